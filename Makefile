@@ -1,0 +1,50 @@
+# Everything a developer does, on a machine that has Python >= 3.11, pip and make.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-slow lint format data constraints clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: .venv/.user data ## install, fetch the data and run a JNK3 search to the end
+	$(BIN)/evodiverse task=jnk3 method=pt
+
+test: .venv/.dev data ## run the tests, without network once the data is there
+	$(BIN)/python -m pytest -n 2
+
+test-slow: .venv/.dev data ## run the tests that take minutes
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: .venv/.dev ## check format, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/.dev ## format the code and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+data: | .venv/.user ## fetch the oracles and ZINC-250K once, into the cache
+	@$(BIN)/evodiverse-data fetch
+
+constraints: .venv/.dev ## pin the newest allowed versions in constraints.txt
+	$(BIN)/pip-compile --quiet --all-extras --strip-extras --allow-unsafe --no-annotate --no-emit-index-url --no-emit-find-links --no-emit-options \
+	  --no-header --upgrade --output-file constraints.txt pyproject.toml
+
+clean: ## remove the environment and all caches, not the runs
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; use make PYTHON=…"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.user: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable .
+	@touch $@
+
+.venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[dev]'
+	@touch $@ .venv/.user

@@ -1,0 +1,1 @@
+"""Data files fetched without accounts, checked by their SHA-256."""

@@ -1,0 +1,39 @@
+"""The errors that EvoDiverse raises on purpose, and the exit code each one stands for.
+
+Anything else that reaches the command line is a bug. A bad candidate is never an error: it is a `Rejection`.
+"""
+
+
+class EvoDiverseError(Exception):
+    """Base of all errors of EvoDiverse; ``exit_code`` is what the command ends with."""
+
+    exit_code: int = 1
+
+
+class InputError(EvoDiverseError):
+    """A configuration or an input that cannot be meant; the message says what to change.
+
+    Args:
+        violations: One line each, as many as were found, so that a user mends all of them at once.
+    """
+
+    exit_code: int = 2
+
+    def __init__(self, *violations: str) -> None:
+        super().__init__(*violations)
+        self.violations: tuple[str, ...] = violations
+
+    def __str__(self) -> str:
+        return "\n".join(self.violations)
+
+
+class DataError(InputError):
+    """A data file that is missing, damaged or not what it claims to be."""
+
+
+class ServiceError(EvoDiverseError):
+    """A service that the run depends on failed for good."""
+
+
+class ContractError(EvoDiverseError):
+    """A port broke its contract, such as a missing answer in a batch; a bug, not a user's mistake."""

@@ -1,0 +1,1 @@
+"""The shell around the search core: the loop, worker processes, resuming, progress."""

@@ -1,0 +1,5 @@
+"""The search core: arithmetic on pools, scores, energies and temperatures.
+
+It knows no domain, no files, no clocks and no processes, and imports our vocabulary, the standard library, numpy and
+scipy only.
+"""

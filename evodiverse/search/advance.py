@@ -1,0 +1,82 @@
+"""From offspring to the next state: survivors, exchange, adaptation, counters."""
+
+import numpy as np
+
+from evodiverse.search.adaptation import Thermostat, adapt_xi
+from evodiverse.search.archive import Archive
+from evodiverse.search.attempts import Attempts
+from evodiverse.search.exchange import Event, Exchanged, Pools, exchange_rules, swap_rate
+from evodiverse.search.sampling import IntArray
+from evodiverse.search.settings import Method, Search
+from evodiverse.search.state import Adaptation, IterationInfo, Progress, State
+from evodiverse.search.stopping import count_progress
+from evodiverse.search.streams import Purpose, Streams
+from evodiverse.search.survivors import survivor_rules
+
+
+def start(attempts: Attempts, pools: Pools, archive: Archive, method: Method) -> tuple[State, IterationInfo]:
+    """Return the state at iteration 0, in which the pools hold the initial candidates, and its record."""
+    progress = Progress(top_mean=archive.top_mean())
+    state = State(0, pools, Thermostat(method.swap.xi), progress)
+    return state, IterationInfo(0, pools, tuple(attempts.records))
+
+
+def advance(
+    state: State, attempts: Attempts, archive: Archive, method: Method, search: Search, streams: Streams
+) -> tuple[State, IterationInfo]:
+    """Choose the survivors of each pool, exchange between pools when it is time, and adapt ξ.
+
+    Args:
+        state: Before the iteration.
+        attempts: All attempts of the iteration, closed.
+        archive: Holds every candidate named by ``state`` and ``attempts``.
+        method: The method's settings.
+        search: The stop rules whose counters the state carries.
+        streams: The run's streams.
+
+    Returns:
+        The state after the iteration, and the record of what happened in it.
+    """
+    iteration = state.iteration + 1
+    pools = tuple(
+        select_survivors(iteration, pool, np.union1d(members, attempts.offspring(pool)), archive, method, streams)
+        for pool, members in enumerate(state.pools)
+    )
+    exchanged, thermostat = Exchanged(pools), state.thermostat
+    adaptations: tuple[Adaptation, ...] = ()
+    if iteration % method.swap.period == 0:
+        event = Event(iteration, method, archive.scores, archive.energies, thermostat.xi, streams)
+        exchanged = exchange_rules[method.swap.rule](pools, event)
+        thermostat, adaptations = adapt(thermostat, exchanged, method)
+    charged = any(record.call is not None for record in attempts.records)
+    progress = count_progress(state.progress, charged=charged, top_mean=archive.top_mean(), search=search)
+    info = IterationInfo(
+        iteration, exchanged.pools, tuple(attempts.records), exchanged.trials, exchanged.migrations, adaptations
+    )
+    return State(iteration, exchanged.pools, thermostat, progress), info
+
+
+def select_survivors(
+    iteration: int, pool: int, contenders: IntArray, archive: Archive, method: Method, streams: Streams
+) -> IntArray:
+    """Return which of a pool's members and offspring stay, as sorted calls. All stay while there is room."""
+    if contenders.size <= method.capacity:
+        return contenders
+    rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
+    rule = survivor_rules[method.survivors.rule]
+    return np.sort(contenders[rule(archive.scores[contenders - 1], method.ladder[pool], method, rng)])
+
+
+def adapt(thermostat: Thermostat, exchanged: Exchanged, method: Method) -> tuple[Thermostat, tuple[Adaptation, ...]]:
+    """Let the rate of an exchange event act on ξ, where the exchange rule has one."""
+    if not exchanged.adapts:
+        return thermostat, ()
+    rate = swap_rate(exchanged.trials)
+    adapted, clamped = adapt_xi(thermostat, rate, method.swap)
+    rows = []
+    for cold, hot in exchanged.pairs:
+        trials = [trial for trial in exchanged.trials if trial.cold_pool == cold]
+        accepted = sum(trial.accepted for trial in trials)
+        tried = sum(not trial.blocked for trial in trials)
+        rows.append(Adaptation(cold, hot, rate, adapted.xi, accepted, tried, clamped))
+    return adapted, tuple(rows)

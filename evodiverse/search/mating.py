@@ -1,0 +1,75 @@
+"""Who mates with whom: mating pools, slots and the requests made of an operator."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from evodiverse.search.archive import Archive
+from evodiverse.search.exchange import Pools
+from evodiverse.search.sampling import IntArray, draw_distinct, sample_with_replacement, sample_without_replacement
+from evodiverse.search.settings import Method
+from evodiverse.search.streams import Purpose, Streams
+from evodiverse.search.weights import weights
+from evodiverse.vocabulary import Prompt, Request
+
+
+class Slot(NamedTuple):
+    """A place for one offspring. The order of the fields is the order in which slots are dealt and settled."""
+
+    slot: int
+    pool: int
+
+
+def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
+    """Return the slots of an iteration: ``offspring`` for each pool that has members, dealt over the pools in turn.
+
+    There are no more of them than oracle calls are left, so a budget that ends within an iteration ends fairly.
+    """
+    mating = [pool for pool, members in enumerate(pools) if members.size]
+    slots = [Slot(slot, pool) for slot in range(offspring) for pool in mating]
+    return slots[: max(calls_left, 0)]
+
+
+def draw_mating_pools(
+    iteration: int, pools: Pools, archive: Archive, method: Method, streams: Streams
+) -> tuple[IntArray, ...]:
+    """Draw each pool's mating pool, as calls in the order drawn. An empty pool has an empty one."""
+    rule = method.mating_pool
+    sample = sample_with_replacement if rule.replacement else sample_without_replacement
+    mating_pools = []
+    for pool, members in enumerate(pools):
+        if not members.size:
+            mating_pools.append(members)
+            continue
+        rng = streams.at(Purpose.MATING_POOL, iteration, pool=pool).rng()
+        log_weights = weights[rule.weight](archive.scores[members - 1], method.ladder[pool])
+        mating_pools.append(members[sample(log_weights, rule.size, rng)])
+    return tuple(mating_pools)
+
+
+def make_requests(
+    iteration: int,
+    attempt: int,
+    slots: Sequence[Slot],
+    mating_pools: Sequence[IntArray],
+    archive: Archive,
+    method: Method,
+    streams: Streams,
+) -> list[Request]:
+    """Draw the parents of every open slot and return what is asked of the operator, in the order of the slots."""
+    requests = []
+    for slot, pool in slots:
+        address = {"pool": pool, "slot": slot, "attempt": attempt}
+        rng = streams.at(Purpose.PARENTS, iteration, **address).rng()
+        calls = draw_distinct(mating_pools[pool], method.parents, rng)
+        requests.append(
+            Request(
+                iteration=iteration,
+                pool=pool,
+                slot=slot,
+                attempt=attempt,
+                parents=tuple(archive.candidate(call) for call in calls),
+                prompt=Prompt.COLD if pool == 0 else method.hot_prompt,
+                stream=streams.at(Purpose.OPERATOR, iteration, **address),
+            )
+        )
+    return requests

@@ -1,0 +1,72 @@
+"""Weighted draws. Weights come as logarithms, so that no power of a score under- or overflows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def sample_without_replacement(log_weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
+    """Draw distinct indices successively, each with probability proportional to its weight among those left.
+
+    Adding independent Gumbel noise to the log-weights and taking the largest is the same law as successive draws
+    (Gumbel top-k).
+
+    Args:
+        log_weights: ``(n,)``, up to a common constant; -inf is drawn only when nothing else is left.
+        size: How many; capped at ``n``.
+        rng: Consumed ``n`` times, whatever ``size`` is.
+
+    Returns:
+        ``(min(size, n),)`` indices in the order drawn.
+
+    Raises:
+        ValueError: A log-weight is NaN or +inf.
+    """
+    _check(log_weights)
+    keys = log_weights + rng.gumbel(size=log_weights.size)
+    return np.argsort(-keys, kind="stable")[:size]
+
+
+def sample_with_replacement(log_weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
+    """Draw indices independently with probability proportional to their weights.
+
+    Args:
+        log_weights: ``(n,)`` with n ≥ 1, up to a common constant, not all -inf.
+        size: How many.
+        rng: Consumed ``size`` times.
+
+    Returns:
+        ``(size,)`` indices in the order drawn.
+
+    Raises:
+        ValueError: A log-weight is NaN or +inf, or none is finite.
+    """
+    _check(log_weights)
+    peak = log_weights.max()
+    if peak == -np.inf:
+        raise ValueError("no weight is positive")
+    cumulative = np.cumsum(np.exp(log_weights - peak))
+    indices: IntArray = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
+    return indices
+
+
+def draw_distinct(items: IntArray, count: int, rng: np.random.Generator) -> list[int]:
+    """Draw up to ``count`` different values uniformly from a list that may repeat values.
+
+    Each value is drawn uniformly over the entries that differ from those drawn before. Fewer different values than
+    ``count`` give fewer.
+    """
+    drawn: list[int] = []
+    for item in rng.permutation(items).tolist():
+        if item not in drawn:
+            drawn.append(item)
+            if len(drawn) == count:
+                break
+    return drawn
+
+
+def _check(log_weights: FloatArray) -> None:
+    if np.isnan(log_weights).any() or (log_weights == np.inf).any():
+        raise ValueError("log-weights must be finite or -inf")

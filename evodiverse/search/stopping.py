@@ -1,0 +1,40 @@
+"""When a search ends."""
+
+from enum import StrEnum
+
+from evodiverse.search.settings import Search
+from evodiverse.search.state import Progress
+
+
+class StopReason(StrEnum):
+    """Why a complete run ended (``stopped_by`` in ``run.json``)."""
+
+    BUDGET = "budget"
+    EARLY_STOP = "early_stop"
+    PATIENCE = "patience"
+
+
+def count_progress(progress: Progress, *, charged: bool, top_mean: float, search: Search) -> Progress:
+    """Return the counters after an iteration.
+
+    Args:
+        progress: The counters before it.
+        charged: Whether the iteration charged any oracle call.
+        top_mean: Mean of the best scores of all evaluated candidates, after it.
+        search: Names the gain below which an iteration counts as stalled.
+    """
+    idle = 0 if charged else progress.idle + 1
+    early_stop = search.early_stop
+    gained = early_stop is None or progress.top_mean is None or not top_mean - progress.top_mean < early_stop.gain
+    return Progress(idle, 0 if gained else progress.stalled + 1, top_mean)
+
+
+def stop_reason(progress: Progress, calls_left: int, search: Search) -> StopReason | None:
+    """Return why the search ends here, None if it goes on. The budget comes first, then early stop, then patience."""
+    if calls_left <= 0:
+        return StopReason.BUDGET
+    if search.early_stop is not None and progress.stalled >= search.early_stop.patience:
+        return StopReason.EARLY_STOP
+    if progress.idle >= search.patience:
+        return StopReason.PATIENCE
+    return None

@@ -1,0 +1,29 @@
+"""What each random stream is for, and the streams of one run."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from evodiverse.vocabulary import Stream
+
+
+class Purpose(IntEnum):
+    """The decision a stream serves. Values are part of every logged result: never renumber, only append."""
+
+    INITIAL = 1
+    MATING_POOL = 2
+    PARENTS = 3
+    OPERATOR = 4
+    SURVIVORS = 5
+    EXCHANGE = 6
+    SCHEDULE = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """All random streams of the run with this ``seed`` (0 to 2**64 - 1)."""
+
+    seed: int
+
+    def at(self, purpose: Purpose, iteration: int, *, pool: int = 0, slot: int = 0, attempt: int = 0) -> Stream:
+        """Return the address of the stream for one decision."""
+        return Stream(self.seed, purpose, iteration, pool, slot, attempt)

@@ -1,0 +1,55 @@
+"""Weights by which pools are sampled (paper, "Domain-Specific Implementation Conventions").
+
+Each rule takes ``scores`` ``(n,)``, higher is better, and the pool's inverse temperature ``beta`` in [0, inf], and
+returns log-weights ``(n,)``. Where a rule sharpens with ``beta``, ``beta = inf`` is its limit: the best first, ties
+alike.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from evodiverse.search.rules import Rules
+from evodiverse.search.sampling import FloatArray
+
+Weight = Callable[[FloatArray, float], FloatArray]
+weights: Rules[Weight] = Rules("weight")
+
+# Beyond the reach of Gumbel noise in double precision (about -4 to 37), so that ranks alone decide.
+RANK_GAP = 1e6
+
+
+@weights
+def score_floor(scores: FloatArray, beta: float) -> FloatArray:  # noqa: ARG001 (the paper's rule has no temperature)
+    """Weigh by ``s + 0.02/n``: mating in the molecule domain. Scores are in [0, 1]."""
+    return np.log(scores + 0.02 / max(scores.size, 1))
+
+
+@weights
+def score_power(scores: FloatArray, beta: float) -> FloatArray:
+    """Weigh by ``s**beta + 1e-10``: survival in the molecule domain. Scores are in [0, 1]."""
+    if np.isinf(beta):
+        return best_first(scores)
+    return np.log(scores**beta + 1e-10)
+
+
+@weights
+def boltzmann(scores: FloatArray, beta: float) -> FloatArray:
+    """Weigh by ``exp(beta * s)``: mating in the program domain, where s is the log-probability ℓ."""
+    return best_first(scores) if np.isinf(beta) else beta * scores
+
+
+@weights
+def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
+    """Weigh by ``exp(s * beta / 0.8) + 0.05/n``: mating in the equation domain, where s = -MSE ≤ 0.
+
+    The exponent is not shifted by its maximum: the floor then matters for pools in which all errors are large.
+    """
+    exponents = np.where(scores < 0, -np.inf, 0.0) if np.isinf(beta) else scores * beta / 0.8
+    return np.logaddexp(exponents, np.log(0.05 / max(scores.size, 1)))
+
+
+def best_first(scores: FloatArray) -> FloatArray:
+    """Return log-weights under which a draw takes the highest score left; equal scores are drawn alike."""
+    _, ranks = np.unique(-scores, return_inverse=True)
+    return -RANK_GAP * ranks.astype(np.float64)

@@ -1,0 +1,1 @@
+"""From configuration to a run: schema, validation, identity, and the composition root."""

@@ -1,0 +1,123 @@
+"""The typed schema of every configuration key but the domains' own, which stand in ``tasks/<domain>/settings.py``.
+
+These classes give Hydra the types; they are not frozen because Hydra overrides their fields. `build` turns them into
+the frozen settings that the program uses.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+from evodiverse.documented import documented
+
+
+@dataclass
+class MatingPool:
+    """``method.mating_pool``."""
+
+    size: int = documented("draws that make a mating pool", default=MISSING, unit="candidates")
+    replacement: bool = documented("draw with replacement", default=MISSING)
+    weight: str = documented("weight rule of the draws", default=MISSING)
+
+
+@dataclass
+class Survivors:
+    """``method.survivors``."""
+
+    rule: str = documented("how survivors are chosen: sample or append", default=MISSING)
+    weight: str = documented("weight rule of the sample", default=MISSING)
+
+
+@dataclass
+class Swap:
+    """``method.swap``."""
+
+    rule: str = documented("exchange rule: none, metropolis, random or ring", default=MISSING)
+    schedule: str = documented("which adjacent rungs meet: all, even_odd_random, even_odd_alternating", default=MISSING)
+    period: int = documented("iterations between exchanges", default=MISSING, unit="iterations")
+    size: int = documented("pairs tried at an exchange, k", default=MISSING, unit="pairs")
+    xi: float = documented("powering factor ξ at the start", default=MISSING)
+    target: float = documented("swap rate aimed at, τ", default=MISSING, unit="0 to 1")
+    tolerance: float = documented("width of the band around the target, ε", default=MISSING, unit="0 to 1")
+    window: int = documented("exchanges averaged before ξ moves, L", default=MISSING, unit="exchanges")
+
+
+@dataclass
+class Method:
+    """``method``: pure configuration; a new method is a YAML file."""
+
+    name: str = documented("name of the method, a folder of the run directory", default=MISSING)
+    needs_model: bool = documented("the method is meaningless without a language model", default=MISSING)
+    ladder: list[float] = documented("inverse temperatures β, cold to hot; .inf keeps the best", default=MISSING)
+    capacity: int = documented("members a pool holds at most", default=MISSING, unit="candidates")
+    offspring: int = documented("offspring of a pool in an iteration", default=MISSING, unit="slots")
+    parents: int = documented("parents of an offspring", default=MISSING, unit="candidates")
+    elites: int = documented("best members that survive for certain", default=MISSING, unit="candidates")
+    hot_prompt: str = documented("prompt of the hot rungs: cold or hot", default=MISSING)
+    mating_pool: MatingPool = field(default_factory=MatingPool)
+    survivors: Survivors = field(default_factory=Survivors)
+    swap: Swap = field(default_factory=Swap)
+
+
+@dataclass
+class Llm:
+    """``llm``: the language model; ``off`` uses the domain's classical operator."""
+
+    name: str = documented("name of the option, a folder of the run directory", default=MISSING)
+
+
+@dataclass
+class Budget:
+    """``budget``: hard limits of a run."""
+
+    oracle_calls: int = documented("oracle calls a run may charge", default=MISSING, unit="calls")
+
+
+@dataclass
+class EarlyStop:
+    """``search.early_stop``."""
+
+    top: int = documented("best candidates of the whole run that are averaged", default=MISSING, unit="candidates")
+    gain: float = documented("smaller gains of their mean score count as none", default=MISSING)
+    patience: int | None = documented("iterations in a row without gain; null never stops", default=MISSING)
+
+
+@dataclass
+class Search:
+    """``search``: limits that do not depend on the method."""
+
+    attempts: int = documented("attempts at a slot before it stays empty", default=MISSING)
+    patience: int = documented("iterations without a charged call that end the run", default=MISSING, unit="iterations")
+    early_stop: EarlyStop | None = field(default_factory=EarlyStop)
+
+
+@dataclass
+class Evaluator:
+    """``evaluator``."""
+
+    workers: int | None = documented(
+        "processes that make and evaluate offspring; null: one a core", default=None, changes_log=False
+    )
+
+
+@dataclass
+class Config:
+    """The whole configuration of a run."""
+
+    task: Any = MISSING
+    method: Method = field(default_factory=Method)
+    llm: Llm = field(default_factory=Llm)
+    budget: Budget = field(default_factory=Budget)
+    search: Search = field(default_factory=Search)
+    evaluator: Evaluator = field(default_factory=Evaluator)
+    seed: int = documented("seed of every random draw", default=0)
+    outputs: str = documented("folder of all runs", default="outputs", changes_log=False)
+    overwrite: bool = documented("delete the run directory and start afresh", default=False, changes_log=False)
+    dry_run: bool = documented("print what would run, and run nothing", default=False, changes_log=False)
+
+
+def register() -> None:
+    """Make the schema known to Hydra, under the name that ``conf/config.yaml`` starts from."""
+    ConfigStore.instance().store(name="schema", node=Config)

@@ -1,0 +1,1 @@
+"""Molecules scored by a learned oracle."""

@@ -1,0 +1,211 @@
+"""The molecules' oracle: a random forest over Morgan fingerprints, published or the user's own."""
+
+import functools
+import hashlib
+import logging
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from rdkit import Chem, DataStructs
+from rdkit.Chem import rdFingerprintGenerator
+
+from evodiverse.data.artefacts import ARTEFACTS, find_artefact
+from evodiverse.data.cache import artefact_path, cache_folder
+from evodiverse.errors import DataError
+from evodiverse.tasks.molecules.forest import N_BITS, Forest
+
+_LOG = logging.getLogger("evodiverse.tasks.molecules")
+_MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=N_BITS)
+_ZIP_MAGIC = b"PK\x03\x04"
+_PIN_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedForest:
+    """What a published forest must come to: its arrays' SHA-256, and the scores of a few molecules.
+
+    The scores are those of scikit-learn 1.2.2, which can still load the forests as objects.
+    """
+
+    arrays_sha256: str
+    pinned_scores: Mapping[str, float]
+
+
+PUBLISHED: Mapping[str, PublishedForest] = MappingProxyType(
+    {
+        "jnk3": PublishedForest(
+            arrays_sha256="d10aea864b9f79749e626ec35283736769c1e05952362af334943766bebc72cb",
+            pinned_scores=MappingProxyType(
+                {
+                    "O=C(c1ccc(Cn2c(=O)[nH]c3ccccc3c2=O)cc1)N1CCN(c2ccccc2)CC1": 0.66,
+                    "C[NH+]1CCc2c(sc(NC(=O)c3ccccc3F)c2C#N)C1": 0.5,
+                    "Cn1cc(N2CCC[C@H](Nc3nccc(OCc4ccccc4)n3)C2)cn1": 0.34,
+                    "O=C(c1cncs1)N1CCC(n2c(CCc3ccccc3)nc3cccnc32)CC1": 0.03,
+                }
+            ),
+        ),
+        "gsk3b": PublishedForest(
+            arrays_sha256="86214bc8c6b9f13663c056c14d63947a1d2f96700dad36d2373b216377faf1b0",
+            pinned_scores=MappingProxyType(
+                {
+                    "CC(C)CNc1nc(N)c([N+](=O)[O-])c(NCc2ccco2)n1": 0.69,
+                    "Cc1nn(-c2ccc(F)cc2)cc1-c1ccnc(NCc2ccccc2)n1": 0.59,
+                    "O=C1Nc2cccc(O)c2Nc2cc(Cl)ccc21": 0.56,
+                    "Cc1cnc2c(S(=O)(=O)N(Cc3ccco3)C3CC3)cccc2c1": 0.05,
+                }
+            ),
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ForestOracle:
+    """Scores molecules by a forest's probability of activity.
+
+    It holds only where the forest comes from, so that it is cheap to send to worker processes; each process loads the
+    forest once, at the first batch, and refuses one that is not the same any more.
+
+    Attributes:
+        source: A published name or the path of a file.
+        sha256: Of the pickle or ``.npz`` that the forest was read from.
+        is_published: Which of the two ``source`` is.
+    """
+
+    source: str
+    sha256: str
+    is_published: bool
+
+    @classmethod
+    def published(cls, name: str) -> Self:
+        """Return the oracle of a published forest, fetching it into the cache if it is absent.
+
+        Raises:
+            DataError: There is no such forest, or it cannot be had.
+        """
+        if name not in PUBLISHED:
+            raise DataError(f"no published forest is named {name!r}; use {' or '.join(PUBLISHED)}")
+        _published_forest(name)
+        return cls(source=name, sha256=find_artefact(name).sha256, is_published=True)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Return the oracle of a user's own forest, a pickle or an ``.npz``, told apart by their first bytes.
+
+        Raises:
+            DataError: The file is missing, damaged or holds no forest over 2048 bits.
+        """
+        absolute = Path(path).expanduser().absolute()
+        oracle = cls(source=str(absolute), sha256=_file_sha256(absolute), is_published=False)
+        _file_forest(oracle.source, oracle.sha256)
+        return oracle
+
+    @property
+    def forest(self) -> Forest:
+        """The forest itself, loaded at most once a process."""
+        return _published_forest(self.source) if self.is_published else _file_forest(self.source, self.sha256)
+
+    def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
+        """Return the score of each molecule, in order; a molecule's score does not depend on its batch.
+
+        Args:
+            smiles: n SMILES, n may be 0.
+
+        Returns:
+            ``(n,)`` in [0, 1], higher is better; NaN where the SMILES cannot be parsed or has no atoms.
+        """
+        molecules = [Chem.MolFromSmiles(text) for text in smiles]
+        is_molecule = np.array([mol is not None and mol.GetNumAtoms() > 0 for mol in molecules], dtype=np.bool_)
+        scores = np.full(len(molecules), np.nan)
+        valid = [mol for mol, is_valid in zip(molecules, is_molecule, strict=True) if is_valid]
+        scores[is_molecule] = self.forest.predict(morgan_fingerprints(valid))
+        return scores
+
+    def check_pinned(self) -> None:
+        """Score the pinned molecules of a published forest; one of the user's own has none.
+
+        Guards against an RDKit whose fingerprints are not those the forest was trained on.
+
+        Raises:
+            DataError: A score is off by more than 1e-12.
+        """
+        if not self.is_published:
+            return
+        pinned = PUBLISHED[self.source].pinned_scores
+        for smiles, score in zip(pinned, self(list(pinned)), strict=True):
+            if not abs(score - pinned[smiles]) <= _PIN_TOLERANCE:  # NaN must fail
+                raise DataError(
+                    f"the {self.source} oracle must score {smiles} as {pinned[smiles]}, got {score}; "
+                    "this RDKit's fingerprints differ from those the forest was trained on, install another version"
+                )
+
+
+def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
+    """Return the Morgan fingerprints of radius 2 that the published forests were trained on.
+
+    Equal bit for bit to ``AllChem.GetMorganFingerprintAsBitVect(mol, 2, 2048)``.
+
+    Args:
+        molecules: n molecules, none of them None; n may be 0.
+
+    Returns:
+        ``(n, 2048)`` of 0 and 1.
+    """
+    vectors = _MORGAN.GetFingerprints(list(molecules), numThreads=1)
+    packed = b"".join(DataStructs.BitVectToBinaryText(vector) for vector in vectors)
+    return np.unpackbits(np.frombuffer(packed, np.uint8).reshape(-1, N_BITS // 8), axis=1, bitorder="little")
+
+
+@functools.cache
+def _published_forest(name: str) -> Forest:
+    """Load a published forest from its converted copy in the cache, or convert it and keep the copy."""
+    expected = PUBLISHED[name].arrays_sha256
+    converted = cache_folder() / f"{ARTEFACTS[name].file_name}.npz"
+    if converted.exists():
+        try:
+            forest = Forest.load_npz(converted)
+        except DataError as error:
+            _LOG.warning("%s; converting %s again", error, name)
+        else:
+            if forest.arrays_sha256() == expected:
+                return forest
+    forest = Forest.from_pickle(artefact_path(name))
+    if forest.arrays_sha256() != expected:
+        raise DataError(f"the {name} forest was converted wrongly on this machine; report this as a bug of evodiverse")
+    try:
+        _save_atomically(forest, converted)
+    except OSError as error:
+        _LOG.warning("cannot keep the converted %s forest at %s (%s)", name, converted, error.strerror or error)
+    return forest
+
+
+def _save_atomically(forest: Forest, path: Path) -> None:
+    """Write the ``.npz`` so that other processes see all of it or nothing."""
+    with tempfile.TemporaryDirectory(prefix=".convert-", dir=path.parent) as scratch:
+        written = Path(scratch) / path.name
+        forest.save_npz(written)
+        written.replace(path)
+
+
+@functools.lru_cache(maxsize=2)
+def _file_forest(source: str, sha256: str) -> Forest:
+    """Load a user's forest, which must be the file that the oracle was made from."""
+    path = Path(source)
+    if _file_sha256(path) != sha256:
+        raise DataError(f"the forest {path} was changed since the run began; put the old file back or start a new run")
+    with path.open("rb") as file:
+        is_npz = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
+    return Forest.load_npz(path) if is_npz else Forest.from_pickle(path)
+
+
+def _file_sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot read the forest {path} ({error.strerror}); check the path") from error

@@ -1,0 +1,57 @@
+"""Configuration keys of the molecule tasks (``task.*``)."""
+
+from dataclasses import dataclass, field
+
+from evodiverse.documented import documented
+
+
+@dataclass
+class Oracle:
+    """``task.oracle``: what scores molecules; the first of ``_target_``, ``path``, ``published`` that is set counts."""
+
+    published: str | None = documented("artefact that holds the published forest", default=None)
+    path: str | None = documented("a user's own forest, as a pickle or .npz", default=None)
+    _target_: str | None = documented(
+        "a user's own function, or class without arguments: a batch of SMILES to scores in [0, 1]", default=None
+    )
+
+
+@dataclass
+class Initial:
+    """``task.initial``: where the pools start."""
+
+    path: str | None = documented(".smi file to start from instead of ZINC-250K", default=None)
+    size: int = documented("molecules a pool starts from; a shorter file gives fewer", default=120, unit="molecules")
+    shared: bool = documented("all pools start from the same molecules", default=False)
+    skip_invalid: bool = documented("pass over malformed lines of the file and count them", default=False)
+
+
+@dataclass
+class MoleculeSettings:
+    """``task``, for molecules."""
+
+    oracle: Oracle = field(default_factory=Oracle)
+    initial: Initial = field(default_factory=Initial)
+    max_heavy_atoms: int = documented("larger molecules are rejected", default=80, unit="heavy atoms")
+    mutation_rate: float = documented("chance that Graph GA mutates a child", default=0.067, unit="0 to 1")
+
+
+def find_violations(settings: MoleculeSettings) -> list[str]:
+    """Return what is wrong with the values, each with its key."""
+    rules = [
+        (settings.initial.size >= 1, f"task.initial.size must be at least 1, got {settings.initial.size}"),
+        (settings.max_heavy_atoms >= 1, f"task.max_heavy_atoms must be at least 1, got {settings.max_heavy_atoms}"),
+        (
+            0 <= settings.mutation_rate <= 1,
+            f"task.mutation_rate must be between 0 and 1, got {settings.mutation_rate}",
+        ),
+        (
+            settings.oracle.path is None or settings.oracle._target_ is None,
+            "task.oracle.path and task.oracle._target_ are both set; set one of them to null",
+        ),
+        (
+            any([settings.oracle.path, settings.oracle._target_, settings.oracle.published]),
+            "task.oracle names no oracle; set published, path or _target_",
+        ),
+    ]
+    return [message for holds, message in rules if not holds]

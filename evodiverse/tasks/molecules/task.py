@@ -1,0 +1,97 @@
+"""Molecules that a learned oracle scores between 0 and 1."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evodiverse.errors import ContractError
+from evodiverse.tasks.molecules.diversity import diverse_top_mean
+from evodiverse.tasks.molecules.initial import Library
+from evodiverse.tasks.molecules.parsing import parse_smiles
+from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
+
+OracleFunction = Callable[[list[str]], ArrayLike]
+
+# Where 1 - s vanishes the energy would be -inf.
+ENERGY_FLOOR = 1e-6
+
+
+class MoleculeTask:
+    """The molecule domain around one oracle.
+
+    Args:
+        oracle: Maps a batch of canonical SMILES to scores in [0, 1], in order; NaN marks a molecule it could not score.
+        library: Where pools start.
+        initial_size: Molecules a pool starts from.
+        max_heavy_atoms: Larger molecules are rejected.
+        sources: SHA-256 of the data files behind ``oracle`` and ``library``.
+    """
+
+    columns: Mapping[str, type] = {}
+    summary_name = "diverse top-10"
+
+    def __init__(
+        self,
+        oracle: OracleFunction,
+        library: Library,
+        initial_size: int,
+        max_heavy_atoms: int,
+        sources: Mapping[str, str],
+    ) -> None:
+        self._oracle = oracle
+        self._library = library
+        self._initial_size = initial_size
+        self._max_heavy_atoms = max_heavy_atoms
+        self._sources = dict(sources)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the library behind: worker processes never start a search."""
+        return self.__dict__ | {"_library": Library(())}
+
+    def initial(self, stream: Stream) -> list[str]:
+        """Return the SMILES that a pool starts from."""
+        return self._library.sample(self._initial_size, stream.rng())
+
+    def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
+        """Return the molecules that the texts stand for, or why they are none."""
+        return [parse_smiles(text, self._max_heavy_atoms) for text in genotypes]
+
+    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+        """Score molecules. One that the oracle answers with NaN is a failed evaluation.
+
+        Raises:
+            ContractError: The oracle answered something else than one number in [0, 1] or NaN for each molecule.
+        """
+        smiles = [hypothesis.genotype for hypothesis in hypotheses]
+        scores = np.asarray(self._oracle(smiles), dtype=np.float64)
+        if scores.shape != (len(smiles),):
+            raise ContractError(
+                f"the oracle returned an answer of shape {scores.shape} for {len(smiles)} molecules; "
+                "it must return one score for each, in order"
+            )
+        outside = (scores < 0) | (scores > 1)
+        if outside.any():
+            first = int(np.argmax(outside))
+            raise ContractError(f"the oracle scored {smiles[first]} {scores[first]}; a score must lie in [0, 1]")
+        return [_evaluation(score) for score in scores.tolist()]
+
+    def summarize(self, candidates: Sequence[Candidate]) -> float:
+        """Return the mean score of the diversity-aware top 10."""
+        scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
+        return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
+
+    def sources(self) -> Mapping[str, str]:
+        """Return the SHA-256 of the oracle's and the library's file."""
+        return self._sources
+
+
+def energy(score: float) -> float:
+    """Return ``log(1 - s)``, with 1 - s floored at 1e-6: low where the score is high (paper, molecular task)."""
+    return float(np.log(max(1.0 - score, ENERGY_FLOOR)))
+
+
+def _evaluation(score: float) -> Evaluation:
+    if np.isnan(score):
+        return Evaluation(None, None, valid=False, error=str(Rejection(Reason.NON_FINITE, "the oracle answered NaN")))
+    return Evaluation(score, energy(score))

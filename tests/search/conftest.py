@@ -1,0 +1,6 @@
+"""Property tests of the search core: the same examples in every run, without a time limit of their own."""
+
+from hypothesis import settings
+
+settings.register_profile("search", derandomize=True, deadline=None, database=None, max_examples=40)
+settings.load_profile("search")

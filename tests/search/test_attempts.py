@@ -1,0 +1,237 @@
+"""How attempts end, what is charged, and who joins which pool."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.search.archive import Archive
+from evodiverse.search.attempts import Answer, Attempts
+from evodiverse.search.mating import Slot, deal_slots, make_requests
+from evodiverse.search.state import Attempt
+from evodiverse.search.streams import Streams
+from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Reason, Rejection, Request
+from tests.search.builders import make_archive, make_method, make_pools
+
+EVALUATED, REUSED, DUPLICATE, REJECTED = Outcome.EVALUATED, Outcome.REUSED, Outcome.DUPLICATE, Outcome.REJECTED
+
+
+def answer(key: str | None) -> Answer:
+    """What an operator and a parser make of a key; None is unparsable, keys starting with x fail when evaluated."""
+    if key is None:
+        return Proposal("((", "toy", llm_call=3), Rejection(Reason.UNPARSABLE, "two brackets")
+    return Proposal(f" {key.upper()} ", "toy", llm_call=4), Hypothesis(key.upper(), key)
+
+
+def evaluate(hypothesis: Hypothesis) -> Evaluation:
+    if hypothesis.key.startswith("x"):
+        return Evaluation(None, None, valid=False, error="crashed: no number")
+    return Evaluation(0.5, -0.5)
+
+
+@dataclass
+class World:
+    """An iteration of two pools: pool 0 holds calls 1 and 2 (keys k1, k2), pool 1 holds calls 2 and 3."""
+
+    slots: int = 2
+    archive: Archive = field(default_factory=lambda: make_archive([0.1, 0.2, 0.3, 0.4]))
+    evaluated: list[str] = field(default_factory=list)
+    round: int = 0
+
+    def __post_init__(self) -> None:
+        self.pools = make_pools([1, 2], [2, 3])
+        self.attempts = Attempts(deal_slots(self.pools, self.slots, 99), self.pools, self.archive)
+
+    def requests(self) -> list[Request]:
+        self.round += 1
+        return make_requests(
+            7, self.round, self.attempts.open_slots, self.pools, self.archive, make_method(), Streams(0)
+        )
+
+    def play(self, *keys: str | None) -> list[Attempt]:
+        """Play a round in which the open slots answer these keys in turn; return its records."""
+        pending = self.attempts.settle(self.requests(), [answer(key) for key in keys])
+        self.evaluated += [hypothesis.key for hypothesis in pending]
+        self.attempts.close([evaluate(hypothesis) for hypothesis in pending])
+        return self.attempts.records[-len(keys) :]
+
+    def offspring(self) -> list[list[int]]:
+        return [self.attempts.offspring(pool).tolist() for pool in (0, 1)]
+
+
+def outcomes(records: list[Attempt]) -> list[tuple[Outcome, int | None, int | None]]:
+    return [(record.outcome, record.call, record.reused_call) for record in records]
+
+
+def test_new_keys_are_charged_in_the_order_of_slot_and_pool() -> None:
+    world = World()
+    records = world.play("a", "b", "c", "d")
+    assert [(r.slot, r.pool, r.call) for r in records] == [(0, 0, 5), (0, 1, 6), (1, 0, 7), (1, 1, 8)]
+    assert world.offspring() == [[5, 7], [6, 8]]
+
+
+def test_what_is_charged_is_what_is_evaluated() -> None:
+    world = World()
+    world.play("a", None, "k1", "a")
+    assert world.evaluated == ["a"]
+    assert world.archive.n_calls == 5
+
+
+def test_a_rejection_uses_up_the_attempt_and_charges_nothing() -> None:
+    world = World(slots=1)
+    rejected, _ = world.play(None, "a")
+    assert outcomes([rejected]) == [(REJECTED, None, None)]
+    assert (rejected.key, rejected.evaluation, rejected.error) == (None, None, "unparsable: two brackets")
+    assert rejected.genotype == "(("
+    assert world.attempts.open_slots == [Slot(0, 0)]
+
+
+def test_a_key_of_this_pool_is_a_duplicate() -> None:
+    world = World(slots=1)
+    assert outcomes(world.play("k2", "k3")) == [(DUPLICATE, None, None)] * 2
+    assert world.attempts.open_slots == [Slot(0, 0), Slot(0, 1)]
+
+
+def test_a_key_of_another_pool_or_of_none_is_reused_without_a_charge() -> None:
+    world = World(slots=1)
+    assert outcomes(world.play("k3", "k4")) == [(REUSED, None, 3), (REUSED, None, 4)]
+    assert world.archive.n_calls == 4
+    assert world.offspring() == [[3], [4]]
+
+
+def test_a_reused_candidate_brings_its_stored_evaluation() -> None:
+    world = World(slots=1)
+    reused, _ = world.play("k3", None)
+    assert reused.evaluation is world.archive.evaluation(3)
+
+
+def test_one_new_key_from_two_pools_in_a_round_is_charged_to_the_first_and_reused_by_the_second() -> None:
+    world = World(slots=1)
+    assert outcomes(world.play("a", "a")) == [(EVALUATED, 5, None), (REUSED, None, 5)]
+    assert world.evaluated == ["a"]
+    assert world.offspring() == [[5], [5]]
+
+
+def test_one_key_twice_in_a_pool_and_round_is_a_duplicate_for_the_later_slot() -> None:
+    world = World()
+    records = world.play("a", "b", "a", "c")
+    assert outcomes(records)[2] == (DUPLICATE, None, None)
+    assert world.attempts.open_slots == [Slot(1, 0)]
+
+
+def test_one_reused_key_twice_in_a_pool_and_round_is_a_duplicate_for_the_later_slot() -> None:
+    records = World().play("k4", "b", "k4", "c")
+    assert outcomes(records)[::2] == [(REUSED, None, 4), (DUPLICATE, None, None)]
+
+
+def test_a_later_slots_key_of_round_one_is_a_duplicate_for_an_earlier_slot_in_round_two() -> None:
+    world = World()
+    world.play(None, "b", "a", "c")
+    assert world.attempts.open_slots == [Slot(0, 0)]
+    assert outcomes(world.play("a")) == [(DUPLICATE, None, None)]
+    assert world.offspring()[0] == [5 + 1]
+
+
+def test_another_pools_key_of_round_one_is_reused_in_round_two() -> None:
+    world = World(slots=1)
+    world.play(None, "a")
+    assert outcomes(world.play("a")) == [(REUSED, None, 5)]
+
+
+def test_a_failed_evaluation_is_charged_logged_and_joins_no_pool() -> None:
+    world = World(slots=1)
+    failed, _ = world.play("x1", "a")
+    assert outcomes([failed]) == [(EVALUATED, 5, None)]
+    assert failed.error == "crashed: no number"
+    assert failed.evaluation is not None
+    assert not failed.evaluation.valid
+    assert world.offspring() == [[], [6]]
+
+
+def test_a_failed_evaluation_fills_its_slot() -> None:
+    world = World(slots=1)
+    world.play("x1", None)
+    assert world.attempts.open_slots == [Slot(0, 1)]
+
+
+def test_a_key_that_failed_is_never_evaluated_again() -> None:
+    world = World(slots=1)
+    assert outcomes(world.play("x1", "x1")) == [(EVALUATED, 5, None), (REUSED, None, 5)]
+    assert world.evaluated == ["x1"]
+    assert world.offspring() == [[], []]
+
+
+def test_call_numbers_of_a_later_round_follow_those_of_the_earlier() -> None:
+    world = World()
+    world.play(None, "a", None, "b")
+    assert [(r.slot, r.attempt, r.call) for r in world.play("c", "d")] == [(0, 2, 7), (1, 2, 8)]
+
+
+def test_a_record_says_what_was_asked_and_what_was_answered() -> None:
+    world = World(slots=1)
+    request = make_requests(7, 1, world.attempts.open_slots, world.pools, world.archive, make_method(), Streams(0))[1]
+    _, record = world.play("a", "b")
+    assert record == Attempt(
+        iteration=7,
+        pool=1,
+        slot=0,
+        attempt=1,
+        outcome=EVALUATED,
+        operator="toy",
+        parents=tuple(parent.call for parent in request.parents),
+        genotype="B",
+        key="b",
+        call=6,
+        evaluation=Evaluation(0.5, -0.5),
+        llm_call=4,
+    )
+
+
+def test_an_answer_too_few_is_refused() -> None:
+    world = World()
+    with pytest.raises(ValueError, match=r"zip\(\) argument 2 is shorter"):
+        world.attempts.settle(world.requests(), [answer("a")])
+
+
+def test_an_evaluation_too_few_is_refused() -> None:
+    world = World(slots=1)
+    world.attempts.settle(world.requests(), [answer("a"), answer("b")])
+    with pytest.raises(ValueError, match=r"zip\(\) argument 2 is shorter"):
+        world.attempts.close([Evaluation(0.5, -0.5)])
+
+
+scripts = st.lists(st.sampled_from([None, "a", "b", "c", "d", "x1", "x2", "k1", "k2", "k3", "k4"]), min_size=24)
+
+
+@given(st.integers(1, 4), scripts)
+def test_the_ledger_holds_over_all_rounds(slots: int, script: list[str | None]) -> None:
+    world = World(slots=slots)
+    keys = iter(script)
+    for _ in range(3):
+        world.play(*[next(keys) for _ in list(world.attempts.open_slots)])
+    records = world.attempts.records
+    charged = [record.call for record in records if record.outcome is EVALUATED]
+    assert charged == list(range(5, 5 + len(world.evaluated)))
+    assert world.archive.n_calls == 4 + len(charged)
+    assert world.evaluated == [record.key for record in records if record.outcome is EVALUATED]
+    assert len(set(world.evaluated)) == len(world.evaluated)
+
+
+@given(st.integers(1, 4), scripts)
+def test_each_slot_fills_once_and_no_pool_gets_a_candidate_twice(slots: int, script: list[str | None]) -> None:
+    world = World(slots=slots)
+    keys = iter(script)
+    for _ in range(3):
+        world.play(*[next(keys) for _ in list(world.attempts.open_slots)])
+    joined = [record for record in world.attempts.records if record.outcome in (EVALUATED, REUSED)]
+    filled = [Slot(record.slot, record.pool) for record in joined if record.pool is not None]
+    assert sorted([*filled, *world.attempts.open_slots]) == [
+        Slot(slot, pool) for slot in range(slots) for pool in (0, 1)
+    ]
+    for pool in (0, 1):
+        calls = [record.call or record.reused_call for record in joined if record.pool == pool]
+        assert len(set(calls)) == len(calls)
+        assert np.intersect1d(world.attempts.offspring(pool), world.pools[pool]).size == 0
+        assert set(world.offspring()[pool]) <= set(calls)

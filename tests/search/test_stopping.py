@@ -1,0 +1,72 @@
+"""When a search ends, on scripted histories."""
+
+import math
+
+import pytest
+
+from evodiverse.search.settings import EarlyStop, Search
+from evodiverse.search.state import Progress
+from evodiverse.search.stopping import StopReason, count_progress, stop_reason
+
+EARLY = Search(attempts=3, patience=4, early_stop=EarlyStop(top=100, gain=0.125, patience=3))
+OFF = Search(attempts=3, patience=4, early_stop=None)
+
+
+def stops(top_means: list[float], charges: list[bool] | None = None, search: Search = EARLY) -> list[StopReason | None]:
+    """The stop reason after each iteration; the first mean is that of the initial candidates."""
+    progress = Progress(top_mean=top_means[0])
+    reasons = []
+    for top_mean, charged in zip(top_means[1:], charges or [True] * (len(top_means) - 1), strict=True):
+        progress = count_progress(progress, charged=charged, top_mean=top_mean, search=search)
+        reasons.append(stop_reason(progress, 1, search))
+    return reasons
+
+
+def test_stalling_for_exactly_the_patience_stops_early() -> None:
+    assert stops([1.0, 1.1, 1.2, 1.3]) == [None, None, StopReason.EARLY_STOP]
+
+
+def test_one_gain_starts_the_count_anew() -> None:
+    assert stops([1.0, 1.1, 1.2, 1.5, 1.6, 1.7, 1.8]) == [None] * 5 + [StopReason.EARLY_STOP]
+
+
+def test_a_gain_of_exactly_the_threshold_is_no_stall() -> None:
+    assert stops([1.0, 1.125, 1.25, 1.375, 1.5]) == [None] * 4
+
+
+def test_a_gain_counts_against_the_iteration_before_not_against_the_start() -> None:
+    assert stops([0.0, 0.1, 0.2, 0.3])[-1] == StopReason.EARLY_STOP
+
+
+def test_a_falling_mean_of_few_candidates_is_a_stall() -> None:
+    assert stops([1.0, 0.9, 0.8, 0.7])[-1] == StopReason.EARLY_STOP
+
+
+def test_iterations_without_a_score_do_not_count_as_stalled() -> None:
+    assert stops([math.nan] * 6) == [None] * 5
+
+
+def test_early_stop_can_be_off() -> None:
+    assert stops([1.0] * 10, search=OFF) == [None] * 9
+
+
+def test_as_many_idle_iterations_in_a_row_as_the_patience_stop() -> None:
+    charges = [False, False, False, True, False, False, False, False]
+    assert stops([1.0] * 9, charges, OFF) == [None] * 7 + [StopReason.PATIENCE]
+
+
+def test_the_budget_comes_before_all_other_reasons() -> None:
+    assert stop_reason(Progress(idle=9, stalled=9), 0, EARLY) == StopReason.BUDGET
+
+
+def test_early_stop_comes_before_patience() -> None:
+    assert stop_reason(Progress(idle=9, stalled=9), 1, EARLY) == StopReason.EARLY_STOP
+
+
+@pytest.mark.parametrize("calls_left", [0, -1])
+def test_no_calls_left_is_the_end(calls_left: int) -> None:
+    assert stop_reason(Progress(), calls_left, OFF) == StopReason.BUDGET
+
+
+def test_a_search_with_calls_left_goes_on() -> None:
+    assert stop_reason(Progress(), 1, EARLY) is None

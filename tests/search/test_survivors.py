@@ -1,0 +1,103 @@
+"""Who survives: elites, tempered sampling and the append rule."""
+
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.search.advance import select_survivors
+from evodiverse.search.settings import Survivors
+from evodiverse.search.streams import Streams
+from evodiverse.search.survivors import survivor_rules
+from tests.search.builders import make_archive, make_method, standard_errors_off
+
+APPEND = Survivors("append", "score_power")
+score_lists = st.lists(st.sampled_from([0.0, 1e-300, 0.1, 0.25, 0.5, 0.9, 1.0]), min_size=1, max_size=14)
+
+
+def survivors(scores: list[float], *, beta: float = 1.0, iteration: int = 1, **changes: object) -> list[int]:
+    method = make_method(ladder=(beta,), **changes)
+    contenders = np.arange(1, len(scores) + 1)
+    return select_survivors(iteration, 0, contenders, make_archive(scores), method, Streams(5)).tolist()
+
+
+@given(score_lists, st.integers(1, 16), st.integers(0, 5), st.sampled_from([0.0, 0.2, 0.8, np.inf]))
+@pytest.mark.parametrize("rule", survivor_rules.names)
+def test_survivors_are_distinct_sorted_and_fill_the_capacity(
+    rule: str, scores: list[float], capacity: int, elites: int, beta: float
+) -> None:
+    kept = survivors(scores, beta=beta, capacity=capacity, elites=elites, survivors=Survivors(rule, "score_power"))
+    assert kept == sorted(set(kept))
+    assert set(kept) <= set(range(1, len(scores) + 1))
+    assert len(kept) == min(capacity, len(scores))
+
+
+@given(score_lists, st.integers(1, 13), st.integers(0, 5), st.sampled_from([0.0, 0.2, 0.8, np.inf]))
+def test_elites_always_survive(scores: list[float], capacity: int, elites: int, beta: float) -> None:
+    best = sorted(range(1, len(scores) + 1), key=lambda call: (-scores[call - 1], call))[: min(elites, capacity)]
+    assert set(best) <= set(survivors(scores, beta=beta, capacity=capacity, elites=elites))
+
+
+@given(score_lists, st.integers(1, 13), st.integers(0, 3), st.integers(1, 9))
+def test_infinite_beta_keeps_the_best(scores: list[float], capacity: int, elites: int, iteration: int) -> None:
+    kept = survivors(scores, beta=np.inf, capacity=capacity, elites=elites, iteration=iteration)
+    assert sorted(scores[call - 1] for call in kept) == sorted(scores)[-len(kept) :]
+
+
+def test_beta_zero_keeps_all_but_the_elites_alike_even_scores_of_zero() -> None:
+    scores, n_draws = [0.0, 1.0, 0.3, 1e-300, 0.0, 0.7, 0.95], 4000
+    counts = Counter(
+        call for k in range(n_draws) for call in survivors(scores, beta=0.0, iteration=k, capacity=4, elites=1)
+    )
+    assert counts.pop(2) == n_draws
+    assert max(standard_errors_off(counts[call], 0.5, n_draws) for call in (1, 3, 4, 5, 6, 7)) < 4.5
+
+
+@pytest.mark.parametrize("beta", [0.2, 0.8, 2.0])
+def test_survival_below_the_elites_follows_the_tempered_scores(beta: float) -> None:
+    scores, n_draws = [0.9, 0.1, 0.4, 0.05, 0.6], 4000
+    counts = Counter(
+        call for k in range(n_draws) for call in survivors(scores, beta=beta, iteration=k, capacity=3, elites=1)
+    )
+    weights = {call: scores[call - 1] ** beta + 1e-10 for call in (2, 3, 4, 5)}
+    total = sum(weights.values())
+    for call in weights:
+        pairs = [pair for pair in permutations(weights, 2) if call in pair]
+        exact = sum(weights[a] / total * weights[b] / (total - weights[a]) for a, b in pairs)
+        assert standard_errors_off(counts[call], exact, n_draws) < 4.5
+
+
+def test_a_score_of_zero_survives_when_there_is_nobody_else() -> None:
+    assert survivors([0.0, 0.0, 0.0], capacity=2, elites=0, beta=0.8) in [[1, 2], [1, 3], [2, 3]]
+
+
+def test_appending_drops_the_worst() -> None:
+    assert survivors([0.3, 0.1, 0.9, 0.2], capacity=3, survivors=APPEND) == [1, 3, 4]
+
+
+def test_appending_drops_the_newer_of_two_alike() -> None:
+    assert survivors([0.1, 0.3, 0.1, 0.1], capacity=3, survivors=APPEND) == [1, 2, 3]
+
+
+def test_elites_alike_are_settled_for_the_older() -> None:
+    assert survivors([0.1, 0.7, 0.7, 0.7], capacity=2, elites=2) == [2, 3]
+
+
+@pytest.mark.parametrize("rule", survivor_rules.names)
+def test_all_stay_while_there_is_room(rule: str) -> None:
+    assert survivors([0.0, 0.9, 0.1], capacity=3, survivors=Survivors(rule, "score_power")) == [1, 2, 3]
+
+
+def test_pools_alike_choose_their_survivors_independently() -> None:
+    method, archive = make_method(ladder=(1.0, 1.0), capacity=10), make_archive([0.5] * 20)
+    kept = [select_survivors(1, pool, np.arange(1, 21), archive, method, Streams(5)).tolist() for pool in (0, 1)]
+    assert kept[0] != kept[1]
+
+
+def test_contenders_need_not_be_the_first_calls() -> None:
+    method = make_method(ladder=(np.inf,), capacity=2)
+    archive = make_archive([0.99, 0.2, 0.98, 0.4, 0.3])
+    assert select_survivors(1, 0, np.array([2, 4, 5]), archive, method, Streams(5)).tolist() == [4, 5]

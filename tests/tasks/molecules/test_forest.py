@@ -1,0 +1,179 @@
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from evodiverse.errors import DataError
+from evodiverse.tasks.molecules.forest import LEAF_COLUMN, N_BITS, Forest
+from evodiverse.tasks.molecules.oracle import ForestOracle
+
+# Two trees: one tests bit 3 and then, where it is off, bit 7; the other is a single leaf.
+FEATURE = [3, 7, LEAF_COLUMN, LEAF_COLUMN, LEAF_COLUMN, LEAF_COLUMN]
+RIGHT = [4, 3, 2, 3, 4, 5]
+PROBABILITY = [0.0, 0.0, 0.125, 0.25, 0.5, 1.0]
+ROOTS = [0, 5]
+
+
+def small_forest(feature=FEATURE, right=RIGHT, probability=PROBABILITY, roots=ROOTS) -> Forest:
+    return Forest(
+        feature=np.array(feature, np.int16),
+        right=np.array(right, np.int32),
+        probability=np.array(probability, np.float64),
+        roots=np.array(roots, np.int32),
+    )
+
+
+def bits_with(*on_bits: int) -> np.ndarray:
+    bits = np.zeros((1, N_BITS), np.uint8)
+    bits[0, list(on_bits)] = 1
+    return bits
+
+
+def random_bits(n: int, density: float = 0.5, seed: int = 1) -> np.ndarray:
+    return (np.random.default_rng(seed).random((n, N_BITS)) < density).astype(np.uint8)
+
+
+class Touch:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.path}",)
+
+
+# The record
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"roots": []}, "at least one tree"),
+        ({"roots": [1, 5]}, "at least one tree"),
+        ({"roots": [0, 0]}, "at least one tree"),
+        ({"roots": [0, 6]}, "at least one tree"),
+        ({"feature": [-1, *FEATURE[1:]]}, "expected features in"),
+        ({"feature": [LEAF_COLUMN + 1, *FEATURE[1:]]}, "expected features in"),
+        ({"right": [5, *RIGHT[1:]]}, "children after their parent and in its tree"),
+        ({"right": [0, *RIGHT[1:]]}, "children after their parent and in its tree"),
+        ({"right": [*RIGHT[:4], 2, 5]}, "children after their parent and in its tree"),
+        ({"right": RIGHT[:5]}, "expected 6 nodes in all arrays"),
+        ({"probability": [*PROBABILITY[:5], 1.5]}, "expected probabilities"),
+        ({"probability": [*PROBABILITY[:5], np.nan]}, "expected probabilities"),
+        ({"probability": [[0.5]]}, "expected probability as a vector"),
+    ],
+)
+def test_arrays_that_are_no_forest_are_refused(changes, reason):
+    with pytest.raises(ValueError, match=reason):
+        small_forest(**changes)
+
+
+def test_arrays_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        small_forest().probability[0] = 1.0
+
+
+def test_saved_forest_loads_with_the_same_arrays(tmp_path):
+    small_forest().save_npz(tmp_path / "forest")
+    assert Forest.load_npz(tmp_path / "forest").arrays_sha256() == small_forest().arrays_sha256()
+
+
+def test_arrays_digest_tells_forests_apart():
+    assert small_forest().arrays_sha256() != small_forest(probability=[*PROBABILITY[:5], 0.9]).arrays_sha256()
+
+
+def test_missing_npz_is_refused_by_name(tmp_path):
+    with pytest.raises(DataError, match=r"cannot read the forest .*absent\.npz"):
+        Forest.load_npz(tmp_path / "absent.npz")
+
+
+def test_damaged_npz_is_refused_by_name(tmp_path):
+    path = tmp_path / "forest.npz"
+    small_forest().save_npz(path)
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(DataError, match=r"forest\.npz holds no usable forest"):
+        Forest.load_npz(path)
+
+
+def test_npz_with_flipped_byte_is_refused(tmp_path):
+    path = tmp_path / "forest.npz"
+    small_forest().save_npz(path)
+    content = bytearray(path.read_bytes())
+    content[content.index(np.float64(0.125).tobytes())] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"forest\.npz holds no usable forest \(Bad CRC-32"):
+        Forest.load_npz(path)
+
+
+def test_npz_without_an_array_is_refused(tmp_path):
+    np.savez(tmp_path / "forest.npz", feature=np.zeros(1, np.int16))
+    with pytest.raises(DataError, match=r"holds no usable forest .*right"):
+        Forest.load_npz(tmp_path / "forest.npz")
+
+
+def test_npz_with_pickled_objects_is_refused_and_nothing_happens(tmp_path):
+    marker = tmp_path / "marker"
+    np.savez(tmp_path / "forest.npz", feature=np.array([Touch(marker)], dtype=object))
+    with pytest.raises(DataError, match=r"holds no usable forest .*allow_pickle=False"):
+        Forest.load_npz(tmp_path / "forest.npz")
+    assert not marker.exists()
+
+
+def test_npz_member_that_is_no_array_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "forest.npz", "w") as archive:
+        archive.writestr("feature", "hello")
+    with pytest.raises(DataError, match="holds no usable forest"):
+        Forest.load_npz(tmp_path / "forest.npz")
+
+
+# Prediction
+
+
+@pytest.mark.parametrize(
+    ("on_bits", "expected"),
+    [((), (0.125 + 1) / 2), ((7,), (0.25 + 1) / 2), ((3,), (0.5 + 1) / 2), ((3, 7), (0.5 + 1) / 2)],
+)
+def test_bit_off_goes_left_and_bit_on_goes_right(on_bits, expected):
+    assert small_forest().predict(bits_with(*on_bits)) == [expected]
+
+
+def test_empty_batch_gives_no_predictions():
+    assert small_forest().predict(np.zeros((0, N_BITS), np.uint8)).shape == (0,)
+
+
+@pytest.mark.parametrize("shape", [(N_BITS,), (2, 1024), (1, 2, N_BITS)])
+def test_fingerprints_of_another_shape_are_refused(shape):
+    with pytest.raises(ValueError, match=r"expected fingerprints of shape \(n, 2048\)"):
+        small_forest().predict(np.zeros(shape, np.uint8))
+
+
+def test_bool_and_uint8_fingerprints_predict_alike():
+    bits = random_bits(20, density=0.5)
+    np.testing.assert_array_equal(small_forest().predict(bits), small_forest().predict(bits.astype(bool)))
+
+
+def test_fingerprints_are_left_unchanged():
+    bits = random_bits(20)
+    small_forest().predict(bits)
+    np.testing.assert_array_equal(bits, random_bits(20))
+
+
+@pytest.mark.parametrize("n", [1, 2, 255, 257])
+def test_prediction_does_not_depend_on_the_batch(n):
+    forest = ForestOracle.published("gsk3b").forest
+    bits = random_bits(600, density=0.03)
+    parts = [forest.predict(bits[start : start + n]) for start in range(0, len(bits), n)]
+    np.testing.assert_array_equal(np.concatenate(parts), forest.predict(bits))
+
+
+def test_trees_are_summed_in_one_order_whatever_the_batch():
+    fractions = np.random.default_rng(0).random(100)  # the order of these shows in the last digit
+    forest = small_forest([LEAF_COLUMN] * 100, range(100), fractions, range(100))
+    assert set(forest.predict(random_bits(5))) == set(forest.predict(random_bits(1)))
+
+
+def test_probability_never_exceeds_one():
+    forest = small_forest([LEAF_COLUMN] * 3, range(3), [1.0] * 3, range(3))
+    assert forest.predict(random_bits(1)) == [1.0]

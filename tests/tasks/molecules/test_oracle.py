@@ -1,0 +1,199 @@
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rdkit import Chem, DataStructs, RDLogger
+from rdkit.Chem import AllChem
+from sklearn.ensemble import RandomForestClassifier
+
+from evodiverse.data.artefacts import find_artefact
+from evodiverse.data.cache import artefact_path
+from evodiverse.errors import DataError
+from evodiverse.tasks.molecules import oracle as oracle_module
+from evodiverse.tasks.molecules.forest import N_BITS, Forest
+from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle, PublishedForest, morgan_fingerprints
+
+ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
+IMATINIB = "Cc1ccc(NC(=O)c2ccc(CN3CCN(C)CC3)cc2)cc1Nc1nccc(-c2cccnc2)n1"
+
+
+@pytest.fixture(scope="module")
+def zinc() -> list[str]:
+    return artefact_path("zinc250k").read_text().splitlines()[::500]
+
+
+@pytest.fixture
+def silent_rdkit():
+    RDLogger.DisableLog("rdApp.*")
+    yield
+    RDLogger.EnableLog("rdApp.*")
+
+
+@pytest.fixture
+def fresh_process():
+    """Forget the forests that were loaded, as a new process would."""
+    oracle_module._published_forest.cache_clear()
+    oracle_module._file_forest.cache_clear()
+    yield
+    oracle_module._published_forest.cache_clear()
+    oracle_module._file_forest.cache_clear()
+
+
+@pytest.fixture
+def copied_cache(tmp_path, monkeypatch, fresh_process):
+    """A cache that holds the JNK3 artefact alone."""
+    (tmp_path / "jnk3.pkl").symlink_to(artefact_path("jnk3"))
+    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def own_forest(tmp_path_factory):
+    """A small forest, as a user would bring it."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (100, N_BITS)).astype(np.float32)
+    path = tmp_path_factory.mktemp("own") / "forest.pkl"
+    path.write_bytes(pickle.dumps(RandomForestClassifier(3, random_state=0).fit(bits, rng.integers(0, 2, 100)), 4))
+    return path
+
+
+# Fingerprints
+
+
+def test_fingerprints_are_those_the_forests_were_trained_on(zinc, silent_rdkit):
+    molecules = [Chem.MolFromSmiles(smiles) for smiles in zinc]
+    expected = np.zeros((len(molecules), N_BITS), np.uint8)
+    for row, molecule in zip(expected, molecules, strict=True):
+        DataStructs.ConvertToNumpyArray(AllChem.GetMorganFingerprintAsBitVect(molecule, 2, N_BITS), row)
+    np.testing.assert_array_equal(morgan_fingerprints(molecules), expected)
+
+
+def test_no_molecules_have_no_fingerprints():
+    assert morgan_fingerprints([]).shape == (0, N_BITS)
+
+
+# Scores
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_published_oracle_gives_the_pinned_scores(name):
+    ForestOracle.published(name).check_pinned()
+
+
+def test_pinned_score_that_is_off_is_an_error(monkeypatch):
+    wrong = PublishedForest(PUBLISHED["jnk3"].arrays_sha256, {ASPIRIN: 0.5})
+    monkeypatch.setattr(oracle_module, "PUBLISHED", {"jnk3": wrong})
+    with pytest.raises(DataError, match=r"the jnk3 oracle must score CC\(=O\).* as 0\.5, got 0\.\d+; "):
+        ForestOracle.published("jnk3").check_pinned()
+
+
+def test_scores_are_probabilities(zinc):
+    scores = ForestOracle.published("jnk3")(zinc)
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+def test_empty_batch_gives_no_scores():
+    assert ForestOracle.published("jnk3")([]).shape == (0,)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_scores_do_not_depend_on_the_order_of_the_batch(zinc, name):
+    oracle = ForestOracle.published(name)
+    np.testing.assert_array_equal(oracle(zinc[::-1])[::-1], oracle(zinc))
+
+
+def test_all_smiles_of_a_molecule_score_alike(zinc):
+    molecules = [Chem.MolFromSmiles(smiles) for smiles in zinc[:50]]
+    rewritten = [Chem.MolToSmiles(molecule, canonical=False, rootedAtAtom=3) for molecule in molecules]
+    oracle = ForestOracle.published("gsk3b")
+    np.testing.assert_array_equal(oracle(rewritten), oracle(zinc[:50]))
+
+
+@pytest.mark.parametrize("smiles", ["", "c1ccc", "not a molecule"])
+def test_what_is_no_molecule_scores_nan_and_its_neighbours_do_not(smiles, silent_rdkit):
+    scores = ForestOracle.published("jnk3")([ASPIRIN, smiles, IMATINIB])
+    assert np.isnan(scores).tolist() == [False, True, False]
+
+
+# Where forests come from
+
+
+def test_published_oracle_knows_the_checksum_of_its_source():
+    assert ForestOracle.published("gsk3b").sha256 == find_artefact("gsk3b").sha256
+
+
+def test_unknown_published_name_is_refused():
+    with pytest.raises(DataError, match="no published forest is named 'zinc250k'; use jnk3 or gsk3b"):
+        ForestOracle.published("zinc250k")
+
+
+def test_conversion_is_kept_in_the_cache(copied_cache):
+    forest = ForestOracle.published("jnk3").forest
+    assert Forest.load_npz(copied_cache / "jnk3.pkl.npz").arrays_sha256() == forest.arrays_sha256()
+
+
+def test_kept_conversion_is_enough(copied_cache):
+    ForestOracle.published("jnk3")
+    (copied_cache / "jnk3.pkl").unlink()
+    oracle_module._published_forest.cache_clear()
+    ForestOracle.published("jnk3").check_pinned()
+
+
+def test_kept_conversion_of_another_forest_is_rebuilt(copied_cache, own_forest):
+    Forest.from_pickle(own_forest).save_npz(copied_cache / "jnk3.pkl.npz")
+    ForestOracle.published("jnk3").check_pinned()
+
+
+def test_damaged_conversion_is_rebuilt(copied_cache):
+    (copied_cache / "jnk3.pkl.npz").write_bytes(b"PK")
+    ForestOracle.published("jnk3").check_pinned()
+    assert Forest.load_npz(copied_cache / "jnk3.pkl.npz").n_trees == 100
+
+
+def test_pickle_and_npz_of_a_users_forest_score_alike(own_forest, tmp_path, zinc):
+    Forest.from_pickle(own_forest).save_npz(tmp_path / "forest.npz")
+    from_npz, from_pickle = ForestOracle.from_file(tmp_path / "forest.npz"), ForestOracle.from_file(own_forest)
+    np.testing.assert_array_equal(from_npz(zinc), from_pickle(zinc))
+
+
+def test_users_forest_has_no_pinned_scores(own_forest):
+    ForestOracle.from_file(own_forest).check_pinned()
+
+
+def test_missing_forest_is_refused_by_name(tmp_path):
+    with pytest.raises(DataError, match=r"cannot read the forest .*absent\.pkl \(No such file or directory\)"):
+        ForestOracle.from_file(tmp_path / "absent.pkl")
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 and more", b"\x80\x04 and more", b""])
+def test_damaged_forest_is_refused_by_name(tmp_path, content):
+    (tmp_path / "forest").write_bytes(content)
+    with pytest.raises(DataError, match=r"/forest (holds no usable forest|is not a readable pickle)"):
+        ForestOracle.from_file(tmp_path / "forest")
+
+
+def test_forest_that_changed_since_is_refused_by_a_new_process(own_forest, tmp_path, fresh_process):
+    path = tmp_path / "forest.pkl"
+    path.write_bytes(own_forest.read_bytes())
+    oracle = ForestOracle.from_file(path)
+    path.write_bytes(artefact_path("jnk3").read_bytes())
+    oracle_module._file_forest.cache_clear()
+    with pytest.raises(DataError, match="was changed since the run began"):
+        oracle([ASPIRIN])
+
+
+# Other processes
+
+
+def test_oracle_is_small_to_send():
+    assert len(pickle.dumps(ForestOracle.published("gsk3b"))) < 1000
+
+
+def test_oracle_scores_alike_in_another_process(own_forest, zinc):
+    oracle = ForestOracle.from_file(own_forest)
+    program = "import pickle, sys; oracle, smiles = pickle.load(sys.stdin.buffer); print(oracle(smiles).tolist())"
+    command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {program}"]
+    answer = subprocess.run(command, input=pickle.dumps((oracle, zinc[:20])), capture_output=True, check=True)
+    assert answer.stdout.decode().strip() == str(oracle(zinc[:20]).tolist())

@@ -1,0 +1,120 @@
+"""Who may import whom (DESIGN.md, "How data flows"), read from the syntax trees."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(ROOT.joinpath("evodiverse").rglob("*.py"))
+
+BOTTOM = {"vocabulary", "ports", "errors", "documented"}
+# What each part may import of ours besides itself; a domain (tasks/x) is a part of its own. None: everything.
+ALLOWED: dict[str, set[str] | None] = {
+    "__init__": set(),
+    "vocabulary": set(),
+    "errors": set(),
+    "documented": set(),
+    "ports": {"vocabulary", "errors"},
+    "search": {"vocabulary"},
+    "tasks": BOTTOM | {"data"},
+    "llm": BOTTOM,
+    "sandbox": BOTTOM,
+    "store": BOTTOM,
+    "data": BOTTOM,
+    "runner": BOTTOM | {"search"},
+    "analysis": BOTTOM | {"tasks"},
+    "settings": BOTTOM,
+    "settings/build": None,
+    "cli": None,
+    "__main__": {"cli"},
+}
+SEARCH_OUTSIDE = {"numpy", "scipy"}
+SEARCH_REFUSES = {"time", "random", "os", "logging", "subprocess"}
+
+
+def imported(source: str, path: Path) -> set[str]:
+    """Dotted names of all modules (or what is taken from them) that a module imports, at any depth of its code."""
+    package = path.with_suffix("").parts[:-1]
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    return names
+
+
+def part_of(parts: tuple[str, ...]) -> str:
+    """The part of EvoDiverse that a module below it, given by its path or dotted name, belongs to."""
+    if parts[:1] == ("tasks",) and len(parts) > 1:
+        return "/".join(parts[:2])
+    return "settings/build" if parts[:2] == ("settings", "build") else parts[0]
+
+
+def violations(source: str, path: Path) -> list[str]:
+    """Every import of a module that its part may not make; ``path`` starts with evodiverse/."""
+    part = part_of(path.with_suffix("").parts[1:])
+    allowed = ALLOWED.get(part, ALLOWED.get(part.split("/")[0], set()))
+    found = []
+    for name in sorted(imported(source, path)):
+        root, *rest = name.split(".")
+        if root != "evodiverse":
+            known = root in SEARCH_OUTSIDE or (root in sys.stdlib_module_names and root not in SEARCH_REFUSES)
+            if part == "search" and not known:
+                found.append(f"{path} imports {root}")
+        elif rest != ["__version__"] and allowed is not None:
+            target = part_of(tuple(rest)) if rest else "evodiverse"
+            if target != part and not {target, target.split("/")[0]} & allowed:
+                found.append(f"{path} imports {name}")
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
+def test_a_module_imports_only_what_its_part_may(module: Path) -> None:
+    assert violations(module.read_text(encoding="utf-8"), module.relative_to(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("search/advance.py", "import time"),
+        ("search/advance.py", "from os import path"),
+        ("search/advance.py", "import pandas"),
+        ("search/advance.py", "from evodiverse.ports import Task"),
+        ("search/advance.py", "from evodiverse import runner"),
+        ("search/advance.py", "def f():\n    from ..runner.loop import run"),
+        ("tasks/molecules/task.py", "import evodiverse.search.exchange as exchange"),
+        ("tasks/molecules/task.py", "from evodiverse.tasks.programs.task import ProgramTask"),
+        ("tasks/molecules/task.py", "from ..programs import task"),
+        ("store/writer.py", "from evodiverse.runner import loop"),
+        ("runner/loop.py", "from evodiverse.store.writer import Writer"),
+        ("runner/loop.py", "from evodiverse.tasks.molecules.task import MoleculeTask"),
+        ("analysis/tables.py", "from evodiverse.runner.ledger import Ledger"),
+        ("settings/schema.py", "from evodiverse.runner.ledger import Ledger"),
+        ("vocabulary.py", "from evodiverse import ports"),
+        ("new_part.py", "from evodiverse.vocabulary import Candidate"),
+    ],
+)
+def test_an_import_against_the_rules_is_found(path: str, source: str) -> None:
+    assert len(violations(source, Path("evodiverse", path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("search/advance.py", "import heapq, numpy.typing\nfrom scipy import stats\nfrom .archive import Archive"),
+        ("tasks/molecules/task.py", "from rdkit import Chem\nfrom evodiverse.tasks.molecules.parsing import parse"),
+        ("runner/loop.py", "from evodiverse.search.advance import advance\nfrom evodiverse import __version__"),
+        ("analysis/metrics.py", "from evodiverse.tasks.molecules.diversity import richness"),
+        (
+            "settings/build.py",
+            "from evodiverse.tasks.molecules.task import MoleculeTask\nimport evodiverse.runner.loop",
+        ),
+    ],
+)
+def test_an_import_within_the_rules_passes(path: str, source: str) -> None:
+    assert violations(source, Path("evodiverse", path)) == []
