@@ -36,7 +36,7 @@ def main() -> None:
     fingerprints = morgan_fingerprints([Chem.MolFromSmiles(text) for text in smiles])
     print(f"{'forest':8}{'nodes':>9}{'fingerprints/s':>16}{'batch of 140':>15}{'SMILES/s':>10}")
     for name in PUBLISHED:
-        oracle = ForestOracle.published(name)
+        oracle = ForestOracle.published(name, artefact_path(name))
         forest = oracle.forest
         whole = best_seconds(lambda forest=forest: forest.predict(fingerprints))
         batch = best_seconds(lambda forest=forest: forest.predict(fingerprints[:N_BATCH]), 20)

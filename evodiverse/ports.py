@@ -6,6 +6,7 @@ All of them work on batches: one answer per item, in the order of the items. An 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Proposal, Rejection, Request, Stream
@@ -109,8 +110,8 @@ class Domain(Protocol):
     def is_shared(self, settings: Any) -> bool:
         """Return whether all pools start from the same candidates."""
 
-    def build_task(self, settings: Any) -> Task:
-        """Return the task, with its data fetched and checked."""
+    def build_task(self, settings: Any, artefact: Callable[[str], Path]) -> Task:
+        """Return the task, with its data checked; ``artefact`` gives the path of a published file by its name."""
 
     def build_operator(self, settings: Any) -> Operator:
         """Return the classical operator, which ``llm=off`` uses."""

@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "documented": set(),
     "ports": {"vocabulary", "errors"},
     "search": {"vocabulary"},
-    "tasks": BOTTOM | {"data"},
+    "tasks": BOTTOM,
     "llm": BOTTOM,
     "sandbox": BOTTOM,
     "store": BOTTOM,

@@ -1,11 +1,13 @@
 """From offspring to the next state: survivors, exchange, adaptation, counters."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from evodiverse.search.adaptation import Thermostat, adapt_xi
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
-from evodiverse.search.exchange import Event, Exchanged, Pools, exchange_rules, swap_rate
+from evodiverse.search.exchange import Event, Exchanged, exchange_rules, swap_rate
 from evodiverse.search.sampling import IntArray
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import Adaptation, IterationInfo, Progress, State
@@ -14,11 +16,19 @@ from evodiverse.search.streams import Purpose, Streams
 from evodiverse.search.survivors import survivor_rules
 
 
-def start(attempts: Attempts, pools: Pools, archive: Archive, method: Method) -> tuple[State, IterationInfo]:
-    """Return the state at iteration 0, in which the pools hold the initial candidates, and its record."""
-    progress = Progress(top_mean=archive.top_mean())
-    state = State(0, pools, Thermostat(method.swap.xi), progress)
-    return state, IterationInfo(0, pools, tuple(attempts.records))
+def start(attempts: Attempts, archive: Archive, method: Method) -> tuple[State, IterationInfo]:
+    """Return the state at iteration 0, in which the pools hold the initial candidates, and its record.
+
+    Attempts settled for one pool, when the method has several, are shared by all and recorded without a pool.
+    """
+    settled = [attempts.offspring(pool) for pool in range(attempts.n_pools)]
+    records = attempts.records
+    if attempts.n_pools < method.n_pools:
+        settled *= method.n_pools
+        records = [replace(record, pool=None) for record in records]
+    pools = tuple(settled)
+    state = State(0, pools, Thermostat(method.swap.xi), Progress(top_mean=archive.top_mean()))
+    return state, IterationInfo(0, pools, tuple(records))
 
 
 def advance(

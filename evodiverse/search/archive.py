@@ -1,7 +1,7 @@
 """Everything evaluated in a run: the one place where oracle calls are counted."""
 
 import heapq
-from math import fsum, isfinite
+from math import fsum, isfinite, nan
 
 import numpy as np
 
@@ -21,7 +21,8 @@ class Archive:
 
     def __init__(self, top: int = 0) -> None:
         self._top = top
-        self._best: list[float] = []
+        self._top_scores: list[float] = []
+        self._best: Candidate | None = None
         self._candidates: list[Candidate] = []
         self._evaluations: list[Evaluation] = []
         self._call_of_key: dict[str, int] = {}
@@ -90,20 +91,20 @@ class Archive:
         if score is None or energy is None:
             return
         self._scores[call - 1], self._energies[call - 1] = score, energy
-        if len(self._best) < self._top:
-            heapq.heappush(self._best, score)
+        if self._best is None or self._best.score is None or score > self._best.score:
+            self._best = self._candidates[-1]
+        if len(self._top_scores) < self._top:
+            heapq.heappush(self._top_scores, score)
         elif self._top:
-            heapq.heappushpop(self._best, score)
+            heapq.heappushpop(self._top_scores, score)
 
     def best(self) -> Candidate | None:
         """Return the candidate with the highest score, the oldest of several, None when all failed."""
-        if np.isnan(self.scores).all():
-            return None
-        return self._candidates[int(np.nanargmax(self.scores))]
+        return self._best
 
     def top_mean(self) -> float:
-        """Return the mean of the best ``top`` scores, of all when there are fewer, NaN for none.
+        """Return the mean of the best ``top`` scores, NaN as long as there are fewer.
 
         The sum is exactly rounded, so that it does not depend on the order in which scores came.
         """
-        return fsum(self._best) / len(self._best) if self._best else float("nan")
+        return fsum(self._top_scores) / self._top if self._top and len(self._top_scores) == self._top else nan

@@ -30,6 +30,11 @@ class Attempts:
         self._pending: list[Hypothesis] = []
         self._settled: list[tuple[Request, Proposal, Hypothesis | Rejection, Outcome, int | None]] = []
 
+    @property
+    def n_pools(self) -> int:
+        """Number of pools that offspring may join."""
+        return len(self._members)
+
     def settle(self, requests: Sequence[Request], answers: Sequence[Answer]) -> list[Hypothesis]:
         """Decide how each answer ends, in the order (slot, pool), and return what must be evaluated, as charged."""
         for request, (proposal, parsed) in zip(requests, answers, strict=True):

@@ -16,6 +16,11 @@ from evodiverse.search.streams import Purpose, Streams
 Pools = tuple[IntArray, ...]
 
 
+def empty_pools(n_pools: int) -> Pools:
+    """Return pools without members."""
+    return tuple(np.empty(0, dtype=np.int64) for _ in range(n_pools))
+
+
 @dataclass(frozen=True, slots=True)
 class SwapTrial:
     """One pair of a swap event, as it was settled (a row of ``swaps``)."""

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from evodiverse.search.advance import advance, start
+from evodiverse.search.adaptation import Thermostat
+from evodiverse.search.advance import advance
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import Pools
@@ -27,7 +28,9 @@ class Run:
         self.method, self.search = method, search
         self.archive: Archive = make_archive(SCORES, top=top)
         first: Pools = make_pools(*pools)
-        self.state, self.info = start(Attempts([], first, self.archive), first, self.archive, method)
+        progress = Progress(top_mean=self.archive.top_mean())
+        self.state = State(0, first, Thermostat(method.swap.xi), progress)
+        self.info = IterationInfo(0, first, ())
 
     def step(self, *scores: float) -> tuple[State, IterationInfo]:
         """Advance by one iteration whose first slots yield candidates with these scores."""

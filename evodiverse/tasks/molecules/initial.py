@@ -1,5 +1,6 @@
 """The molecules a search starts from."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def read_published(path: Path) -> Library:
     return Library(tuple(path.read_text(encoding="ascii").split()))
 
 
+def count_lines(path: Path) -> int:
+    """Return how many lines of a ``.smi`` file name a molecule, 0 for one that cannot be read."""
+    try:
+        return sum(1 for _ in _entries(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError):
+        return 0
+
+
 def read_smi(path: Path, max_heavy_atoms: int, *, skip_invalid: bool) -> Library:
     """Read and check a user's ``.smi`` file.
 
@@ -44,17 +53,14 @@ def read_smi(path: Path, max_heavy_atoms: int, *, skip_invalid: bool) -> Library
         InputError: The file cannot be read, holds no molecule, or a line is malformed; names every such line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"task.initial.path: cannot read {path}: {error}") from error
     smiles, malformed = [], []
-    for number, line in enumerate(lines, start=1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        parsed = parse_smiles(words[0], max_heavy_atoms)
+    for number, entry in _entries(text):
+        parsed = parse_smiles(entry, max_heavy_atoms)
         if isinstance(parsed, Rejection):
-            malformed.append(f"{path} line {number}: {words[0][:60]!r} is malformed ({parsed})")
+            malformed.append(f"{path} line {number}: {entry[:60]!r} is malformed ({parsed})")
         else:
             smiles.append(parsed.genotype)
     if malformed and not skip_invalid:
@@ -63,3 +69,11 @@ def read_smi(path: Path, max_heavy_atoms: int, *, skip_invalid: bool) -> Library
     if not smiles:
         raise InputError(f"task.initial.path: {path} holds no molecule")
     return Library(tuple(smiles), len(malformed))
+
+
+def _entries(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and the SMILES of each line that is neither blank nor a comment."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            yield number, words[0]

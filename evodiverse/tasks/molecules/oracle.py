@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
-from evodiverse.data.artefacts import ARTEFACTS, find_artefact
-from evodiverse.data.cache import artefact_path, cache_folder
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 
@@ -73,26 +71,30 @@ class ForestOracle:
     forest once, at the first batch, and refuses one that is not the same any more.
 
     Attributes:
-        source: A published name or the path of a file.
-        sha256: Of the pickle or ``.npz`` that the forest was read from.
-        is_published: Which of the two ``source`` is.
+        path: The pickle or ``.npz`` that the forest was read from.
+        sha256: Of that file.
+        published_name: Set for a published forest, whose arrays and scores are pinned.
     """
 
-    source: str
+    path: Path
     sha256: str
-    is_published: bool
+    published_name: str | None = None
 
     @classmethod
-    def published(cls, name: str) -> Self:
-        """Return the oracle of a published forest, fetching it into the cache if it is absent.
+    def published(cls, name: str, path: Path) -> Self:
+        """Return the oracle of a published forest.
+
+        Args:
+            name: Of the forest.
+            path: The published pickle; the ``.npz`` made from it is kept beside it.
 
         Raises:
-            DataError: There is no such forest, or it cannot be had.
+            DataError: There is no such forest, or the file holds another one.
         """
         if name not in PUBLISHED:
             raise DataError(f"no published forest is named {name!r}; use {' or '.join(PUBLISHED)}")
-        _published_forest(name)
-        return cls(source=name, sha256=find_artefact(name).sha256, is_published=True)
+        _published_forest(name, path)
+        return cls(path, _file_sha256(path), name)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -102,14 +104,16 @@ class ForestOracle:
             DataError: The file is missing, damaged or holds no forest over 2048 bits.
         """
         absolute = Path(path).expanduser().absolute()
-        oracle = cls(source=str(absolute), sha256=_file_sha256(absolute), is_published=False)
-        _file_forest(oracle.source, oracle.sha256)
+        oracle = cls(absolute, _file_sha256(absolute))
+        _file_forest(oracle.path, oracle.sha256)
         return oracle
 
     @property
     def forest(self) -> Forest:
         """The forest itself, loaded at most once a process."""
-        return _published_forest(self.source) if self.is_published else _file_forest(self.source, self.sha256)
+        if self.published_name is not None:
+            return _published_forest(self.published_name, self.path)
+        return _file_forest(self.path, self.sha256)
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
         """Return the score of each molecule, in order; a molecule's score does not depend on its batch.
@@ -135,13 +139,13 @@ class ForestOracle:
         Raises:
             DataError: A score is off by more than 1e-12.
         """
-        if not self.is_published:
+        if self.published_name is None:
             return
-        pinned = PUBLISHED[self.source].pinned_scores
+        pinned = PUBLISHED[self.published_name].pinned_scores
         for smiles, score in zip(pinned, self(list(pinned)), strict=True):
             if not abs(score - pinned[smiles]) <= _PIN_TOLERANCE:  # NaN must fail
                 raise DataError(
-                    f"the {self.source} oracle must score {smiles} as {pinned[smiles]}, got {score}; "
+                    f"the {self.published_name} oracle must score {smiles} as {pinned[smiles]}, got {score}; "
                     "this RDKit's fingerprints differ from those the forest was trained on, install another version"
                 )
 
@@ -163,10 +167,10 @@ def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
 
 
 @functools.cache
-def _published_forest(name: str) -> Forest:
-    """Load a published forest from its converted copy in the cache, or convert it and keep the copy."""
+def _published_forest(name: str, path: Path) -> Forest:
+    """Load a published forest from its converted copy beside ``path``, or convert it and keep the copy."""
     expected = PUBLISHED[name].arrays_sha256
-    converted = cache_folder() / f"{ARTEFACTS[name].file_name}.npz"
+    converted = path.with_name(f"{path.name}.npz")
     if converted.exists():
         try:
             forest = Forest.load_npz(converted)
@@ -175,9 +179,9 @@ def _published_forest(name: str) -> Forest:
         else:
             if forest.arrays_sha256() == expected:
                 return forest
-    forest = Forest.from_pickle(artefact_path(name))
+    forest = Forest.from_pickle(path)
     if forest.arrays_sha256() != expected:
-        raise DataError(f"the {name} forest was converted wrongly on this machine; report this as a bug of evodiverse")
+        raise DataError(f"{path} does not hold the published {name} forest; run `evodiverse-data fetch {name}`")
     try:
         _save_atomically(forest, converted)
     except OSError as error:
@@ -194,9 +198,8 @@ def _save_atomically(forest: Forest, path: Path) -> None:
 
 
 @functools.lru_cache(maxsize=2)
-def _file_forest(source: str, sha256: str) -> Forest:
+def _file_forest(path: Path, sha256: str) -> Forest:
     """Load a user's forest, which must be the file that the oracle was made from."""
-    path = Path(source)
     if _file_sha256(path) != sha256:
         raise DataError(f"the forest {path} was changed since the run began; put the old file back or start a new run")
     with path.open("rb") as file:

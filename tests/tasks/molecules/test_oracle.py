@@ -79,41 +79,41 @@ def test_no_molecules_have_no_fingerprints():
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_published_oracle_gives_the_pinned_scores(name):
-    ForestOracle.published(name).check_pinned()
+    ForestOracle.published(name, artefact_path(name)).check_pinned()
 
 
 def test_pinned_score_that_is_off_is_an_error(monkeypatch):
     wrong = PublishedForest(PUBLISHED["jnk3"].arrays_sha256, {ASPIRIN: 0.5})
     monkeypatch.setattr(oracle_module, "PUBLISHED", {"jnk3": wrong})
     with pytest.raises(DataError, match=r"the jnk3 oracle must score CC\(=O\).* as 0\.5, got 0\.\d+; "):
-        ForestOracle.published("jnk3").check_pinned()
+        ForestOracle.published("jnk3", artefact_path("jnk3")).check_pinned()
 
 
 def test_scores_are_probabilities(zinc):
-    scores = ForestOracle.published("jnk3")(zinc)
+    scores = ForestOracle.published("jnk3", artefact_path("jnk3"))(zinc)
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
 def test_empty_batch_gives_no_scores():
-    assert ForestOracle.published("jnk3")([]).shape == (0,)
+    assert ForestOracle.published("jnk3", artefact_path("jnk3"))([]).shape == (0,)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_scores_do_not_depend_on_the_order_of_the_batch(zinc, name):
-    oracle = ForestOracle.published(name)
+    oracle = ForestOracle.published(name, artefact_path(name))
     np.testing.assert_array_equal(oracle(zinc[::-1])[::-1], oracle(zinc))
 
 
 def test_all_smiles_of_a_molecule_score_alike(zinc):
     molecules = [Chem.MolFromSmiles(smiles) for smiles in zinc[:50]]
     rewritten = [Chem.MolToSmiles(molecule, canonical=False, rootedAtAtom=3) for molecule in molecules]
-    oracle = ForestOracle.published("gsk3b")
+    oracle = ForestOracle.published("gsk3b", artefact_path("gsk3b"))
     np.testing.assert_array_equal(oracle(rewritten), oracle(zinc[:50]))
 
 
 @pytest.mark.parametrize("smiles", ["", "c1ccc", "not a molecule"])
 def test_what_is_no_molecule_scores_nan_and_its_neighbours_do_not(smiles, silent_rdkit):
-    scores = ForestOracle.published("jnk3")([ASPIRIN, smiles, IMATINIB])
+    scores = ForestOracle.published("jnk3", artefact_path("jnk3"))([ASPIRIN, smiles, IMATINIB])
     assert np.isnan(scores).tolist() == [False, True, False]
 
 
@@ -121,34 +121,34 @@ def test_what_is_no_molecule_scores_nan_and_its_neighbours_do_not(smiles, silent
 
 
 def test_published_oracle_knows_the_checksum_of_its_source():
-    assert ForestOracle.published("gsk3b").sha256 == find_artefact("gsk3b").sha256
+    assert ForestOracle.published("gsk3b", artefact_path("gsk3b")).sha256 == find_artefact("gsk3b").sha256
 
 
 def test_unknown_published_name_is_refused():
     with pytest.raises(DataError, match="no published forest is named 'zinc250k'; use jnk3 or gsk3b"):
-        ForestOracle.published("zinc250k")
+        ForestOracle.published("zinc250k", artefact_path("zinc250k"))
 
 
 def test_conversion_is_kept_in_the_cache(copied_cache):
-    forest = ForestOracle.published("jnk3").forest
+    forest = ForestOracle.published("jnk3", artefact_path("jnk3")).forest
     assert Forest.load_npz(copied_cache / "jnk3.pkl.npz").arrays_sha256() == forest.arrays_sha256()
 
 
 def test_kept_conversion_is_enough(copied_cache):
-    ForestOracle.published("jnk3")
+    ForestOracle.published("jnk3", artefact_path("jnk3"))
     (copied_cache / "jnk3.pkl").unlink()
     oracle_module._published_forest.cache_clear()
-    ForestOracle.published("jnk3").check_pinned()
+    ForestOracle.published("jnk3", artefact_path("jnk3")).check_pinned()
 
 
 def test_kept_conversion_of_another_forest_is_rebuilt(copied_cache, own_forest):
     Forest.from_pickle(own_forest).save_npz(copied_cache / "jnk3.pkl.npz")
-    ForestOracle.published("jnk3").check_pinned()
+    ForestOracle.published("jnk3", artefact_path("jnk3")).check_pinned()
 
 
 def test_damaged_conversion_is_rebuilt(copied_cache):
     (copied_cache / "jnk3.pkl.npz").write_bytes(b"PK")
-    ForestOracle.published("jnk3").check_pinned()
+    ForestOracle.published("jnk3", artefact_path("jnk3")).check_pinned()
     assert Forest.load_npz(copied_cache / "jnk3.pkl.npz").n_trees == 100
 
 
@@ -188,7 +188,7 @@ def test_forest_that_changed_since_is_refused_by_a_new_process(own_forest, tmp_p
 
 
 def test_oracle_is_small_to_send():
-    assert len(pickle.dumps(ForestOracle.published("gsk3b"))) < 1000
+    assert len(pickle.dumps(ForestOracle.published("gsk3b", artefact_path("gsk3b")))) < 1000
 
 
 def test_oracle_scores_alike_in_another_process(own_forest, zinc):

@@ -105,7 +105,7 @@ def test_published_forest_predicts_zinc_as_scikit_learn_does_with_its_trees(name
     with artefact_path(name).open("rb") as file:
         trees = [estimator.tree_.rebuilt() for estimator in TrustingUnpickler(file).load().estimators_]
     expected = np.mean([tree.predict(zinc_bits.astype(np.float32))[:, 1] for tree in trees], axis=0)
-    predicted = ForestOracle.published(name).forest.predict(zinc_bits)
+    predicted = ForestOracle.published(name, artefact_path(name)).forest.predict(zinc_bits)
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-12)
 
 

@@ -1,0 +1,200 @@
+"""The loop: propose, fulfil, advance, commit."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from evodiverse.errors import InputError
+from evodiverse.ports import Display, Snapshot, Store, Summarizer, Task
+from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, log_rows, refill_archive, restore_state
+from evodiverse.runner.workers import Workers
+from evodiverse.search.advance import advance, start
+from evodiverse.search.archive import Archive
+from evodiverse.search.attempts import Attempts
+from evodiverse.search.exchange import empty_pools, swap_rate
+from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
+from evodiverse.search.settings import Method, Search
+from evodiverse.search.state import IterationInfo, State
+from evodiverse.search.stopping import StopReason, stop_reason
+from evodiverse.search.streams import Purpose, Streams
+from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Everything a run is made of."""
+
+    method: Method
+    search: Search
+    streams: Streams
+    oracle_calls: int
+    shared_start: bool
+    task: Task
+    workers: Workers
+    store: Store
+    display: Display
+
+
+@dataclass(slots=True)
+class Clock:
+    """Where the seconds of this process went."""
+
+    began: float = field(default_factory=time.perf_counter)
+    operator: float = 0.0
+    oracle: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Seconds since the loop began."""
+        return time.perf_counter() - self.began
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended."""
+
+    stopped_by: StopReason
+    iterations: int
+    oracle_calls: int
+    best_score: float | None
+    best_genotype: str | None
+
+
+class Loop:
+    """One run, from its first or its last committed iteration to its end."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._archive = Archive(setup.search.early_stop.top if setup.search.early_stop else 0)
+        self._swap_rate: float | None = None
+        self._calls_before = 0
+        self._seconds: dict[int, float] = {}
+        self.clock = Clock()
+
+    def run(self) -> Result:
+        """Run to the end and return how it ended.
+
+        Raises:
+            InputError: No initial candidate can enter a pool; the log is committed.
+        """
+        state = self._resume() or self._start()
+        if not any(pool.size for pool in state.pools):
+            raise InputError(f"no initial candidate can enter a pool ({self._failures()}); the log says why of each")
+        while (reason := self._stop_reason(state)) is None:
+            state, info = self._iterate(state)
+            self._commit(state, info)
+        self._display(state, final=True)
+        best = self._archive.best()
+        return Result(
+            reason,
+            state.iteration,
+            self._archive.n_calls,
+            best.score if best else None,
+            best.genotype if best else None,
+        )
+
+    def _stop_reason(self, state: State) -> StopReason | None:
+        return stop_reason(state.progress, self._calls_left, self._setup.search)
+
+    @property
+    def _calls_left(self) -> int:
+        return self._setup.oracle_calls - self._archive.n_calls
+
+    def _iterate(self, state: State) -> tuple[State, IterationInfo]:
+        setup, iteration = self._setup, state.iteration + 1
+        attempts = Attempts(
+            deal_slots(state.pools, setup.method.offspring, self._calls_left), state.pools, self._archive
+        )
+        mating_pools = draw_mating_pools(iteration, state.pools, self._archive, setup.method, setup.streams)
+        for attempt in range(1, setup.search.attempts + 1):
+            if not attempts.open_slots:
+                break
+            requests = make_requests(
+                iteration, attempt, attempts.open_slots, mating_pools, self._archive, setup.method, setup.streams
+            )
+            began = time.perf_counter()
+            answers = setup.workers.propose(requests)
+            self.clock.operator += time.perf_counter() - began
+            self._evaluate(attempts, attempts.settle(requests, answers))
+        return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams)
+
+    def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis]) -> None:
+        """Evaluate what a round has charged and close the round."""
+        began = time.perf_counter()
+        timed = self._setup.workers.evaluate(charged)
+        self.clock.oracle += time.perf_counter() - began
+        first_call = self._archive.n_calls - len(timed) + 1
+        self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
+        attempts.close([evaluation for evaluation, _ in timed])
+
+    def _start(self) -> State:
+        """Evaluate the initial candidates and commit them as iteration 0."""
+        setup, method = self._setup, self._setup.method
+        n_draws = 1 if setup.shared_start else method.n_pools
+        streams = [setup.streams.at(Purpose.INITIAL, 0, pool=pool) for pool in range(n_draws)]
+        drawn = [setup.task.initial(stream) for stream in streams]
+        slots = sorted(Slot(slot, pool) for pool, genotypes in enumerate(drawn) for slot in range(len(genotypes)))
+        requests = [Request(0, pool, slot, 1, (), Prompt.COLD, streams[pool]) for slot, pool in slots]
+        genotypes = [drawn[pool][slot] for slot, pool in slots]
+        proposals = [Proposal(genotype, "initial") for genotype in genotypes]
+        answers = list(zip(proposals, setup.task.parse(genotypes), strict=True))
+        attempts = Attempts(slots, empty_pools(n_draws), self._archive)
+        self._evaluate(attempts, attempts.settle(requests, answers))
+        state, info = start(attempts, self._archive, method)
+        self._commit(state, info)
+        return state
+
+    def _resume(self) -> State | None:
+        """Return the last committed state, None if nothing was committed."""
+        store = self._setup.store
+        saved = store.checkpoint()
+        if saved is None:
+            return None
+        details = list(self._setup.task.columns)
+        refill_archive(self._archive, store.rows("evaluations", [*EVALUATION_COLUMNS, *details]), details)
+        if self._archive.n_calls != saved["oracle_calls"]:
+            raise InputError(
+                f"evaluations holds {self._archive.n_calls} charged calls, the checkpoint says "
+                f"{saved['oracle_calls']}; parts of the log are missing, use overwrite=true to start afresh"
+            )
+        self._calls_before = self._archive.n_calls
+        return restore_state(saved)
+
+    def _commit(self, state: State, info: IterationInfo) -> None:
+        rows = log_rows(info, self._setup.method.ladder, self._seconds)
+        self._seconds.clear()
+        self._setup.store.commit(state.iteration, rows, checkpoint(state, self._archive))
+        if info.trials:
+            self._swap_rate = swap_rate(info.trials)
+        self._display(state)
+
+    def _failures(self) -> str:
+        """Return how often each reason kept an initial candidate out."""
+        rows = self._setup.store.rows("evaluations", ["error"])
+        reasons = Counter(str(row["error"]).split(":")[0] for row in rows)
+        return ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items())) or "there is none"
+
+    def _display(self, state: State, *, final: bool = False) -> None:
+        self._setup.display.update(lambda: self._snapshot(state), final=final)
+
+    def _snapshot(self, state: State) -> Snapshot:
+        setup, best = self._setup, self._archive.best()
+        rate = (self._archive.n_calls - self._calls_before) / max(self.clock.total, 1e-9)
+        name = summary = None
+        if isinstance(setup.task, Summarizer):
+            members = sorted({call for pool in state.pools for call in pool.tolist()})
+            name = setup.task.summary_name
+            summary = setup.task.summarize([self._archive.candidate(call) for call in members])
+        return Snapshot(
+            iteration=state.iteration,
+            oracle_calls=self._archive.n_calls,
+            budget=setup.oracle_calls,
+            best=best.score if best else None,
+            summary_name=name,
+            summary=summary,
+            swap_rate=self._swap_rate,
+            xi=state.thermostat.xi if setup.method.swap.rule == "metropolis" else None,
+            calls_per_second=rate,
+            seconds_left=self._calls_left / rate if rate else None,
+        )

@@ -1,0 +1,88 @@
+"""Records of the search core as rows of the log, and back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from evodiverse.ports import Row
+from evodiverse.search.adaptation import Thermostat
+from evodiverse.search.archive import Archive
+from evodiverse.search.state import Attempt, IterationInfo, Progress, State
+from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
+
+
+def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int, float]) -> dict[str, list[Row]]:
+    """Return the rows of one iteration by dataset. ``seconds`` are those of its charged calls."""
+    iteration = {"iteration": info.iteration}
+    return {
+        "evaluations": [_attempt_row(attempt, seconds) for attempt in info.attempts],
+        "populations": [
+            iteration | {"pool": pool, "beta": beta, "members": members.tolist()}
+            for pool, (beta, members) in enumerate(zip(ladder, info.pools, strict=True))
+        ],
+        "swaps": [iteration | asdict(trial) for trial in info.trials],
+        "migrations": [iteration | asdict(migration) for migration in info.migrations],
+        "adaptation": [iteration | asdict(adaptation) for adaptation in info.adaptations],
+    }
+
+
+def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
+    evaluation = attempt.evaluation
+    row = {
+        "iteration": attempt.iteration,
+        "pool": attempt.pool,
+        "slot": attempt.slot,
+        "attempt": attempt.attempt,
+        "outcome": attempt.outcome,
+        "call": attempt.call,
+        "reused_call": attempt.reused_call,
+        "genotype": attempt.genotype,
+        "key": attempt.key,
+        "error": attempt.error or None,
+        "operator": attempt.operator,
+        "parents": attempt.parents,
+        "llm_call": attempt.llm_call,
+        "seconds": None if attempt.call is None else seconds[attempt.call],
+        "valid": attempt.outcome is not Outcome.REJECTED if evaluation is None else evaluation.valid,
+    }
+    if evaluation is None:
+        return row
+    return row | {"score": evaluation.score, "energy": evaluation.energy} | dict(evaluation.details)
+
+
+def checkpoint(state: State, archive: Archive) -> dict[str, object]:
+    """Return what `restore` needs beside the log."""
+    return {
+        "oracle_calls": archive.n_calls,
+        "pools": [pool.tolist() for pool in state.pools],
+        "xi": state.thermostat.xi,
+        "rates": list(state.thermostat.rates),
+        "idle": state.progress.idle,
+        "stalled": state.progress.stalled,
+        "top_mean": state.progress.top_mean,
+    }
+
+
+def restore_state(saved: Mapping[str, Any]) -> State:
+    """Return the state that `checkpoint` saved."""
+    return State(
+        iteration=saved["iteration"],
+        pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
+        thermostat=Thermostat(saved["xi"], tuple(saved["rates"])),
+        progress=Progress(saved["idle"], saved["stalled"], saved["top_mean"]),
+    )
+
+
+EVALUATION_COLUMNS = ("outcome", "call", "genotype", "key", "score", "energy", "valid", "error")
+
+
+def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_columns: Sequence[str]) -> None:
+    """Put the evaluations of logged rows, in any order, into an empty archive."""
+    charged = [row for row in rows if row["outcome"] == Outcome.EVALUATED]
+    for row in sorted(charged, key=lambda row: row["call"]):
+        details = {name: row[name] for name in detail_columns if row[name] is not None}
+        archive.reserve(row["key"])
+        evaluation = Evaluation(row["score"], row["energy"], row["valid"], row["error"] or "", details)
+        archive.record(Hypothesis(row["genotype"], row["key"]), evaluation)

@@ -1,0 +1,73 @@
+"""Which settings make a run the run it is: the name of its directory, and the digest in ``run.json``."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+MAX_LABEL_BYTES = 100
+_UNSAFE = re.compile(r"[^A-Za-z0-9._=,\[\]-]")
+# The seed names its own folder; the task, method and llm name theirs.
+_NAMED_ELSEWHERE = frozenset({"seed"})
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all leaves of nested mappings as (dotted key, value); lists are leaves."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def quiet_keys(schema: type, prefix: str = "") -> Iterator[str]:
+    """Yield the dotted keys that the schema marks as unable to change a run's log."""
+    for field in fields(schema):
+        if field.metadata.get("changes_log", True) is False:
+            yield f"{prefix}{field.name}"
+        if isinstance(field.type, type) and is_dataclass(field.type):
+            yield from quiet_keys(field.type, f"{prefix}{field.name}.")
+
+
+def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, Any]:
+    """Return the flat settings that can change the log of a run."""
+    return {key: value for key, value in sorted(flatten(settings)) if key not in quiet}
+
+
+def digest(identity: Mapping[str, Any]) -> str:
+    """Return a short digest of flat settings."""
+    return hashlib.sha256(json.dumps(dict(identity), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def override_label(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> str:
+    """Return the folder that names in which settings a run differs from its task, method and llm alone.
+
+    Args:
+        identity: Flat settings of the run.
+        baseline: Flat settings that its task, method and llm compose to without anything else.
+
+    Returns:
+        ``key=value`` of the keys that differ, sorted and joined by commas, or "default". Characters that are awkward in
+        paths become ``_``; where any did, or above 100 bytes, 8 hex digits of a digest tell labels apart that would
+        look alike.
+    """
+    keys = sorted((set(identity) | set(baseline)) - _NAMED_ELSEWHERE)
+    differing = [key for key in keys if identity.get(key) != baseline.get(key)]
+    if not differing:
+        return "default"
+    label = ",".join(f"{key}={show(identity.get(key))}" for key in differing)
+    safe = _UNSAFE.sub("_", label)
+    if safe == label and len(safe) <= MAX_LABEL_BYTES:
+        return safe
+    return f"{safe[:MAX_LABEL_BYTES]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+
+
+def show(value: Any) -> str:
+    """Return a value as one would write it on the command line."""
+    if isinstance(value, list):
+        return "[" + ",".join(show(item) for item in value) + "]"
+    if value is None or isinstance(value, bool):
+        return str(value).lower().replace("none", "null")
+    return str(value)
