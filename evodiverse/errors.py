@@ -3,6 +3,8 @@
 Anything else that reaches the command line is a bug. A bad candidate is never an error: it is a `Rejection`.
 """
 
+import signal
+
 
 class EvoDiverseError(Exception):
     """Base of all errors of EvoDiverse; ``exit_code`` is what the command ends with."""
@@ -37,3 +39,14 @@ class ServiceError(EvoDiverseError):
 
 class ContractError(EvoDiverseError):
     """A port broke its contract, such as a missing answer in a batch; a bug, not a user's mistake."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """SIGINT or SIGTERM asked the run to stop."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.exit_code = 128 + signum
+
+    def __str__(self) -> str:
+        return f"interrupted by {signal.Signals(self.exit_code - 128).name}"

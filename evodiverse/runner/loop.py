@@ -69,6 +69,7 @@ class Loop:
         self._archive = Archive(setup.search.early_stop.top if setup.search.early_stop else 0)
         self._swap_rate: float | None = None
         self._calls_before = 0
+        self._wall_before = 0.0
         self._seconds: dict[int, float] = {}
         self.clock = Clock()
 
@@ -159,12 +160,14 @@ class Loop:
                 f"{saved['oracle_calls']}; parts of the log are missing, use overwrite=true to start afresh"
             )
         self._calls_before = self._archive.n_calls
+        self._wall_before = saved["wall_seconds"]
         return restore_state(saved)
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         rows = log_rows(info, self._setup.method.ladder, self._seconds)
         self._seconds.clear()
-        self._setup.store.commit(state.iteration, rows, checkpoint(state, self._archive))
+        saved = checkpoint(state, self._archive, self._wall_before + self.clock.total)
+        self._setup.store.commit(state.iteration, rows, saved)
         if info.trials:
             self._swap_rate = swap_rate(info.trials)
         self._display(state)

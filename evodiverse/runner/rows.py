@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,19 @@ def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
     return row | {"score": evaluation.score, "energy": evaluation.energy} | dict(evaluation.details)
 
 
-def checkpoint(state: State, archive: Archive) -> dict[str, object]:
-    """Return what `restore` needs beside the log."""
+def checkpoint(state: State, archive: Archive, wall_seconds: float) -> dict[str, object]:
+    """Return what `restore_state` needs beside the log, and how the run stands."""
+    best, top_mean = archive.best(), state.progress.top_mean
     return {
+        "wall_seconds": wall_seconds,
+        "best_score": best.score if best else None,
         "oracle_calls": archive.n_calls,
         "pools": [pool.tolist() for pool in state.pools],
         "xi": state.thermostat.xi,
         "rates": list(state.thermostat.rates),
         "idle": state.progress.idle,
         "stalled": state.progress.stalled,
-        "top_mean": state.progress.top_mean,
+        "top_mean": None if top_mean is None or isnan(top_mean) else top_mean,
     }
 
 

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -90,7 +91,16 @@ def _start_worker(task: Task, operator: Operator) -> None:
     """Keep what this worker process serves. Ctrl-C is the main process's business."""
     global _served
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_main_process, daemon=True).start()
     _served = (task, operator)
+
+
+def _end_with_main_process() -> None:
+    """End this process when the main one dies; an executor's workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _call(function: Callable[[Task, Operator, Sequence[Item]], list[Result]], batch: Sequence[Item]) -> list[Result]:

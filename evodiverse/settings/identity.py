@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -10,6 +11,7 @@ from typing import Any
 MAX_LABEL_BYTES = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,\[\]-]")
 # The seed names its own folder; the task, method and llm name theirs.
+_ABSENT = object()
 _NAMED_ELSEWHERE = frozenset({"seed"})
 
 
@@ -32,8 +34,8 @@ def quiet_keys(schema: type, prefix: str = "") -> Iterator[str]:
 
 
 def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, Any]:
-    """Return the flat settings that can change the log of a run."""
-    return {key: value for key, value in sorted(flatten(settings)) if key not in quiet}
+    """Return the flat settings that can change the log of a run, with infinities as the command line writes them."""
+    return {key: _as_json(value) for key, value in sorted(flatten(settings)) if key not in quiet}
 
 
 def digest(identity: Mapping[str, Any]) -> str:
@@ -53,8 +55,12 @@ def override_label(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
         paths become ``_``; where any did, or above 100 bytes, 8 hex digits of a digest tell labels apart that would
         look alike.
     """
-    keys = sorted((set(identity) | set(baseline)) - _NAMED_ELSEWHERE)
-    differing = [key for key in keys if identity.get(key) != baseline.get(key)]
+    differing = [
+        key
+        for key in sorted((set(identity) | set(baseline)) - _NAMED_ELSEWHERE)
+        if identity.get(key, _ABSENT) != baseline.get(key, _ABSENT)
+        and not (key not in identity and _has_ancestor(key, identity))
+    ]
     if not differing:
         return "default"
     label = ",".join(f"{key}={show(identity.get(key))}" for key in differing)
@@ -62,6 +68,18 @@ def override_label(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
     if safe == label and len(safe) <= MAX_LABEL_BYTES:
         return safe
     return f"{safe[:MAX_LABEL_BYTES]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+
+
+def _has_ancestor(key: str, settings: Mapping[str, Any]) -> bool:
+    """Return whether a key stands within one that was set to a plain value, as in ``search.early_stop=null``."""
+    parts = key.split(".")
+    return any(".".join(parts[:depth]) in settings for depth in range(1, len(parts)))
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    return "inf" if value == math.inf else value
 
 
 def show(value: Any) -> str:

@@ -50,7 +50,7 @@ class Method:
 
     name: str = documented("name of the method, a folder of the run directory", default=MISSING)
     needs_model: bool = documented("the method is meaningless without a language model", default=MISSING)
-    ladder: list[float] = documented("inverse temperatures β, cold to hot; .inf keeps the best", default=MISSING)
+    ladder: list[float] = documented("inverse temperatures β, cold to hot; inf keeps the best", default=MISSING)
     capacity: int = documented("members a pool holds at most", default=MISSING, unit="candidates")
     offspring: int = documented("offspring of a pool in an iteration", default=MISSING, unit="slots")
     parents: int = documented("parents of an offspring", default=MISSING, unit="candidates")

@@ -1,14 +1,14 @@
 """Rules across configuration keys. All violations are found, not just the first."""
 
-import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import inf, isfinite, isnan
 
+from evodiverse.settings.compose import nearest
 from evodiverse.settings.schema import Config, Method, Swap
 
 SWAPPING = ("metropolis", "random")
-Names = dict[str, Sequence[str]]
+Names = Mapping[str, Sequence[str]]
 
 
 def find_violations(config: Config, n_initial: int, names: Names) -> list[str]:
@@ -26,12 +26,6 @@ def find_violations(config: Config, n_initial: int, names: Names) -> list[str]:
         *_rates(config.method.swap),
         *_across(config, n_initial),
     ]
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """Return a question that offers the known word most like ``word``, or lists them all."""
-    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {matches[0]}?" if matches else f"expected one of {', '.join(known)}"
 
 
 def _unknown_names(config: Config, names: Names) -> Iterator[str]:

@@ -29,7 +29,7 @@ def sync_folder(path: Path) -> None:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Replace ``path`` by ``content``."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=True) + "\n"
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     replace_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
     sync_folder(path.parent)
 

@@ -8,34 +8,35 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Row
-from evodiverse.store.datasets import schemas, write_part
+from evodiverse.store.datasets import DATASETS, schemas, write_part
 from evodiverse.store.files import read_json, replace_file, sync_folder, write_json
 
 RECORD = "run.json"
+FOLDERS = ("checkpoint", "best")
 
 
-def read_record(path: Path) -> dict[str, Any] | None:
-    """Return the content of a run directory's ``run.json``, None if there is no run yet.
+def check_not_foreign(path: Path) -> None:
+    """Refuse a folder that holds something else than a run; one that a run has just begun to fill is fine.
 
     Raises:
-        InputError: The folder holds something else than a run, or its ``run.json`` is damaged.
+        InputError: There are other files in it.
     """
-    try:
-        record = read_json(path / RECORD)
-        if record is None and path.exists() and any(not entry.name.startswith(".") for entry in path.iterdir()):
-            raise InputError(f"{path} holds no run but other files; choose another folder with outputs=…")
-    except NotADirectoryError as error:
-        raise InputError(f"outputs: {error.filename} is no folder; choose another one with outputs=…") from error
-    except OSError as error:
-        raise InputError(f"cannot read {path} ({error.strerror}); choose another folder with outputs=…") from error
-    return record
+    own = {*DATASETS, *FOLDERS, RECORD}
+    if path.exists() and any(entry.name not in own and not entry.name.startswith(".") for entry in path.iterdir()):
+        raise InputError(f"{path} holds no run but other files; choose another folder with outputs=…")
 
 
 def delete_run(path: Path) -> None:
-    """Delete a run directory, and nothing that is not one."""
-    if read_record(path) is not None:
+    """Delete a run directory, and nothing that is not one.
+
+    Raises:
+        InputError: The folder holds something else.
+    """
+    if not (path / RECORD).is_file():
+        check_not_foreign(path)
+    if path.exists():
         shutil.rmtree(path)
 
 
@@ -58,7 +59,7 @@ class RunDirectory:
         self.path = path
         self._schemas = schemas(columns)
         try:
-            for name in [*self._schemas, "checkpoint", "best"]:
+            for name in [*self._schemas, *FOLDERS]:
                 (path / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
@@ -76,7 +77,19 @@ class RunDirectory:
         return read_json(self._checkpoint_file)
 
     def commit(self, iteration: int, rows: Mapping[str, Sequence[Row]], checkpoint: Mapping[str, object]) -> None:
-        """Add the rows of one iteration and its checkpoint; iteration 0 gives every dataset a part, even empty."""
+        """Add the rows of one iteration and its checkpoint; iteration 0 gives every dataset a part, even empty.
+
+        Raises:
+            ServiceError: The disk is full or gone.
+        """
+        try:
+            self._commit(iteration, rows, checkpoint)
+        except OSError as error:
+            raise ServiceError(
+                f"cannot write to {self.path} ({error.strerror}); mend that and start the same command to resume"
+            ) from error
+
+    def _commit(self, iteration: int, rows: Mapping[str, Sequence[Row]], checkpoint: Mapping[str, object]) -> None:
         written = [name for name in self._schemas if rows.get(name) or iteration == 0]
         parts = {name: self.path / name / f"part-{iteration:06d}.parquet" for name in written}
         for name, part in parts.items():

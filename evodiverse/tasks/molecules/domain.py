@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules.initial import Library, count_lines, read_published, read_smi
+from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
 from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import ForestOracle
-from evodiverse.tasks.molecules.settings import MoleculeSettings, find_violations
+from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, find_setting_violations
 from evodiverse.tasks.molecules.task import MoleculeTask, OracleFunction
 
 __all__ = ["build_operator", "build_task", "count_initial", "find_violations", "is_shared", "settings"]
@@ -20,10 +20,30 @@ settings = MoleculeSettings
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 
+def find_violations(settings: MoleculeSettings) -> list[str]:
+    """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
+    violations = find_setting_violations(settings)
+    checks: list[Callable[[], object]] = []
+    if settings.initial.path is not None:
+        checks.append(lambda: _read_user_library(settings))
+    if settings.oracle.path is not None or settings.oracle._target_ is not None:
+        checks.append(lambda: _build_user_oracle(settings.oracle))
+    for check in checks:
+        try:
+            check()
+        except InputError as error:
+            violations += error.violations
+    return violations
+
+
 def count_initial(settings: MoleculeSettings) -> int:
     """Return how many molecules a pool starts from at most."""
-    path = settings.initial.path
-    return settings.initial.size if path is None else min(settings.initial.size, count_lines(Path(path)))
+    if settings.initial.path is None:
+        return settings.initial.size
+    try:
+        return min(settings.initial.size, len(_read_user_library(settings).smiles))
+    except InputError:  # `find_violations` says what is wrong with it
+        return 0
 
 
 def is_shared(settings: MoleculeSettings) -> bool:
@@ -45,41 +65,56 @@ def build_task(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> M
 
 
 def _build_oracle(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> tuple[OracleFunction, str]:
-    if settings.oracle._target_ is not None:
-        return _locate(settings.oracle._target_), settings.oracle._target_
-    if settings.oracle.path is not None:
-        forest = ForestOracle.from_file(settings.oracle.path)
-    else:
-        name = str(settings.oracle.published)
-        forest = ForestOracle.published(name, artefact(name))
+    if settings.oracle._target_ is not None or settings.oracle.path is not None:
+        return _build_user_oracle(settings.oracle)
+    name = str(settings.oracle.published)
+    forest = ForestOracle.published(name, artefact(name))
     forest.check_pinned()
     return forest, forest.sha256
 
 
+def _build_user_oracle(oracle: Oracle) -> tuple[OracleFunction, str]:
+    if oracle._target_ is not None:
+        return _locate(oracle._target_)
+    forest = ForestOracle.from_file(str(oracle.path))
+    return forest, forest.sha256
+
+
 def _read_library(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> tuple[Library, str]:
-    initial = settings.initial
-    if initial.path is None:
+    if settings.initial.path is None:
         path = artefact("zinc250k")
-        library = read_published(path)
-    else:
-        path = Path(initial.path)
-        library = read_smi(path, settings.max_heavy_atoms, skip_invalid=initial.skip_invalid)
+        return read_published(path), _sha256(path)
+    library = _read_user_library(settings)
     if library.n_skipped:
-        _LOG.warning("%s: passed over %d malformed lines", path, library.n_skipped)
-    return library, hashlib.sha256(path.read_bytes()).hexdigest()
+        _LOG.warning("%s: passed over %d malformed lines", settings.initial.path, library.n_skipped)
+    return library, _sha256(Path(settings.initial.path).expanduser())
 
 
-def _locate(target: str) -> OracleFunction:
-    """Return the callable with this dotted name; a class is called without arguments to give one."""
+def _read_user_library(settings: MoleculeSettings) -> Library:
+    initial = settings.initial
+    return read_smi(Path(str(initial.path)), settings.max_heavy_atoms, skip_invalid=initial.skip_invalid)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _locate(target: str) -> tuple[OracleFunction, str]:
+    """Return the callable with this dotted name, and the SHA-256 of its module's file (its name, if it has none).
+
+    A class is called without arguments to give the callable.
+    """
     module_name, _, name = target.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError, ValueError) as error:
+        module = importlib.import_module(module_name)
+        found = getattr(module, name)
+        oracle: OracleFunction = found() if isinstance(found, type) else found
+    except Exception as error:
         raise InputError(
-            f"task.oracle._target_={target} cannot be imported ({error}); name a function as module.function, "
-            "its module in the current folder or installed"
+            f"task.oracle._target_={target} cannot be used ({type(error).__name__}: {error}); name a function, or a "
+            "class without arguments, as module.name, its module in the current folder or installed"
         ) from error
-    oracle = found() if isinstance(found, type) else found
     if not callable(oracle):
         raise InputError(f"task.oracle._target_={target} is no function and no class whose objects can be called")
-    return oracle  # type: ignore[no-any-return]
+    source = getattr(module, "__file__", None)
+    return oracle, _sha256(Path(source)) if source else target

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.vocabulary import Rejection
+
+MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +34,6 @@ def read_published(path: Path) -> Library:
     return Library(tuple(path.read_text(encoding="ascii").split()))
 
 
-def count_lines(path: Path) -> int:
-    """Return how many lines of a ``.smi`` file name a molecule, 0 for one that cannot be read."""
-    try:
-        return sum(1 for _ in _entries(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError):
-        return 0
-
-
 def read_smi(path: Path, max_heavy_atoms: int, *, skip_invalid: bool) -> Library:
     """Read and check a user's ``.smi`` file.
 
@@ -53,22 +48,31 @@ def read_smi(path: Path, max_heavy_atoms: int, *, skip_invalid: bool) -> Library
         InputError: The file cannot be read, holds no molecule, or a line is malformed; names every such line.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.expanduser().read_text(encoding="utf-8-sig")
+    except (OSError, RuntimeError, ValueError) as error:  # also a home that is none, a null byte, not UTF-8
         raise InputError(f"task.initial.path: cannot read {path}: {error}") from error
+    smiles, malformed = _parse_lines(text, max_heavy_atoms)
+    if malformed and not skip_invalid:
+        shown = [f"{path} {message}" for message in malformed[:MAX_SHOWN]]
+        if len(malformed) > MAX_SHOWN:
+            shown.append(f"{path}: {len(malformed) - MAX_SHOWN} more malformed lines")
+        raise InputError(*(f"{message}; mend it or set task.initial.skip_invalid=true" for message in shown))
+    if not smiles:
+        raise InputError(f"task.initial.path: {path} holds no molecule")
+    return Library(smiles, len(malformed))
+
+
+@lru_cache(maxsize=2)
+def _parse_lines(text: str, max_heavy_atoms: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the molecules of a file and what is wrong with its other lines; kept, for a file is checked before use."""
     smiles, malformed = [], []
     for number, entry in _entries(text):
         parsed = parse_smiles(entry, max_heavy_atoms)
         if isinstance(parsed, Rejection):
-            malformed.append(f"{path} line {number}: {entry[:60]!r} is malformed ({parsed})")
+            malformed.append(f"line {number}: {entry[:60]!r} is malformed ({parsed})")
         else:
             smiles.append(parsed.genotype)
-    if malformed and not skip_invalid:
-        shown = malformed[:5] + ([f"{path}: {len(malformed) - 5} more malformed lines"] if len(malformed) > 5 else [])
-        raise InputError(*(f"{message}; mend it or set task.initial.skip_invalid=true" for message in shown))
-    if not smiles:
-        raise InputError(f"task.initial.path: {path} holds no molecule")
-    return Library(tuple(smiles), len(malformed))
+    return tuple(smiles), tuple(malformed)
 
 
 def _entries(text: str) -> Iterator[tuple[int, str]]:

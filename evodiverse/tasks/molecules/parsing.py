@@ -22,6 +22,8 @@ def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
         return Rejection(Reason.TOO_LARGE, f"{len(smiles)} characters, at most {MAX_CHARACTERS}")
     if any(character.isspace() for character in smiles):
         return Rejection(Reason.UNPARSABLE, "more than one word")
+    if not (smiles.isascii() and smiles.isprintable()):  # RDKit would pass over them
+        return Rejection(Reason.UNPARSABLE, "characters that no SMILES has")
     with rdBase.BlockLogs():
         molecule: Chem.Mol | None = Chem.MolFromSmiles(smiles)
     if molecule is None:
@@ -31,7 +33,12 @@ def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
         return Rejection(Reason.EMPTY, "no heavy atom")
     if n_heavy > max_heavy_atoms:
         return Rejection(Reason.TOO_LARGE, f"{n_heavy} heavy atoms, at most {max_heavy_atoms}")
+    if ":" in smiles:
+        for atom in molecule.GetAtoms():
+            atom.SetAtomMapNum(0)  # a label, not a part of the molecule
     canonical = Chem.MolToSmiles(molecule)
+    if "*" in canonical or "~" in canonical:
+        return Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
     if "." in canonical:
         return Rejection(Reason.MULTI_FRAGMENT, "several fragments")
     return Hypothesis(canonical, canonical)

@@ -36,7 +36,7 @@ class MoleculeSettings:
     mutation_rate: float = documented("chance that Graph GA mutates a child", default=0.067, unit="0 to 1")
 
 
-def find_violations(settings: MoleculeSettings) -> list[str]:
+def find_setting_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with the values, each with its key."""
     rules = [
         (settings.initial.size >= 1, f"task.initial.size must be at least 1, got {settings.initial.size}"),

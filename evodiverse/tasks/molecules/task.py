@@ -64,7 +64,11 @@ class MoleculeTask:
             ContractError: The oracle answered something else than one number in [0, 1] or NaN for each molecule.
         """
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
-        scores = np.asarray(self._oracle(smiles), dtype=np.float64)
+        answer = self._oracle(smiles)
+        try:
+            scores = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ContractError(f"the oracle returned something else than numbers ({error})") from error
         if scores.shape != (len(smiles),):
             raise ContractError(
                 f"the oracle returned an answer of shape {scores.shape} for {len(smiles)} molecules; "

@@ -1,0 +1,81 @@
+"""The engine's own time per oracle call, and whether it grows over a run: python benchmarks/engine.py [CALLS].
+
+The toy task's operator and oracle cost next to nothing and are taken out by the loop's own clock; what remains is the
+engine: selection, attempts, exchange, the log. Iterations are timed in tenths of the run.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from evodiverse.ports import Snapshot
+from evodiverse.runner.loop import Loop, Setup
+from evodiverse.runner.workers import Workers
+from evodiverse.search.settings import MatingPool, Method, Search, Survivors, Swap
+from evodiverse.search.streams import Streams
+from evodiverse.store.run_directory import RunDirectory
+from evodiverse.vocabulary import Prompt
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.toys.bits.operators import BitCrossover
+from tests.toys.bits.task import BitTask
+
+# The molecule domain's settings of `method=pt`, on strings long enough that offspring are new.
+METHOD = Method(
+    ladder=(0.8, 0.2),
+    capacity=120,
+    offspring=70,
+    parents=2,
+    elites=3,
+    hot_prompt=Prompt.HOT,
+    mating_pool=MatingPool(70, replacement=True, weight="score_floor"),
+    survivors=Survivors("sample", "score_power"),
+    swap=Swap("metropolis", "all", period=5, size=5, xi=2.5, target=0.4, tolerance=0.2, window=1),
+)
+SEARCH = Search(attempts=3, patience=20, early_stop=None)
+BITS = 200
+
+
+class Stopwatch:
+    """Notes after every commit how many calls there were and how long the engine itself took so far."""
+
+    def __init__(self) -> None:
+        self.loop: Loop | None = None
+        self.marks: list[tuple[int, float]] = []
+
+    def update(self, snapshot: Callable[[], Snapshot], *, final: bool = False) -> None:
+        if self.loop is not None and not final:
+            clock = self.loop.clock
+            self.marks.append((snapshot().oracle_calls, clock.total - clock.operator - clock.oracle))
+
+
+def engine_seconds(calls: int) -> list[tuple[int, float]]:
+    """Return (calls, engine seconds) after every iteration of one run."""
+    task, stopwatch = BitTask(BITS, 120), Stopwatch()
+    with tempfile.TemporaryDirectory() as folder, Workers(task, BitCrossover(), 1) as workers:
+        store = RunDirectory(Path(folder) / "run", task.columns)
+        setup = Setup(METHOD, SEARCH, Streams(0), calls, False, task, workers, store, stopwatch)
+        stopwatch.loop = Loop(setup)
+        stopwatch.loop.run()
+    return stopwatch.marks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("calls", nargs="?", type=int, default=50_000, help="oracle calls of the run (50,000)")
+    calls = parser.parse_args().calls
+    began = time.perf_counter()
+    marks = engine_seconds(calls)
+    edges = [next(mark for mark in marks if mark[0] >= calls * tenth / 10) for tenth in range(1, 11)]
+    starts = [marks[0], *edges[:-1]]
+    tenths = [1e3 * (end[1] - start[1]) / (end[0] - start[0]) for start, end in zip(starts, edges, strict=True)]
+    print(f"engine, ms per oracle call, by tenth of {calls:,} calls: {' '.join(f'{ms:.3f}' for ms in tenths)}")
+    print(f"whole run {marks[-1][1] * 1e3 / calls:.3f} ms per call; last tenth over first {tenths[-1] / tenths[0]:.2f}")
+    print(f"wall {time.perf_counter() - began:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

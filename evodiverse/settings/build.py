@@ -1,0 +1,213 @@
+"""The composition root: from a composed configuration to a checked plan, and from the plan to a run."""
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from evodiverse.data.cache import artefact_path
+from evodiverse.errors import InputError
+from evodiverse.ports import Display, Domain, Sourced
+from evodiverse.runner.loop import Loop, Setup
+from evodiverse.runner.workers import Workers, available_cores
+from evodiverse.search.exchange import exchange_rules, schedules
+from evodiverse.search.settings import EarlyStop, MatingPool, Method, Search, Survivors, Swap
+from evodiverse.search.streams import Streams
+from evodiverse.search.survivors import survivor_rules
+from evodiverse.search.weights import weights
+from evodiverse.settings import schema
+from evodiverse.settings.compose import compose_alone, find_unknown, merge_typed, read
+from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
+from evodiverse.settings.validate import find_violations
+from evodiverse.store.provenance import git_commit, package_versions
+from evodiverse.store.record import check_same_run, continue_record, kept, new_record, read_record
+from evodiverse.store.run_directory import RunDirectory, delete_run
+from evodiverse.vocabulary import Prompt
+
+NAMES = {
+    "method.mating_pool.weight": weights.names,
+    "method.survivors.weight": weights.names,
+    "method.survivors.rule": survivor_rules.names,
+    "method.swap.rule": exchange_rules.names,
+    "method.swap.schedule": schedules.names,
+    "method.hot_prompt": [prompt.value for prompt in Prompt],
+}
+# Keys of `task` that are read here; the others are the domain's.
+TASK_KEYS = ("name", "domain", "defaults")
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checked configuration: what would run, and where.
+
+    Attributes:
+        config: All keys but the domain's own.
+        domain: The module of the task's domain.
+        task: The domain's own settings.
+        settings: The flat settings that make the run the run it is.
+        path: The run directory.
+    """
+
+    config: schema.Config
+    domain: Domain
+    task: Any
+    settings: Mapping[str, Any]
+    path: Path
+
+    @property
+    def n_initial(self) -> int:
+        """Oracle calls that the initial candidates cost at most."""
+        n_draws = 1 if self.domain.is_shared(self.task) else len(self.config.method.ladder)
+        return self.domain.count_initial(self.task) * n_draws
+
+
+def plan_run(composed: DictConfig) -> Plan:
+    """Check a composed configuration.
+
+    Raises:
+        InputError: It cannot be meant; names everything that is wrong.
+    """
+    config = read(composed)
+    domain = _import_domain(config.task.get("domain"))
+    own = {key: value for key, value in config.task.items() if key not in TASK_KEYS}
+    violations = find_unknown(composed)
+    try:
+        task = merge_typed(domain.settings, own, "task.")
+    except InputError as error:
+        violations += error.violations
+        raise InputError(*violations, *find_violations(config, 0, NAMES)) from error
+    choices = HydraConfig.get().runtime.choices
+    alone = compose_alone(choices["task"], choices["method"], choices["llm"])
+    quiet = frozenset(quiet_keys(schema.Config))
+    settings = identity(_as_dict(composed), quiet)
+    names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
+    label = override_label(settings, identity(_as_dict(alone), quiet))
+    path = (
+        Path(config.outputs).expanduser().joinpath(*(str(name) for name in names.values()), label, f"seed{config.seed}")
+    )
+    plan = Plan(config, domain, task, settings, path)
+    violations += [
+        *(
+            f"{group}.name must be a folder name, got {name!r}"
+            for group, name in names.items()
+            if not _FOLDER_NAME.fullmatch(str(name))
+        ),
+        *find_violations(config, plan.n_initial, NAMES),
+        *domain.find_violations(task),
+        *_find_unwritable(path),
+    ]
+    if violations:
+        raise InputError(*violations)
+    return plan
+
+
+def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> None:
+    """Run a plan to its end, from where it stands; a finished run only says so.
+
+    Args:
+        plan: What to run.
+        display: Shows the run while it goes on.
+        say: Tells a person one line.
+        save_hydra: Writes what Hydra composed into the folder it is given.
+
+    Raises:
+        InputError: The run directory holds another run, or data cannot be used.
+        ServiceError: Something that the run depends on failed for good.
+    """
+    key = digest(plan.settings)
+    record = None if plan.config.overwrite else read_record(plan.path)
+    if record is not None:
+        check_same_run(plan.path, record, key, plan.settings)
+        if record["status"] == "complete":
+            say(f"{plan.path} is complete (stopped by {record['stopped_by']}); overwrite=true runs it afresh")
+            return
+    task = plan.domain.build_task(plan.task, artefact_path)
+    sources = task.sources() if isinstance(task, Sourced) else {}
+    versions = package_versions(["numpy", "rdkit"])
+    if record is None:
+        record = new_record(key, plan.settings, sources, versions, git_commit())
+    else:
+        record = continue_record(plan.path, record, sources, versions)
+    if plan.config.overwrite:
+        delete_run(plan.path)
+    directory = RunDirectory(plan.path, task.columns)
+    save_hydra(plan.path / ".hydra")
+    operator = plan.domain.build_operator(plan.task)
+    n_workers = plan.config.evaluator.workers
+    workers = Workers(task, operator, available_cores() if n_workers is None else n_workers)
+    with workers, kept(directory, record):
+        setup = Setup(
+            method=freeze_method(plan.config.method),
+            search=freeze_search(plan.config.search),
+            streams=Streams(plan.config.seed),
+            oracle_calls=plan.config.budget.oracle_calls,
+            shared_start=plan.domain.is_shared(plan.task),
+            task=task,
+            workers=workers,
+            store=directory,
+            display=display,
+        )
+        loop = Loop(setup)
+        result = loop.run()
+        record["stopped_by"] = result.stopped_by
+        record["seconds"] = {"operator": loop.clock.operator, "oracle": loop.clock.oracle, "loop": loop.clock.total}
+    best = f"; best {result.best_score:.4g}  {result.best_genotype}" if result.best_score is not None else ""
+    say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
+    say(f"{plan.path}")
+
+
+def freeze_method(method: schema.Method) -> Method:
+    """Return the settings of the search core for ``method``."""
+    return Method(
+        ladder=tuple(method.ladder),
+        capacity=method.capacity,
+        offspring=method.offspring,
+        parents=method.parents,
+        elites=method.elites,
+        hot_prompt=Prompt(method.hot_prompt),
+        mating_pool=MatingPool(**asdict(method.mating_pool)),
+        survivors=Survivors(**asdict(method.survivors)),
+        swap=Swap(**asdict(method.swap)),
+    )
+
+
+def freeze_search(search: schema.Search) -> Search:
+    """Return the settings of the search core for ``search``; an early stop without patience is none."""
+    early_stop = search.early_stop
+    if early_stop is None or early_stop.patience is None:
+        return Search(search.attempts, search.patience, None)
+    return Search(search.attempts, search.patience, EarlyStop(early_stop.top, early_stop.gain, early_stop.patience))
+
+
+def _import_domain(name: object) -> Domain:
+    """Return the module ``domain`` of a domain's package, which may lie in the current folder."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        return importlib.import_module(f"{name}.domain")
+    except ImportError as error:
+        raise InputError(
+            f"task.domain={name} cannot be imported ({error}); name a package with a module domain"
+        ) from error
+
+
+def _find_unwritable(path: Path) -> list[str]:
+    """Return what keeps a run directory from being made."""
+    existing = next(folder for folder in [path, *path.absolute().parents] if folder.exists())
+    if not existing.is_dir():
+        return [f"outputs: {existing} is no folder; choose another one with outputs=…"]
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return [f"outputs: {existing} cannot be written; choose another folder with outputs=…"]
+    return []
+
+
+def _as_dict(config: DictConfig) -> dict[str, Any]:
+    return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]

@@ -1,0 +1,29 @@
+"""What a run's results came from, for ``run.json``."""
+
+import platform
+import subprocess
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+
+def package_versions(packages: Sequence[str]) -> dict[str, str]:
+    """Return the installed versions of EvoDiverse, Python and these packages."""
+    return {
+        "evodiverse": version("evodiverse"),
+        "python": platform.python_version(),
+        **{package: version(package) for package in packages},
+    }
+
+
+def git_commit() -> str | None:
+    """Return the commit that EvoDiverse runs from, with ``-dirty`` if files were changed; None outside a checkout."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
+    try:
+        described = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):  # no git here, or a repository it refuses to read
+        return None
+    return described.stdout.strip()

@@ -1,0 +1,151 @@
+"""Invariants of whole runs, on the toy task."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evodiverse.errors import InputError, ServiceError
+from tests.runs import ROOT, Silent, plan, rows, run_toy
+
+METHODS = sorted(path.stem for path in (ROOT / "conf/method").glob("*.yaml") if path.stem != "pt_same_prompt")
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_toy(tmp_path_factory.mktemp(request.param), f"method={request.param}", "seed=5")
+
+
+def settings(run: Path) -> dict[str, Any]:
+    return json.loads((run / "run.json").read_text())["settings"]
+
+
+def test_calls_are_numbered_in_the_order_charged_and_spend_the_budget(run: Path) -> None:
+    calls = [row["call"] for row in rows(run, "evaluations") if row["call"] is not None]
+    assert calls == list(range(1, 201))
+
+
+def test_a_key_is_charged_once(run: Path) -> None:
+    keys = Counter(row["key"] for row in rows(run, "evaluations") if row["outcome"] == "evaluated")
+    assert max(keys.values()) == 1
+
+
+def test_an_attempt_is_made_only_after_a_failed_one(run: Path) -> None:
+    outcomes: dict[tuple[int, int, int], list[str]] = {}
+    for row in rows(run, "evaluations"):
+        outcomes.setdefault((row["iteration"], row["slot"], row["pool"]), []).append(row["outcome"])
+    assert all(set(tried[:-1]) <= {"rejected", "duplicate"} and len(tried) <= 3 for tried in outcomes.values())
+
+
+def test_a_pool_holds_a_key_once_and_only_candidates_with_a_score(run: Path) -> None:
+    scores = {row["call"]: row["score"] for row in rows(run, "evaluations") if row["call"] is not None}
+    for row in rows(run, "populations"):
+        assert len(set(row["members"])) == len(row["members"])
+        assert all(scores[call] is not None for call in row["members"])
+
+
+def test_every_iteration_lists_every_pool_with_its_beta(run: Path) -> None:
+    ladder = [float(beta) for beta in settings(run)["method.ladder"]]
+    listed = rows(run, "populations")
+    last = max(row["iteration"] for row in listed)
+    expected = [(iteration, pool, beta) for iteration in range(last + 1) for pool, beta in enumerate(ladder)]
+    assert [(row["iteration"], row["pool"], row["beta"]) for row in listed] == expected
+
+
+def test_a_pool_never_exceeds_its_capacity_but_by_migrants(run: Path) -> None:
+    migrants = Counter((row["iteration"], row["to_pool"]) for row in rows(run, "migrations"))
+    capacity = settings(run)["method.capacity"]
+    for row in rows(run, "populations"):
+        assert len(row["members"]) <= capacity + migrants[row["iteration"], row["pool"]]
+
+
+def test_parents_are_members_of_the_pool_before(run: Path) -> None:
+    members = {(row["iteration"], row["pool"]): set(row["members"]) for row in rows(run, "populations")}
+    for row in rows(run, "evaluations"):
+        if row["iteration"] > 0:
+            assert set(row["parents"]) <= members[row["iteration"] - 1, row["pool"]]
+
+
+def test_accepted_swaps_alone_move_candidates_between_pools(run: Path) -> None:
+    members = {(row["iteration"], row["pool"]): set(row["members"]) for row in rows(run, "populations")}
+    for row in rows(run, "swaps"):
+        if row["accepted"] and settings(run)["method.swap.rule"] != "none":
+            assert not row["blocked"]
+            assert row["log_u"] <= min(0.0, row["log_accept"]) or settings(run)["method.swap.rule"] == "random"
+            everywhere = set().union(
+                *(found for (iteration, _), found in members.items() if iteration == row["iteration"])
+            )
+            assert {row["cold_call"], row["hot_call"]} <= everywhere
+
+
+def test_the_oracle_is_asked_once_for_every_charged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan("task=bits", f"outputs={tmp_path}")
+    task = planned.domain.build_task(planned.task, Path)
+    monkeypatch.setattr(planned.domain, "build_task", lambda settings, artefact: task)
+    run = run_toy(tmp_path)
+    assert task.n_evaluated == sum(row["outcome"] == "evaluated" for row in rows(run, "evaluations")) == 200
+
+
+def test_initial_candidates_are_the_first_calls_of_iteration_0(tmp_path: Path) -> None:
+    initial = [row for row in rows(run_toy(tmp_path), "evaluations") if row["iteration"] == 0]
+    assert [(row["slot"], row["pool"]) for row in initial] == [(slot, pool) for slot in range(8) for pool in range(2)]
+    assert {row["operator"] for row in initial} == {"initial"}
+    assert [row["call"] for row in initial if row["call"] is not None] == list(range(1, 17))
+
+
+def test_shared_initial_candidates_belong_to_no_pool_and_enter_all(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "task.shared=true")
+    assert {row["pool"] for row in rows(run, "evaluations") if row["iteration"] == 0} == {None}
+    first, second = (row["members"] for row in rows(run, "populations") if row["iteration"] == 0)
+    assert first == second == list(range(1, 9))
+
+
+def test_a_budget_that_ends_within_an_iteration_ends_fairly_over_the_pools(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "budget.oracle_calls=20")
+    slots = [(row["slot"], row["pool"]) for row in rows(run, "evaluations") if row["iteration"] == 1]
+    assert set(slots) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+def test_a_search_that_can_charge_nothing_more_ends_by_patience(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "task.length=3", "search.patience=4")
+    record = json.loads((run / "run.json").read_text())
+    assert (record["status"], record["stopped_by"]) == ("complete", "patience")
+    assert (
+        max(row["iteration"] for row in rows(run, "evaluations") if row["call"]) == record["totals"]["iterations"] - 4
+    )
+
+
+def test_an_early_stop_ends_a_search_without_gain(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "search.early_stop.patience=2", "search.early_stop.gain=1")
+    assert json.loads((run / "run.json").read_text())["stopped_by"] == "early_stop"
+
+
+def test_a_start_without_a_usable_candidate_is_refused_and_logged(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no initial candidate can enter a pool \(unparsable 16\)"):
+        run_toy(tmp_path, "task.spoiled=start")
+    run = tmp_path / "bits/pt/off/task.spoiled=start/seed0"
+    assert [row["outcome"] for row in rows(run, "evaluations")] == ["rejected"] * 16
+    assert json.loads((run / "run.json").read_text())["status"] == "failed"
+
+
+def test_a_worker_that_dies_fails_the_run_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match=r"a worker process died .* start the same command to resume"):
+        run_toy(tmp_path, "task.spoiled=worker", "evaluator.workers=2")
+
+
+def test_an_exception_in_the_oracle_is_recorded_and_raised(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="the toy oracle is spoiled"):
+        run_toy(tmp_path, "task.spoiled=oracle")
+    record = json.loads((tmp_path / "bits/pt/off/task.spoiled=oracle/seed0/run.json").read_text())
+    assert (record["status"], record["error"]) == ("failed", "RuntimeError: the toy oracle is spoiled")
+
+
+def test_the_last_snapshot_tells_how_the_run_ended(tmp_path: Path) -> None:
+    display = Silent()
+    run = run_toy(tmp_path, display=display)
+    record, last = json.loads((run / "run.json").read_text()), display.snapshots[-1]
+    assert (last.oracle_calls, last.budget, last.iteration) == (200, 200, record["totals"]["iterations"])
+    assert last.best == record["totals"]["best_score"]
+    assert last.xi == rows(run, "adaptation")[-1]["xi"]

@@ -1,0 +1,93 @@
+"""Whole runs in tests: composed and run in this process, or started as a user would."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import open_dict
+
+from evodiverse.ports import Snapshot
+from evodiverse.settings import build
+from evodiverse.settings.compose import find_conf
+from evodiverse.settings.schema import register
+
+ROOT = Path(__file__).parents[1]
+TOY_CONF = ROOT / "tests" / "toys" / "conf"
+DATASETS = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls")
+# Columns that may differ between two runs with the same log (DESIGN.md).
+NOT_COMPARED = {"seconds", "cached", "cost_usd", "retries"}
+SORT_KEYS = {
+    "evaluations": ["iteration", "slot", "pool", "attempt"],
+    "populations": ["iteration", "pool"],
+    "migrations": ["iteration", "from_pool", "call"],
+    "adaptation": ["iteration", "cold_pool"],
+    "swaps": ["iteration", "cold_pool"],  # and the order settled
+    "llm_calls": ["llm_call"],
+}
+
+
+class Silent:
+    """A display that shows nothing; ``after`` is called with the number of commits so far."""
+
+    def __init__(self, after: Callable[[int], None] = lambda commits: None) -> None:
+        self.commits = 0
+        self.snapshots: list[Snapshot] = []
+        self._after = after
+
+    def update(self, snapshot: Callable[[], Snapshot], *, final: bool = False) -> None:
+        if final:
+            self.snapshots.append(snapshot())
+            return
+        self.commits += 1
+        self._after(self.commits)
+
+
+def plan(*overrides: str) -> build.Plan:
+    """Compose as `evodiverse OVERRIDES` does, with the toy task among the options, and check the configuration."""
+    register()
+    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+        searchpath = f"hydra.searchpath=[file://{TOY_CONF}]"
+        config = compose("config", overrides=[searchpath, *overrides], return_hydra_config=True)
+        HydraConfig.instance().set_config(config)
+        with open_dict(config):
+            del config["hydra"]
+        return build.plan_run(config)
+
+
+def run_here(*overrides: str, display: Silent | None = None) -> Path:
+    """Run in this process and return the run directory."""
+    planned = plan(*overrides)
+    build.run(planned, display or Silent(), lambda line: None, lambda folder: folder.mkdir(exist_ok=True))
+    return planned.path
+
+
+def run_toy(outputs: Path, *overrides: str, display: Silent | None = None) -> Path:
+    """Run the toy task in this process, on one worker unless told otherwise."""
+    defaults = ["task=bits", f"outputs={outputs}", "evaluator.workers=1"]
+    return run_here(*defaults, *overrides, display=display)
+
+
+def evodiverse(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "evodiverse", *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=120
+    )
+
+
+def rows(run: Path, dataset: str) -> list[dict[str, Any]]:
+    """Return all rows of a dataset in the order committed."""
+    return [row for part in sorted((run / dataset).glob("part-*.parquet")) for row in pq.read_table(part).to_pylist()]
+
+
+def log(run: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return what must be the same in two runs with the same log."""
+    found = {}
+    for dataset in DATASETS:
+        kept = [{name: row[name] for name in row if name not in NOT_COMPARED} for row in rows(run, dataset)]
+        found[dataset] = sorted(kept, key=lambda row: [row[key] or 0 for key in SORT_KEYS[dataset]])
+    return found

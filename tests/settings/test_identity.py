@@ -1,0 +1,95 @@
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.documented import documented
+from evodiverse.settings import schema
+from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
+from tests.runs import plan
+
+
+def label(*overrides: str) -> str:
+    return plan(*overrides).path.parent.name
+
+
+def test_a_run_lies_below_its_task_method_model_overrides_and_seed(tmp_path: Path) -> None:
+    path = plan("task=bits", "method=molleo", "seed=7", f"outputs={tmp_path}").path
+    assert path == tmp_path / "bits/molleo/off/default/seed7"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ([], "default"),
+        (["method=island"], "default"),
+        (["method.swap.period=7"], "method.swap.period=7"),
+        (["search.patience=3", "method.elites=1"], "method.elites=1,search.patience=3"),
+        (["method.ladder=[0.9,0.1]"], "method.ladder=[0.9,0.1]"),
+        (["method=molleo", "method.elites=1", "method.ladder=[inf]"], "method.elites=1,method.ladder=[inf]"),
+        (["search.early_stop=null"], "search.early_stop=null"),
+        (["task.shared=true"], "task.shared=true"),
+        (["task.source='a b/c'"], "task.source=a_b_c-500e9a88"),
+        (["evaluator.workers=1", "overwrite=true", "seed=9", "dry_run=true"], "default"),
+        (["method.swap.period=2"], "default"),
+    ],
+)
+def test_a_label_names_what_differs_from_task_method_and_model_alone(overrides: list[str], expected: str) -> None:
+    assert label("task=bits", *overrides) == expected
+
+
+def test_the_budget_option_is_an_override_like_any_other() -> None:
+    assert label("task=bits", "budget=smoke") == "budget.oracle_calls=500"
+
+
+def test_a_long_label_is_cut_and_told_apart_by_a_digest() -> None:
+    first = label("task=bits", f"task.source={'x' * 200}")
+    second = label("task=bits", f"task.source={'x' * 199}y")
+    assert first[:100] == second[:100] == f"task.source={'x' * 88}"
+    assert first[100] == "-"
+    assert len(first) == len(second) == 109
+    assert first != second
+
+
+def test_awkward_characters_do_not_make_different_settings_share_a_folder() -> None:
+    assert label("task=bits", "task.source='a b'") != label("task=bits", "task.source='a/b'")
+
+
+def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
+    assert set(quiet_keys(schema.Config)) == {"evaluator.workers", "outputs", "overwrite", "dry_run"}
+
+
+def test_quiet_keys_are_found_at_any_depth() -> None:
+    @dataclass
+    class Inner:
+        workers: int = documented("", default=1, changes_log=False)
+
+    @dataclass
+    class Outer:
+        inner: Inner = field(default_factory=Inner)
+
+    assert list(quiet_keys(Outer)) == ["inner.workers"]
+
+
+def test_identity_is_flat_sorted_and_without_quiet_keys() -> None:
+    settings = {"seed": 0, "method": {"ladder": [inf, 1.0]}, "outputs": "x"}
+    assert list(identity(settings, frozenset({"outputs"})).items()) == [("method.ladder", ["inf", 1.0]), ("seed", 0)]
+
+
+values = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.floats(0, 1), max_size=3)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "a.b", "c"]), values))
+def test_a_digest_depends_on_every_setting_but_not_on_their_order(settings: dict[str, object]) -> None:
+    assert digest(settings) == digest(dict(reversed(settings.items())))
+    assert digest(settings) != digest({**settings, "d": 1})
+
+
+@given(values)
+def test_a_label_is_a_short_folder_name(value: object) -> None:
+    name = override_label({"a": value}, {"a": "baseline"})
+    assert "/" not in name
+    assert len(name.encode()) <= 109

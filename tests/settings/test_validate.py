@@ -1,0 +1,98 @@
+"""What cannot be meant is refused before anything is done, all of it at once."""
+
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from tests.runs import plan
+
+BAD = [
+    (["method.ladder=[0.2,0.8]"], "method.ladder must fall from cold to hot, got [0.2, 0.8]; sort it"),
+    (
+        ["method.ladder=[0.5,0.5]"],
+        "method.ladder must have no equal neighbors where method.swap.rule=metropolis, got [0.5, 0.5]",
+    ),
+    (
+        ["method=random_swap", "method.ladder=[0.5,0.5]"],
+        "method.ladder must have no equal neighbors where method.swap.rule=random, got [0.5, 0.5]",
+    ),
+    (
+        ["method.ladder=[inf,0.2]"],
+        "method.ladder must be finite where method.swap.rule=metropolis, got [inf, 0.2]",
+    ),
+    (["method.ladder=[]"], "method.ladder must name at least one inverse temperature, got []"),
+    (["method.ladder=[0.1,-1]"], "method.ladder must hold inverse temperatures of at least 0, got [0.1, -1.0]"),
+    (["method.swap.size=11"], "method.swap.size must not exceed method.capacity=10, got 11"),
+    (["method.elites=11"], "method.elites must not exceed method.capacity=10, got 11"),
+    (
+        ["budget.oracle_calls=15"],
+        "budget.oracle_calls=15 does not cover the initial population of 16; raise it or start from fewer",
+    ),
+    (["seed=-1"], "seed must be between 0 and 2**64 - 1, got -1"),
+    (["seed=18446744073709551616"], "seed must be between 0 and 2**64 - 1, got 18446744073709551616"),
+    (
+        ["method=pt_same_prompt"],
+        "method=pt_same_prompt needs a model, got llm=off; choose one with llm=… or use method=pt",
+    ),
+    (["method.swap.rule=metropolys"], "method.swap.rule=metropolys is unknown; did you mean metropolis?"),
+    (["method.survivors.rule=sampel"], "method.survivors.rule=sampel is unknown; did you mean sample?"),
+    (["method.swap.target=1.2"], "method.swap.target must be between 0 and 1, got 1.2"),
+    (["method.swap.xi=0"], "method.swap.xi must be between 0.001 and 1000, got 0.0"),
+    (["evaluator.workers=0"], "evaluator.workers must be at least 1, got 0"),
+    (["search.early_stop.patience=0"], "search.early_stop.patience must be at least 1, got 0"),
+    (["task.length=0"], "task.length must be at least 1, got 0"),
+    (["task.name=../up"], "task.name must be a folder name, got '../up'"),
+    (["task.length=long"], "task.length must be an integer, got long"),
+    (["+task.lenght=3"], "task.lenght is unknown; did you mean task.length?"),
+    (["+method.swap.perod=3"], "method.swap.perod is unknown; did you mean method.swap.period?"),
+    (["+sed=3"], "sed is unknown; did you mean seed?"),
+    (["task.defaults.capacity=many"], "method.capacity: While dereferencing interpolation"),
+    (["method.parents=???"], "method.parents has no value; set it"),
+]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"), BAD, ids=lambda value: "+".join(value) if isinstance(value, list) else ""
+)
+def test_a_violation_says_what_is_wrong_and_what_to_do(overrides: list[str], expected: str) -> None:
+    with pytest.raises(InputError) as refused:
+        plan("task=bits", *overrides)
+    assert [line for line in refused.value.violations if line.startswith(expected)], refused.value.violations
+
+
+def test_all_violations_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    overrides = ["method.ladder=[0.2,0.8]", "seed=-1", "method.swap.size=99", "budget.oracle_calls=1", "task.length=0"]
+    with pytest.raises(InputError) as refused:
+        plan("task=bits", f"outputs={tmp_path}/file", *overrides)
+    assert len(refused.value.violations) == 6
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["method.ladder=[0.5,0.5]", "method.swap.rule=none"],
+        ["method=island", "method.ladder=[1,1,1]"],
+        ["method=graph_ga"],
+        ["method=molleo", "method.ladder=[0]"],
+        ["budget.oracle_calls=16"],
+        ["task.shared=true", "budget.oracle_calls=8"],
+        ["seed=18446744073709551615"],
+        ["search.early_stop=null"],
+        ["method.swap.size=10", "method.elites=10"],
+    ],
+)
+def test_what_can_be_meant_is_accepted(overrides: list[str]) -> None:
+    plan("task=bits", *overrides)
+
+
+def test_outputs_below_a_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"file is no folder; choose another one with outputs="):
+        plan("task=bits", f"outputs={tmp_path}/file/deep")
+
+
+def test_a_domain_that_cannot_be_imported_is_named() -> None:
+    with pytest.raises(InputError, match=r"task.domain=nowhere cannot be imported .* name a package"):
+        plan("task=bits", "task.domain=nowhere")

@@ -1,0 +1,126 @@
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow.dataset as ds
+import pytest
+
+from evodiverse.errors import InputError, ServiceError
+from evodiverse.store.run_directory import RunDirectory
+from tests.runs import DATASETS, Silent, run_toy
+
+ROW = {
+    "iteration": 0,
+    "pool": 0,
+    "slot": 0,
+    "attempt": 1,
+    "outcome": "evaluated",
+    "call": 1,
+    "parents": [],
+    "charm": 0.5,
+}
+
+
+def commit(directory: RunDirectory, iteration: int, **rows: Any) -> None:
+    directory.commit(iteration, rows, {"oracle_calls": 1})
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path / "run", {"charm": float})
+
+
+def test_all_datasets_are_there_from_the_first_commit(directory: RunDirectory) -> None:
+    commit(directory, 0, evaluations=[ROW])
+    assert {name: ds.dataset(directory.path / name).count_rows() for name in DATASETS} == {
+        name: int(name == "evaluations") for name in DATASETS
+    }
+
+
+def test_a_domain_adds_its_own_columns(directory: RunDirectory) -> None:
+    commit(directory, 0, evaluations=[ROW])
+    assert ds.dataset(directory.path / "evaluations").to_table(columns=["charm"]).to_pylist() == [{"charm": 0.5}]
+
+
+def test_the_checkpoint_is_that_of_the_last_commit(directory: RunDirectory) -> None:
+    assert directory.checkpoint() is None
+    commit(directory, 0)
+    commit(directory, 1)
+    assert directory.checkpoint() == {"oracle_calls": 1, "iteration": 1}
+
+
+def test_rows_come_in_the_order_committed(directory: RunDirectory) -> None:
+    for iteration in range(12):
+        commit(directory, iteration, populations=[{"iteration": iteration, "pool": 0, "members": [iteration + 1]}])
+    assert [row["members"] for row in directory.rows("populations", ["members"])] == [[call] for call in range(1, 13)]
+
+
+def test_what_no_checkpoint_vouches_for_is_removed_on_reopening(directory: RunDirectory) -> None:
+    commit(directory, 0, evaluations=[ROW])
+    part = directory.path / "evaluations" / "part-000000.parquet"
+    for leftover in ("part-000001.parquet", ".part-000001.parquet.tmp"):
+        (directory.path / "evaluations" / leftover).write_bytes(part.read_bytes()[:100])
+    reopened = RunDirectory(directory.path, {"charm": float})
+    assert [path.name for path in (directory.path / "evaluations").iterdir()] == [part.name]
+    assert len(reopened.rows("evaluations", ["call"])) == 1
+
+
+def test_a_damaged_part_is_named(directory: RunDirectory) -> None:
+    commit(directory, 0, evaluations=[ROW])
+    (directory.path / "evaluations" / "part-000000.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(InputError, match=r"part-000000\.parquet is damaged .* overwrite=true"):
+        directory.rows("evaluations", ["call"])
+
+
+def test_a_damaged_checkpoint_is_named(directory: RunDirectory) -> None:
+    commit(directory, 0)
+    (directory.path / "checkpoint" / "state.json").write_text('{"iteration": ')
+    with pytest.raises(InputError, match=r"state\.json is damaged .* overwrite=true"):
+        RunDirectory(directory.path, {})
+
+
+def test_a_directory_that_cannot_be_made_is_the_users_to_mend(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot write to .* choose another folder with outputs="):
+        RunDirectory(tmp_path / "file" / "run", {})
+
+
+def test_a_directory_that_vanishes_says_how_to_resume(directory: RunDirectory) -> None:
+    (directory.path / "swaps").rmdir()
+    with pytest.raises(ServiceError, match=r"cannot write to .* start the same command to resume"):
+        commit(directory, 0)
+
+
+def test_readers_can_open_the_log_after_every_commit(tmp_path: Path) -> None:
+    counts: list[tuple[int, int, int]] = []
+    run = tmp_path / "bits/pt/off/default/seed0"
+
+    def read(commits: int) -> None:
+        with_arrow = ds.dataset(run / "evaluations").count_rows()
+        query = f"SELECT count(*) FROM read_parquet('{run}/evaluations/*.parquet')"
+        with_pandas = len(pd.read_parquet(run / "evaluations", dtype_backend="pyarrow"))
+        counts.append((with_arrow, duckdb.sql(query).fetchall()[0][0], with_pandas))
+
+    run_toy(tmp_path, display=Silent(read))
+    assert all(arrow == duck == pandas for arrow, duck, pandas in counts)
+    assert [count[0] for count in counts] == sorted({count[0] for count in counts})
+
+
+def test_pandas_keeps_calls_whole_numbers_beside_missing_ones(tmp_path: Path) -> None:
+    run = run_toy(tmp_path)
+    frame = pd.read_parquet(run / "evaluations", dtype_backend="pyarrow")
+    assert str(frame["call"].dtype) == "int64[pyarrow]"
+    assert frame["call"].isna().any()
+    assert frame["call"].max() == 200
+
+
+def test_duckdb_joins_members_with_their_scores(tmp_path: Path) -> None:
+    run = run_toy(tmp_path)
+    (best,) = duckdb.sql(f"""
+        SELECT max(e.score) FROM
+        (SELECT unnest(members) AS call FROM read_parquet('{run}/populations/*.parquet') WHERE iteration = 0) AS p
+        JOIN read_parquet('{run}/evaluations/*.parquet') AS e USING (call)
+    """).fetchall()[0]
+    initial = duckdb.sql(f"SELECT max(score) FROM '{run}/evaluations/part-000000.parquet'").fetchall()[0][0]
+    assert best == initial

@@ -1,0 +1,160 @@
+"""The command as a user starts it: in a process of its own, from any folder."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.runs import ROOT, TOY_CONF, evodiverse, log
+
+TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
+FROM_ROOT = {**os.environ, "PYTHONPATH": str(ROOT)}
+RUN = Path("outputs/bits/pt/off/default/seed0")
+
+STARTS = {
+    "command": [str(Path(sys.executable).with_name("evodiverse"))],
+    "module": [sys.executable, "-m", "evodiverse"],
+    "file": [sys.executable, str(ROOT / "evodiverse" / "cli.py")],
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_run_works_as_command_module_and_file_from_any_folder(tmp_path: Path, start: str) -> None:
+    done = subprocess.run([*STARTS[start], *TOY], cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("complete, stopped by budget: 200 oracle calls; best 0.8")
+    assert done.stdout.splitlines()[1] == str(RUN)
+    assert json.loads((tmp_path / RUN / "run.json").read_text())["status"] == "complete"
+
+
+def test_a_second_start_says_that_the_run_is_complete(tmp_path: Path) -> None:
+    evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
+    again = evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout == f"{RUN} is complete (stopped by budget); overwrite=true runs it afresh\n"
+
+
+def test_hydras_files_lie_in_the_run_directory_and_nowhere_else(tmp_path: Path) -> None:
+    evodiverse(*TOY, "seed=3", cwd=tmp_path, env=FROM_ROOT)
+    hydra = tmp_path / "outputs/bits/pt/off/default/seed3/.hydra"
+    assert yaml.safe_load((hydra / "overrides.yaml").read_text()) == ["task=bits", "evaluator.workers=1", "seed=3"]
+    assert yaml.safe_load((hydra / "config.yaml").read_text())["seed"] == 3
+    assert yaml.safe_load((hydra / "hydra.yaml").read_text())["hydra"]["runtime"]["choices"]["method"] == "pt"
+    assert [path.name for path in tmp_path.iterdir()] == ["outputs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["sed=1"], "evodiverse: sed is unknown; did you mean seed?\n"),
+        (["method=ptt"], "evodiverse: method=ptt is unknown; did you mean pt?\n"),
+        (["seed=1.5"], "evodiverse: seed must be an integer, got 1.5\n"),
+        (["seed=-1"], "evodiverse: seed must be between 0 and 2**64 - 1, got -1\n"),
+        (
+            ["task.spoiled=start"],
+            "evodiverse: no initial candidate can enter a pool (unparsable 16); the log says why of each\n",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], expected: str) -> None:
+    refused = evodiverse(*TOY, *arguments, cwd=tmp_path, env=FROM_ROOT)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.splitlines(keepends=True)[-1] == expected
+    assert not [line for line in refused.stderr.splitlines() if "Traceback" in line or "Error executing" in line]
+
+
+def test_every_violation_has_its_line(tmp_path: Path) -> None:
+    refused = evodiverse(*TOY, "seed=-1", "method.swap.size=99", "method.ladder=[0.2,0.8]", cwd=tmp_path, env=FROM_ROOT)
+    assert refused.returncode == 2
+    assert len(refused.stderr.splitlines()) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_run_exits_with_1(tmp_path: Path) -> None:
+    failed = evodiverse(*TOY, "task.spoiled=worker", "evaluator.workers=2", cwd=tmp_path, env=FROM_ROOT)
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[-1].startswith("evodiverse: a worker process died")
+
+
+def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
+    done = evodiverse("-m", *TOY, "method=pt,molleo", "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
+    assert done.returncode == 0, done.stderr
+    found = sorted(str(path.parent.relative_to(tmp_path)) for path in tmp_path.rglob("run.json"))
+    assert found == [f"outputs/bits/{method}/off/default/seed{seed}" for method in ("molleo", "pt") for seed in (0, 1)]
+
+
+def test_a_failing_job_of_a_sweep_prints_its_line_and_the_others_go_on(tmp_path: Path) -> None:
+    swept = evodiverse("-m", *TOY, "method.swap.size=99,2", "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
+    assert swept.returncode == 2
+    expected = "seed=0: method.swap.size must not exceed method.capacity=10, got 99"
+    assert [line for line in swept.stderr.splitlines() if line.endswith(expected)]
+    assert len(list(tmp_path.rglob("run.json"))) == 2
+
+
+def test_a_dry_run_prints_what_would_run_and_runs_nothing(tmp_path: Path) -> None:
+    dry = evodiverse(*TOY, "dry_run=true", "method.swap.period=7", cwd=tmp_path, env=FROM_ROOT)
+    assert dry.returncode == 0
+    settings, summary = dry.stdout.split("\n\n")
+    assert yaml.safe_load(settings)["method"]["swap"]["period"] == 7
+    assert summary == (
+        "would run in outputs/bits/pt/off/method.swap.period=7/seed0\nwith 16 initial of 200 oracle calls\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("signum", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_interrupts_and_the_same_command_resumes(tmp_path: Path, signum: int, exit_code: int) -> None:
+    arguments = [*TOY, "evaluator.workers=2", "budget.oracle_calls=3000", "search.patience=1000"]
+    command = [*STARTS["module"], *arguments]
+    process = subprocess.Popen(command, cwd=tmp_path, env=FROM_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = tmp_path / RUN.parent.parent / "budget.oracle_calls=3000,search.patience=1000/seed0"
+    while not (run / "evaluations" / "part-000003.parquet").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)  # no claim depends on how long it takes
+    process.send_signal(signum)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == exit_code
+    assert errors.decode().splitlines()[-1].endswith("start the same command to resume")
+    assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
+    assert evodiverse(*arguments, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    whole = evodiverse(*arguments, f"outputs={tmp_path}/whole", cwd=tmp_path, env=FROM_ROOT)
+    assert whole.returncode == 0
+    assert log(run) == log(tmp_path / "whole" / run.relative_to(tmp_path / "outputs"))
+
+
+def test_a_killed_run_leaves_no_process_behind_and_resumes(tmp_path: Path) -> None:
+    arguments = [*TOY, "evaluator.workers=2", "budget.oracle_calls=3000", "search.patience=1000"]
+    process = subprocess.Popen([*STARTS["module"], *arguments], cwd=tmp_path, env=FROM_ROOT, stderr=subprocess.DEVNULL)
+    run = tmp_path / RUN.parent.parent / "budget.oracle_calls=3000,search.patience=1000/seed0"
+    while not (run / "evaluations" / "part-000003.parquet").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert json.loads((run / "run.json").read_text())["status"] == "running"
+    for _ in range(1000):
+        left = [entry for entry in Path("/proc").glob("[0-9]*/cwd") if _points_to(entry, tmp_path)]
+        if not left:
+            break
+        time.sleep(0.01)
+    assert not left
+    assert evodiverse(*arguments, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+
+
+def _points_to(link: Path, folder: Path) -> bool:
+    try:
+        return link.resolve() == folder
+    except OSError:
+        return False
+
+
+def test_options_print_what_hydra_prints(tmp_path: Path) -> None:
+    printed = evodiverse(*TOY, "--cfg", "job", cwd=tmp_path, env=FROM_ROOT)
+    assert printed.returncode == 0
+    assert yaml.safe_load(printed.stdout)["task"]["domain"] == "tests.toys.bits"

@@ -1,0 +1,99 @@
+"""The YAML files: complete, valid, documented, and packed into the wheel."""
+
+import itertools
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import Field, fields, is_dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from evodiverse.settings import schema
+from evodiverse.tasks.molecules.settings import MoleculeSettings
+from tests.runs import ROOT, plan
+
+CONF = ROOT / "conf"
+OPTIONS = [
+    (group.name, option.stem)
+    for group in sorted(CONF.iterdir())
+    if group.is_dir() and group.name != "hydra"
+    for option in sorted(group.glob("*.yaml"))
+]
+METHODS = [option for group, option in OPTIONS if group == "method" and option != "pt_same_prompt"]
+
+
+@pytest.fixture(scope="module")
+def help_text() -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "evodiverse", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_help_lists_every_option_with_an_example(help_text: str, group: str, option: str) -> None:
+    lines = [line for line in help_text.splitlines() if line.split()[:1] == [option]]
+    assert [line for line in lines if f"{group}={option}" in line]
+
+
+def test_help_names_no_option_that_does_not_exist(help_text: str) -> None:
+    examples = [word for line in help_text.splitlines() for word in line.split() if "=" in word]
+    named = {tuple(word.lstrip("+").split("=")) for word in examples}
+    groups = {group for group, _ in OPTIONS}
+    assert {pair for pair in named if pair[0] in groups} <= set(OPTIONS)
+
+
+@pytest.mark.parametrize("task", ["jnk3", "gsk3b"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_task_composes_with_every_method(task: str, method: str) -> None:
+    assert plan(f"task={task}", f"method={method}").path.name == "seed0"
+
+
+def test_the_molecule_tasks_differ_in_their_oracle_alone() -> None:
+    first, second = (plan(f"task={task}").settings for task in ("jnk3", "gsk3b"))
+    assert {key for key in first if first[key] != second[key]} == {"task.name", "task.oracle.published"}
+
+
+@pytest.mark.parametrize("experiment", sorted((CONF / "experiment").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_run_of_an_experiment_is_valid(experiment: Path) -> None:
+    params = OmegaConf.load(experiment).hydra.sweeper.params
+    sweeps = [[f"{key}={value}" for value in str(values).split(",")] for key, values in params.items()]
+    paths = {plan(f"+experiment={experiment.stem}", *overrides).path for overrides in itertools.product(*sweeps)}
+    assert len(paths) == len(list(itertools.product(*sweeps)))
+
+
+@pytest.mark.parametrize("experiment", sorted((CONF / "experiment").glob("*.yaml")), ids=lambda path: path.stem)
+def test_an_experiment_begins_with_the_command_that_runs_it(experiment: Path) -> None:
+    comments = [line for line in experiment.read_text().splitlines() if line.startswith("# ")]
+    assert comments[1].endswith(f"evodiverse -m +experiment={experiment.stem}")
+
+
+def documented_fields(owner: type) -> Iterator[tuple[str, Field[object]]]:
+    for field in fields(owner):
+        if isinstance(field.type, type) and is_dataclass(field.type):
+            yield from documented_fields(field.type)
+        elif "factory" not in repr(field.default_factory) and field.name not in {"task", "early_stop"}:
+            yield f"{owner.__name__}.{field.name}", field
+
+
+@pytest.mark.parametrize("owner", [schema.Config, MoleculeSettings])
+def test_every_key_is_documented(owner: type) -> None:
+    undocumented = [name for name, field in documented_fields(owner) if not field.metadata.get("doc")]
+    assert undocumented == []
+
+
+@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONF)))
+def test_every_file_says_first_what_it_is(path: Path) -> None:
+    assert path.read_text().startswith("# ")
+    assert yaml.safe_load(path.read_text())
+
+
+def test_the_wheel_carries_the_configuration(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    assert {f"evodiverse/conf/{path.relative_to(CONF)}" for path in CONF.rglob("*.yaml")} <= packed

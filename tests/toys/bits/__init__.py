@@ -1,0 +1,1 @@
+"""A complete toy domain: strings of 0 and 1 whose scores are known exactly."""

@@ -1,0 +1,41 @@
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from evodiverse.documented import documented
+from tests.toys.bits.operators import BitCrossover
+from tests.toys.bits.task import BitTask
+
+
+@dataclass
+class BitSettings:
+    """``task``, for bit strings."""
+
+    length: int = documented("bits of a string", default=24, unit="bits")
+    start: int = documented("strings a pool starts from", default=8, unit="strings")
+    shared: bool = documented("all pools start from the same strings", default=False)
+    source: str = documented("stands for a data file's checksum", default="a")
+    spoiled: str = documented("what goes wrong: nothing, start, oracle or worker", default="nothing")
+
+
+settings = BitSettings
+
+
+def find_violations(settings: BitSettings) -> list[str]:
+    return [] if settings.length > 0 else [f"task.length must be at least 1, got {settings.length}"]
+
+
+def count_initial(settings: BitSettings) -> int:
+    return settings.start
+
+
+def is_shared(settings: BitSettings) -> bool:
+    return settings.shared
+
+
+def build_operator(settings: BitSettings) -> BitCrossover:
+    return BitCrossover()
+
+
+def build_task(settings: BitSettings, artefact: Callable[[str], Path]) -> BitTask:
+    return BitTask(settings.length, settings.start, settings.source, settings.spoiled)

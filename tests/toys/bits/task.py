@@ -1,0 +1,54 @@
+import math
+import os
+from collections.abc import Mapping, Sequence
+
+from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection, Stream
+
+
+class BitTask:
+    """Strings of ``length`` bits; bit i of value 1 is worth i + 1, and the score is the worth over the greatest worth.
+
+    The last bit makes a string unfit to be scored when all others are 0.
+    """
+
+    columns: Mapping[str, type] = {"n_ones": int}
+
+    def __init__(self, length: int, start: int, source: str = "a", spoiled: str = "nothing") -> None:
+        self.length = length
+        self.start = start
+        self.source = source
+        self.spoiled = spoiled
+        self.n_evaluated = 0
+
+    def initial(self, stream: Stream) -> list[str]:
+        if self.spoiled == "start":
+            return ["no bits"] * self.start
+        rng = stream.rng()
+        return ["".join(rng.choice(["0", "1"], size=self.length, p=[0.7, 0.3]).tolist()) for _ in range(self.start)]
+
+    def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
+        return [
+            Hypothesis(text, text)
+            if len(text) == self.length and set(text) <= {"0", "1"}
+            else Rejection(Reason.UNPARSABLE, f"{len(text)} characters")
+            for text in genotypes
+        ]
+
+    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+        self.n_evaluated += len(hypotheses)
+        if self.spoiled == "oracle" and hypotheses:
+            raise RuntimeError("the toy oracle is spoiled")
+        if self.spoiled == "worker" and hypotheses:
+            os._exit(3)
+        return [self._evaluate(hypothesis.key) for hypothesis in hypotheses]
+
+    def sources(self) -> Mapping[str, str]:
+        return {"oracle": self.source}
+
+    def _evaluate(self, key: str) -> Evaluation:
+        n_ones = key.count("1")
+        if n_ones == 1 and key[-1] == "1":
+            return Evaluation(None, None, valid=False, error=str(Reason.NON_FINITE), details={"n_ones": n_ones})
+        worth = sum(index + 1 for index, bit in enumerate(key) if bit == "1")
+        score = worth / (self.length * (self.length + 1) / 2)
+        return Evaluation(score, math.log(1 - min(score, 1 - 1e-6)), details={"n_ones": n_ones})
