@@ -61,6 +61,8 @@ def job(composed: DictConfig) -> None:
             _complain("\n".join(f"{name}: {line}" for line in str(error).splitlines()))
             raise
         raise _Refused(error) from error
+    except COMPOSITION_ERRORS as error:  # composition is over; `main` must not take it for the user's mistake
+        raise RuntimeError("a bug in EvoDiverse or in code of your own") from error
 
 
 def _run(composed: DictConfig) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evodiverse.analysis.runs import find_runs
 from evodiverse.analysis.tables import molecule_table
-from evodiverse.errors import EvoDiverseError
+from evodiverse.errors import EvoDiverseError, InputError
 
 
 def main() -> int:
@@ -15,11 +15,14 @@ def main() -> int:
     parser.add_argument("outputs", nargs="?", type=Path, default=Path("outputs"), help="folder of all runs (outputs)")
     parser.add_argument("--label", default="default", help="runs with these overrides only (default)")
     arguments = parser.parse_args()
-    runs = [run for run in find_runs(arguments.outputs) if run.path.parent.name == arguments.label]
-    if not runs:
-        sys.stderr.write(f"tables: no complete run labeled {arguments.label!r} below {arguments.outputs}\n")
-        return 2
     try:
+        runs = [
+            run
+            for run in find_runs(arguments.outputs)
+            if run.domain == "evodiverse.tasks.molecules" and run.path.parent.name == arguments.label
+        ]
+        if not runs:
+            raise InputError(f"no complete molecule run labeled {arguments.label!r} below {arguments.outputs}")
         print(molecule_table(runs))
     except EvoDiverseError as error:
         sys.stderr.write(f"tables: {error}\n")

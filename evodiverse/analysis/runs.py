@@ -24,6 +24,11 @@ class Run:
         return str(self.settings["task.name"])
 
     @property
+    def domain(self) -> str:
+        """Package of the task's domain."""
+        return str(self.settings["task.domain"])
+
+    @property
     def method(self) -> str:
         """Name of the method."""
         return str(self.settings["method.name"])
@@ -71,8 +76,11 @@ def find_runs(outputs: Path) -> Iterator[Run]:
     for record_path in sorted(outputs.rglob("run.json")):
         try:
             record = json.loads(record_path.read_text(encoding="utf-8"))
-            status, settings = record["status"], dict(record["settings"])
+            absent = {"task.name", "task.domain", "method.name", "llm.name", "seed"} - set(record["settings"])
+            is_complete = record["status"] == "complete"
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{record_path} is no record of a run ({error}); move it away") from error
-        if status == "complete":
-            yield Run(record_path.parent, settings)
+            raise InputError(f"{record_path} is no record of a run ({error!r}); move it away") from error
+        if absent:
+            raise InputError(f"{record_path} is no record of a run (no {', '.join(sorted(absent))}); move it away")
+        if is_complete:
+            yield Run(record_path.parent, record["settings"])

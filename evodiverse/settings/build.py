@@ -90,9 +90,8 @@ def plan_run(composed: DictConfig) -> Plan:
     settings = identity(_as_dict(composed), quiet)
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     label = override_label(settings, identity(_as_dict(alone), quiet))
-    path = (
-        Path(config.outputs).expanduser().joinpath(*(str(name) for name in names.values()), label, f"seed{config.seed}")
-    )
+    outputs = Path(config.outputs).expanduser()
+    path = outputs.joinpath(*map(str, names.values()), label, f"seed{config.seed}")
     plan = Plan(config, domain, task, settings, path)
     violations += [
         *(

@@ -109,12 +109,12 @@ def _locate(target: str) -> tuple[OracleFunction, str]:
         module = importlib.import_module(module_name)
         found = getattr(module, name)
         oracle: OracleFunction = found() if isinstance(found, type) else found
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"task.oracle._target_={target} cannot be used ({type(error).__name__}: {error}); name a function, or a "
             "class without arguments, as module.name, its module in the current folder or installed"
         ) from error
     if not callable(oracle):
         raise InputError(f"task.oracle._target_={target} is no function and no class whose objects can be called")
-    source = getattr(module, "__file__", None)
-    return oracle, _sha256(Path(source)) if source else target
+    source = Path(getattr(module, "__file__", None) or "")
+    return oracle, _sha256(source) if source.is_file() else target

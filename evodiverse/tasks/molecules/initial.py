@@ -77,7 +77,7 @@ def _parse_lines(text: str, max_heavy_atoms: int) -> tuple[tuple[str, ...], tupl
 
 def _entries(text: str) -> Iterator[tuple[int, str]]:
     """Yield the number and the SMILES of each line that is neither blank nor a comment."""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         words = line.split()
         if words and not words[0].startswith("#"):
             yield number, words[0]

@@ -103,8 +103,11 @@ class ForestOracle:
         Raises:
             DataError: The file is missing, damaged or holds no forest over 2048 bits.
         """
-        absolute = Path(path).expanduser().absolute()
-        oracle = cls(absolute, _file_sha256(absolute))
+        try:
+            absolute = Path(path).expanduser().absolute()
+            oracle = cls(absolute, _file_sha256(absolute))
+        except (RuntimeError, ValueError) as error:  # a home that is none, a null byte
+            raise DataError(f"cannot read the forest {path!r} ({error}); check the path") from error
         _file_forest(oracle.path, oracle.sha256)
         return oracle
 

@@ -36,6 +36,7 @@ def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
     if ":" in smiles:
         for atom in molecule.GetAtoms():
             atom.SetAtomMapNum(0)  # a label, not a part of the molecule
+        Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)  # labels may have made neighbors look different
     canonical = Chem.MolToSmiles(molecule)
     if "*" in canonical or "~" in canonical:
         return Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")

@@ -66,19 +66,21 @@ class MoleculeTask:
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
         answer = self._oracle(smiles)
         try:
-            scores = np.asarray(answer, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+            scores = np.asarray(answer)
+        except Exception as error:  # whatever a user's objects raise
             raise ContractError(f"the oracle returned something else than numbers ({error})") from error
         if scores.shape != (len(smiles),):
             raise ContractError(
                 f"the oracle returned an answer of shape {scores.shape} for {len(smiles)} molecules; "
                 "it must return one score for each, in order"
             )
+        if scores.dtype.kind not in "bfiu":
+            raise ContractError(f"the oracle returned something else than numbers (of type {scores.dtype})")
         outside = (scores < 0) | (scores > 1)
         if outside.any():
             first = int(np.argmax(outside))
             raise ContractError(f"the oracle scored {smiles[first]} {scores[first]}; a score must lie in [0, 1]")
-        return [_evaluation(score) for score in scores.tolist()]
+        return [_evaluation(score) for score in scores.astype(np.float64).tolist()]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean score of the diversity-aware top 10."""

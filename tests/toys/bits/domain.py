@@ -15,7 +15,7 @@ class BitSettings:
     start: int = documented("strings a pool starts from", default=8, unit="strings")
     shared: bool = documented("all pools start from the same strings", default=False)
     source: str = documented("stands for a data file's checksum", default="a")
-    spoiled: str = documented("what goes wrong: nothing, start, oracle or worker", default="nothing")
+    spoiled: str = documented("what goes wrong: nothing, start, oracle, bug or worker", default="nothing")
 
 
 settings = BitSettings

@@ -38,6 +38,8 @@ class BitTask:
         self.n_evaluated += len(hypotheses)
         if self.spoiled == "oracle" and hypotheses:
             raise RuntimeError("the toy oracle is spoiled")
+        if self.spoiled == "bug" and hypotheses:
+            raise ValueError("the toy oracle has a bug")
         if self.spoiled == "worker" and hypotheses:
             os._exit(3)
         return [self._evaluate(hypothesis.key) for hypothesis in hypotheses]

@@ -1,0 +1,83 @@
+"""Run directories with a log chosen by the test."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evodiverse.analysis.runs import Run, find_runs
+from evodiverse.store.datasets import DATASETS
+
+Row = Mapping[str, object]
+
+SETTINGS = {
+    "task.domain": "evodiverse.tasks.molecules",
+    "task.name": "jnk3",
+    "method.name": "pt",
+    "llm.name": "off",
+    "method.ladder": [0.8, 0.2],
+    "method.offspring": 2,
+    "budget.oracle_calls": 12,
+    "seed": 0,
+}
+
+
+def write_parts(path: Path, dataset: str, parts: Sequence[Sequence[Row]]) -> None:
+    """Write a dataset of a run directory, one part for each of ``parts``."""
+    (path / dataset).mkdir(parents=True, exist_ok=True)
+    for number, rows in enumerate(parts):
+        table = pa.Table.from_pylist(list(rows), schema=DATASETS[dataset])
+        pq.write_table(table, path / dataset / f"part-{number:06d}.parquet")
+
+
+def write_record(path: Path, status: str = "complete", **settings: object) -> None:
+    """Write ``run.json``; ``settings`` are changes of `SETTINGS`, with two underscores for a dot."""
+    path.mkdir(parents=True, exist_ok=True)
+    changed = SETTINGS | {name.replace("__", "."): value for name, value in settings.items()}
+    (path / "run.json").write_text(json.dumps({"status": status, "settings": changed}))
+
+
+def initial_row(call: int, key: str, score: float) -> Row:
+    """Return a row of an initial candidate."""
+    return evaluated_row(0, call, key, score)
+
+
+def evaluated_row(iteration: int, call: int, key: str, score: float | None) -> Row:
+    """Return a row of a charged attempt."""
+    return {"iteration": iteration, "outcome": "evaluated", "call": call, "key": key, "score": score}
+
+
+def swap_row(*, accepted: bool, blocked: bool = False) -> Row:
+    """Return a row of a swap."""
+    return {"iteration": 5, "cold_pool": 0, "hot_pool": 1, "accepted": accepted, "blocked": blocked}
+
+
+def write_run(
+    path: Path,
+    scores: Mapping[str, float],
+    populations: Sequence[Sequence[Sequence[int]]],
+    swaps: Sequence[Row] = (),
+    **settings: object,
+) -> Run:
+    """Write a complete run and find it.
+
+    Args:
+        path: The run directory.
+        scores: Initial molecules with their scores; they are calls 1, 2, …
+        populations: The members of each pool at iteration 0, 1, …
+        swaps: Rows of swaps.
+        settings: Changes of `SETTINGS`, with two underscores for a dot.
+    """
+    write_record(path, **settings)
+    rows = [initial_row(call, key, score) for call, (key, score) in enumerate(scores.items(), start=1)]
+    write_parts(path, "evaluations", [rows])
+    pools = [
+        [{"iteration": iteration, "pool": pool, "members": members} for pool, members in enumerate(state)]
+        for iteration, state in enumerate(populations)
+    ]
+    write_parts(path, "populations", pools)
+    write_parts(path, "swaps", [swaps])
+    (run,) = find_runs(path)
+    return run

@@ -1,0 +1,145 @@
+"""Runs are found when they are complete, and read from all their parts."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evodiverse.analysis.runs import Run, find_runs
+from evodiverse.errors import InputError
+from tests.analysis.builders import evaluated_row, initial_row, write_parts, write_record
+
+
+def charged(*calls: int) -> list[dict[str, object]]:
+    return [dict(initial_row(call, f"k{call}", call / 100)) for call in calls]
+
+
+# Which runs there are
+
+
+def test_a_complete_run_is_found_with_its_settings(tmp_path: Path) -> None:
+    write_record(tmp_path / "jnk3" / "pt" / "seed3", seed=3, task__name="gsk3b", llm__name="local")
+    (run,) = find_runs(tmp_path)
+    assert run.path == tmp_path / "jnk3" / "pt" / "seed3"
+    assert (run.task, run.method, run.llm, run.seed) == ("gsk3b", "pt", "local", 3)
+
+
+@pytest.mark.parametrize("status", ["running", "failed", "interrupted"])
+def test_a_run_that_is_not_complete_is_not_found(tmp_path: Path, status: str) -> None:
+    write_record(tmp_path / "seed0", status=status)
+    write_record(tmp_path / "seed1")
+    assert [run.path.name for run in find_runs(tmp_path)] == ["seed1"]
+
+
+def test_runs_come_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    names = ["pt/default/seed1", "molleo/default/seed0", "pt/default/seed0", "pt/seed=1,x/deep/seed0"]
+    for name in names:
+        write_record(tmp_path / name)
+    assert [run.path.relative_to(tmp_path).as_posix() for run in find_runs(tmp_path)] == sorted(names)
+
+
+@pytest.mark.parametrize("name", ["empty", "absent"])
+def test_a_folder_without_runs_has_none(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    assert list(find_runs(tmp_path / name)) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b'{"status": "complete", "sett', id="cut-off"),
+        pytest.param(b"\xff\xfe", id="no-text"),
+    ],
+)
+def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(
+        InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is no record of a run \(.*move it away"
+    ):
+        list(find_runs(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "null", '"complete"', "{}", '{"status": "complete"}', '{"settings": {}}', '{"status": "x", "settings": 3}'],
+)
+def test_a_record_of_something_else_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(
+        InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is no record of a run \(.*move it away"
+    ):
+        list(find_runs(tmp_path))
+
+
+def test_a_folder_in_the_place_of_a_record_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(InputError, match=r"/run\.json is no record of a run .*Is a directory"):
+        list(find_runs(tmp_path))
+
+
+# What they hold
+
+
+def test_rows_are_read_from_all_parts_in_the_order_committed(tmp_path: Path) -> None:
+    write_parts(tmp_path, "evaluations", [charged(2 * part + 1, 2 * part + 2) for part in range(12)])
+    assert Run(tmp_path, {}).columns("evaluations", ["call"]) == {"call": list(range(1, 25))}
+
+
+def test_only_the_columns_asked_for_are_read(tmp_path: Path) -> None:
+    write_parts(tmp_path, "evaluations", [charged(1, 2)])
+    assert Run(tmp_path, {}).columns("evaluations", ["score", "key"]) == {"score": [0.01, 0.02], "key": ["k1", "k2"]}
+
+
+def test_an_empty_dataset_has_empty_columns(tmp_path: Path) -> None:
+    write_parts(tmp_path, "swaps", [[]])
+    assert Run(tmp_path, {}).columns("swaps", ["accepted", "xi"]) == {"accepted": [], "xi": []}
+
+
+def test_a_part_that_was_never_committed_is_not_read(tmp_path: Path) -> None:
+    write_parts(tmp_path, "evaluations", [charged(1)])
+    (tmp_path / "evaluations" / ".part-000001.parquet.tmp").write_bytes(b"half a part")
+    assert Run(tmp_path, {}).columns("evaluations", ["call"]) == {"call": [1]}
+
+
+def test_a_folder_named_by_overrides_is_no_partition(tmp_path: Path) -> None:
+    path = tmp_path / "_budget.oracle_calls=60,method.offspring=4" / "seed=0"
+    write_parts(path, "evaluations", [charged(1)])
+    assert Run(path, {}).columns("evaluations", ["call"]) == {"call": [1]}
+
+
+@pytest.mark.parametrize("content", [b"", b"no parquet", b"PAR1" * 20])
+def test_a_damaged_part_is_an_error_that_names_its_dataset(tmp_path: Path, content: bytes) -> None:
+    write_parts(tmp_path, "swaps", [[], []])
+    (tmp_path / "swaps" / "part-000001.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=r"/swaps cannot be read \((.|\n)*; run it again with overwrite=true"):
+        Run(tmp_path, {}).columns("swaps", ["xi"])
+
+
+def test_a_missing_dataset_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"/swaps holds no part; run it again with overwrite=true$"):
+        Run(tmp_path, {}).columns("swaps", ["xi"])
+
+
+def test_a_dataset_without_parts_is_an_error_that_names_it(tmp_path: Path) -> None:
+    write_parts(tmp_path, "swaps", [])
+    with pytest.raises(InputError, match=r"/swaps holds no part; run it again with overwrite=true$"):
+        Run(tmp_path, {}).columns("swaps", ["xi"])
+
+
+def test_a_column_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
+    write_parts(tmp_path, "swaps", [[]])
+    with pytest.raises(InputError, match=r"/swaps cannot be read .*warmth"):
+        Run(tmp_path, {}).columns("swaps", ["warmth"])
+
+
+def test_candidates_are_the_charged_calls_of_all_iterations(tmp_path: Path) -> None:
+    write_parts(tmp_path, "evaluations", [charged(1), [evaluated_row(1, 2, "C", 0.5), evaluated_row(2, 3, "O", 0.0)]])
+    assert Run(tmp_path, {}).candidates() == {1: ("k1", 0.01), 2: ("C", 0.5), 3: ("O", 0.0)}
+
+
+def test_attempts_that_were_not_charged_and_failed_calls_are_no_candidates(tmp_path: Path) -> None:
+    reused = {"iteration": 1, "outcome": "reused", "reused_call": 1, "key": "k1", "score": 0.01}
+    rejected = {"iteration": 1, "outcome": "rejected", "genotype": "((", "error": "unparsable"}
+    write_parts(tmp_path, "evaluations", [charged(1), [reused, rejected, evaluated_row(1, 2, "C", None)]])
+    assert Run(tmp_path, {}).candidates() == {1: ("k1", 0.01)}

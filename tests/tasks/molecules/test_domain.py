@@ -1,0 +1,389 @@
+"""The molecule domain as the rest of EvoDiverse sees it: settings checked, tasks and operators built."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evodiverse.data.artefacts import find_artefact
+from evodiverse.data.cache import artefact_path
+from evodiverse.errors import ContractError, DataError, InputError
+from evodiverse.tasks.molecules import domain
+from evodiverse.tasks.molecules.initial import read_published
+from evodiverse.tasks.molecules.operators import GraphGA
+from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle
+from evodiverse.tasks.molecules.settings import Initial, MoleculeSettings, Oracle
+from evodiverse.tasks.molecules.task import MoleculeTask
+from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Request, Stream
+from tests.tasks.molecules.drugs import DRUGS
+
+JNK3 = Oracle(published="jnk3")
+MODULE = """
+def by_length(smiles):
+    return [len(text) / 10 for text in smiles]
+
+class Halves:
+    def __init__(self):
+        self.score = 0.5
+    def __call__(self, smiles):
+        return [self.score] * len(smiles)
+
+class Mute:
+    pass
+
+def too_few(smiles):
+    return [0.5]
+
+def too_high(smiles):
+    return [0.5] * (len(smiles) - 1) + [1.5]
+
+def at_a_loss(smiles):
+    return [float("nan")] * len(smiles)
+
+number = 3
+"""
+BROKEN = [
+    pytest.param("def score(:", "SyntaxError: invalid syntax", id="syntax"),
+    pytest.param("score = undefined", "NameError: name 'undefined' is not defined", id="unknown-name"),
+    pytest.param("import absent_module", "ModuleNotFoundError: No module named 'absent_module'", id="import"),
+    pytest.param("raise OSError('no weights')", "OSError: no weights", id="raises"),
+    pytest.param("class score:\n    def __init__(self, model): ...", "TypeError: .*'model'", id="needs-arguments"),
+    pytest.param("class score:\n    def __init__(self): 1 / 0", "ZeroDivisionError: division", id="constructor"),
+]
+
+
+@pytest.fixture
+def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Write a user's module where it is found; its name is another one in each test, for Python imports a name once."""
+
+    def write(code: str) -> str:
+        name = f"own_{tmp_path.name}"
+        (tmp_path / f"{name}.py").write_text(code)
+        monkeypatch.syspath_prepend(tmp_path)
+        return name
+
+    return write
+
+
+@pytest.fixture
+def module(write_module: Callable[[str], str]) -> str:
+    """Name of a user's module of sound and unsound oracles."""
+    return write_module(MODULE)
+
+
+@pytest.fixture
+def smi(tmp_path: Path) -> Callable[[str], Initial]:
+    """Write the user's file to start from."""
+
+    def write(content: str) -> Initial:
+        (tmp_path / "own.smi").write_text(content)
+        return Initial(path=str(tmp_path / "own.smi"))
+
+    return write
+
+
+@pytest.fixture
+def own_forest(tmp_path: Path) -> Path:
+    """The JNK3 forest as a file of the user's own."""
+    path = tmp_path / "own.npz"
+    ForestOracle.published("jnk3", artefact_path("jnk3")).forest.save_npz(path)
+    return path
+
+
+def build(oracle: Oracle = JNK3, initial: Initial | None = None) -> MoleculeTask:
+    settings = MoleculeSettings(oracle=oracle, initial=initial or Initial())
+    return domain.build_task(settings, artefact_path)
+
+
+def scores(task: MoleculeTask, *smiles: str) -> list[float | None]:
+    return [answer.score for answer in task.evaluate([Hypothesis(text, text) for text in smiles])]
+
+
+def request(slot: int) -> Request:
+    parents = tuple(Candidate(call, DRUGS[slot + call], DRUGS[slot + call], None, None) for call in (1, 2))
+    return Request(1, 0, slot, 1, parents, Prompt.COLD, Stream(0, 4, 1, 0, slot, 1))
+
+
+# Values
+
+
+def test_sound_settings_have_no_violations() -> None:
+    assert domain.find_violations(MoleculeSettings(oracle=JNK3)) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "violation"),
+    [
+        (MoleculeSettings(JNK3, Initial(size=0)), "task.initial.size must be at least 1, got 0"),
+        (MoleculeSettings(JNK3, max_heavy_atoms=-3), "task.max_heavy_atoms must be at least 1, got -3"),
+        (MoleculeSettings(JNK3, mutation_rate=-0.1), "task.mutation_rate must be between 0 and 1, got -0.1"),
+        (MoleculeSettings(JNK3, mutation_rate=1.5), "task.mutation_rate must be between 0 and 1, got 1.5"),
+        (MoleculeSettings(JNK3, mutation_rate=float("nan")), "task.mutation_rate must be between 0 and 1, got nan"),
+        (MoleculeSettings(Oracle()), "task.oracle names no oracle; set published, path or _target_"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_named_with_its_key(settings: MoleculeSettings, violation: str) -> None:
+    assert domain.find_violations(settings) == [violation]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        MoleculeSettings(JNK3, Initial(size=1), max_heavy_atoms=1, mutation_rate=0.0),
+        MoleculeSettings(JNK3, mutation_rate=1.0),
+    ],
+)
+def test_values_at_the_ends_of_their_ranges_can_be_meant(settings: MoleculeSettings) -> None:
+    assert domain.find_violations(settings) == []
+
+
+def test_all_that_is_wrong_is_named_at_once(smi: Callable[[str], Initial]) -> None:
+    initial = smi("((\nCC\n))\n")
+    settings = MoleculeSettings(Oracle(path="/absent.pkl"), initial, mutation_rate=2)
+    rate, line_1, line_3, oracle = domain.find_violations(settings)
+    assert rate.startswith("task.mutation_rate must be between 0 and 1")
+    assert (f"{initial.path} line 1: " in line_1, f"{initial.path} line 3: " in line_3) == (True, True)
+    assert oracle.startswith("cannot read the forest /absent.pkl (No such file or directory)")
+
+
+def test_a_forest_and_a_function_of_ones_own_exclude_each_other(module: str, own_forest: Path) -> None:
+    settings = MoleculeSettings(Oracle(path=str(own_forest), _target_=f"{module}.by_length"))
+    violation = "task.oracle.path and task.oracle._target_ are both set; set one of them to null"
+    assert domain.find_violations(settings) == [violation]
+
+
+# How pools start
+
+
+def test_a_pool_starts_from_as_many_published_molecules_as_told() -> None:
+    assert domain.count_initial(MoleculeSettings(JNK3, Initial(size=7))) == 7
+
+
+@pytest.mark.parametrize(("size", "n_initial"), [(2, 2), (3, 3), (120, 3)])
+def test_a_short_file_gives_fewer_initial_molecules(smi: Callable[[str], Initial], size: int, n_initial: int) -> None:
+    initial = smi("C\nCC\n# none\nCCC\n")
+    initial.size = size
+    assert domain.count_initial(MoleculeSettings(JNK3, initial)) == n_initial
+
+
+@pytest.mark.parametrize("content", ["((\nCC\n", ""])
+def test_a_file_that_cannot_be_used_gives_no_initial_molecules(smi: Callable[[str], Initial], content: str) -> None:
+    assert domain.count_initial(MoleculeSettings(JNK3, smi(content))) == 0
+
+
+@pytest.mark.parametrize("path", ["own\0.smi", "~no-such-user/own.smi", "/absent.smi"], ids=["null", "home", "absent"])
+def test_a_path_that_cannot_be_read_gives_no_initial_molecules(path: str) -> None:
+    assert domain.count_initial(MoleculeSettings(JNK3, Initial(path=path))) == 0
+
+
+@pytest.mark.parametrize("path", ["own\0.smi", "~no-such-user/own.smi", "/absent.smi"], ids=["null", "home", "absent"])
+def test_a_path_that_cannot_be_read_is_a_violation_before_the_run(path: str) -> None:
+    (violation,) = domain.find_violations(MoleculeSettings(JNK3, Initial(path=path)))
+    assert violation.startswith(f"task.initial.path: cannot read {path}: ")
+
+
+def test_a_file_edited_after_its_check_starts_the_pools_as_it_is_now(smi: Callable[[str], Initial]) -> None:
+    assert domain.find_violations(MoleculeSettings(JNK3, smi("CCO\n"))) == []
+    assert build(initial=smi("CC\nC\n")).initial(Stream(0, 1)) == ["CC", "C"]
+
+
+def test_a_file_in_the_home_folder_has_a_checksum(
+    smi: Callable[[str], Initial], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(Path(str(smi("CCO\n").path)).parent))
+    assert build(initial=Initial(path="~/own.smi")).sources()["initial"] == hashlib.sha256(b"CCO\n").hexdigest()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_pools_share_their_start_when_told_so(shared: bool) -> None:
+    assert domain.is_shared(MoleculeSettings(JNK3, Initial(shared=shared))) is shared
+
+
+def test_pools_start_from_zinc_unless_told_otherwise() -> None:
+    library = read_published(artefact_path("zinc250k"))
+    assert build().initial(Stream(5, 1)) == library.sample(120, Stream(5, 1).rng())
+
+
+def test_pools_start_from_a_users_file(smi: Callable[[str], Initial]) -> None:
+    assert build(initial=smi("OCC ethanol\nCC\n")).initial(Stream(0, 1)) == ["CCO", "CC"]
+
+
+def test_the_limit_of_size_holds_for_a_users_file(smi: Callable[[str], Initial]) -> None:
+    settings = MoleculeSettings(JNK3, smi("CCO\n"), max_heavy_atoms=2)
+    with pytest.raises(InputError, match=r"line 1: 'CCO' is malformed \(too_large: 3 heavy atoms, at most 2\)"):
+        domain.build_task(settings, artefact_path)
+
+
+def test_malformed_lines_that_are_passed_over_are_counted_in_a_warning(
+    smi: Callable[[str], Initial], caplog: pytest.LogCaptureFixture
+) -> None:
+    initial = smi("((\nCC\n))\n")
+    initial.skip_invalid = True
+    build(initial=initial)
+    assert caplog.messages == [f"{initial.path}: passed over 2 malformed lines"]
+
+
+def test_a_sound_file_gives_no_warning(smi: Callable[[str], Initial], caplog: pytest.LogCaptureFixture) -> None:
+    build(initial=smi("CC\n"))
+    assert caplog.messages == []
+
+
+# Published oracles
+
+
+@pytest.mark.parametrize("name", ["jnk3", "gsk3b"])
+def test_a_published_oracle_is_found_by_its_name(name: str) -> None:
+    pinned = PUBLISHED[name].pinned_scores
+    assert scores(build(Oracle(published=name)), *pinned) == pytest.approx(list(pinned.values()), abs=1e-12)
+
+
+def test_an_unknown_published_oracle_is_refused() -> None:
+    with pytest.raises(DataError, match="drd2"):
+        build(Oracle(published="drd2"))
+
+
+def test_stereoisomers_are_two_molecules_of_one_score() -> None:
+    task = build()
+    left, right = task.parse(["C[C@@H](N)C(=O)O", "C[C@H](N)C(=O)O"])
+    assert isinstance(left, Hypothesis)
+    assert isinstance(right, Hypothesis)
+    assert left.key != right.key
+    assert len(set(scores(task, left.genotype, right.genotype))) == 1
+
+
+# A user's own oracle
+
+
+def test_a_function_in_the_current_folder_is_an_oracle(module: str) -> None:
+    assert scores(build(Oracle(_target_=f"{module}.by_length")), "CCO", "C") == [0.3, 0.1]
+
+
+def test_a_class_in_the_current_folder_is_called_for_an_oracle(module: str) -> None:
+    assert scores(build(Oracle(_target_=f"{module}.Halves")), "CCO", "C") == [0.5, 0.5]
+
+
+def test_a_function_goes_before_the_published_forest(module: str) -> None:
+    assert scores(build(Oracle("jnk3", _target_=f"{module}.by_length")), "CCO") == [0.3]
+
+
+@pytest.mark.parametrize("name", ["by_length", "Halves"])
+def test_a_function_or_class_that_can_be_used_has_no_violations(module: str, name: str) -> None:
+    assert domain.find_violations(MoleculeSettings(Oracle(_target_=f"{module}.{name}"))) == []
+
+
+def test_a_function_that_scores_too_few_molecules_breaks_the_contract(module: str) -> None:
+    with pytest.raises(ContractError, match=r"shape \(1,\) for 2 molecules"):
+        scores(build(Oracle(_target_=f"{module}.too_few")), "CCO", "C")
+
+
+def test_a_function_that_scores_above_one_breaks_the_contract(module: str) -> None:
+    with pytest.raises(ContractError, match=r"the oracle scored C 1\.5; a score must lie in \[0, 1\]"):
+        scores(build(Oracle(_target_=f"{module}.too_high")), "CCO", "C")
+
+
+def test_a_function_that_answers_nan_fails_an_evaluation(module: str) -> None:
+    (answer,) = build(Oracle(_target_=f"{module}.at_a_loss")).evaluate([Hypothesis("C", "C")])
+    assert (answer.score, answer.energy, answer.valid) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("target", "error"),
+    [
+        ("absent_module.score", "ModuleNotFoundError"),
+        ("os.no_such_function", "AttributeError"),
+        ("by_length", "ValueError"),
+        ("", "ValueError"),
+        (".a.b", "TypeError"),
+        ("a..b", "ModuleNotFoundError"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_by_name(target: str, error: str) -> None:
+    message = rf"^task\.oracle\._target_={re.escape(target)} cannot be used \({error}: .*as module\.name"
+    with pytest.raises(InputError, match=message):
+        build(Oracle(_target_=target))
+
+
+@pytest.mark.parametrize(("code", "error"), BROKEN)
+def test_what_a_users_module_raises_is_named(write_module: Callable[[str], str], code: str, error: str) -> None:
+    target = f"{write_module(code)}.score"
+    with pytest.raises(InputError, match=rf"^task\.oracle\._target_={target} cannot be used \({error}"):
+        build(Oracle(_target_=target))
+
+
+@pytest.mark.parametrize(("code", "error"), BROKEN)
+def test_a_broken_module_is_a_violation_before_the_run(
+    write_module: Callable[[str], str], code: str, error: str
+) -> None:
+    target = f"{write_module(code)}.score"
+    (violation,) = domain.find_violations(MoleculeSettings(Oracle(_target_=target)))
+    assert re.match(rf"task\.oracle\._target_={target} cannot be used \({error}", violation)
+
+
+@pytest.mark.parametrize("name", ["number", "Mute"])
+def test_what_cannot_be_called_is_refused_by_name(module: str, name: str) -> None:
+    with pytest.raises(InputError, match=rf"_target_={module}\.{name} is no function and no class whose objects"):
+        build(Oracle(_target_=f"{module}.{name}"))
+
+
+@pytest.mark.parametrize("name", ["absent", "number", "Mute"])
+def test_a_function_that_cannot_be_used_is_a_violation_before_the_run(module: str, name: str) -> None:
+    (violation,) = domain.find_violations(MoleculeSettings(Oracle(_target_=f"{module}.{name}")))
+    assert violation.startswith(f"task.oracle._target_={module}.{name} ")
+
+
+def test_a_users_forest_goes_before_the_published_one(own_forest: Path) -> None:
+    pinned = PUBLISHED["jnk3"].pinned_scores
+    task = build(Oracle(published="gsk3b", path=str(own_forest)))
+    assert scores(task, *pinned) == pytest.approx(list(pinned.values()), abs=1e-12)
+
+
+def test_a_users_forest_that_can_be_used_has_no_violations(own_forest: Path) -> None:
+    assert domain.find_violations(MoleculeSettings(Oracle(path=str(own_forest)))) == []
+
+
+def test_a_missing_forest_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot read the forest .*/absent\.pkl \(No such file or directory\)"):
+        build(Oracle(path=str(tmp_path / "absent.pkl")))
+
+
+def test_a_file_that_holds_no_forest_is_a_violation_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "forest.pkl").write_bytes(b"no forest")
+    (violation,) = domain.find_violations(MoleculeSettings(Oracle(path=str(tmp_path / "forest.pkl"))))
+    assert str(tmp_path / "forest.pkl") in violation
+
+
+# What a resumed run must meet
+
+
+def test_the_sources_of_a_published_task_are_the_checksums_of_its_artefacts() -> None:
+    expected = {"oracle": find_artefact("jnk3").sha256, "initial": find_artefact("zinc250k").sha256}
+    assert build().sources() == expected
+
+
+def test_the_sources_of_a_users_own_files_are_their_checksums(smi: Callable[[str], Initial], own_forest: Path) -> None:
+    sources = build(Oracle(path=str(own_forest)), smi("CC\n")).sources()
+    assert sources["initial"] == hashlib.sha256(b"CC\n").hexdigest()
+    assert sources["oracle"] == hashlib.sha256(own_forest.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["by_length", "Halves"])
+def test_the_source_of_a_users_function_or_class_is_the_checksum_of_its_module(module: str, name: str) -> None:
+    source = build(Oracle(_target_=f"{module}.{name}")).sources()["oracle"]
+    assert source == hashlib.sha256(MODULE.encode()).hexdigest()
+
+
+def test_the_source_of_a_function_without_a_file_is_its_name() -> None:
+    assert build(Oracle(_target_="builtins.len")).sources()["oracle"] == "builtins.len"
+
+
+# Offspring
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_the_operator_is_graph_ga_with_the_mutation_rate_told(rate: float) -> None:
+    requests = [request(slot) for slot in range(10)]
+    built = domain.build_operator(MoleculeSettings(JNK3, mutation_rate=rate)).propose(requests)
+    assert built == GraphGA(rate).propose(requests)
+    assert built != GraphGA(1 - rate).propose(requests)

@@ -1,0 +1,216 @@
+"""Where pools start: drawing from a library, and reading a user's file."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evodiverse.data.cache import artefact_path
+from evodiverse.errors import InputError
+from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
+from evodiverse.tasks.molecules.parsing import parse_smiles
+from evodiverse.vocabulary import Hypothesis, Stream
+
+TEN = Library(tuple("C" * n for n in range(1, 11)))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
+    """Write the user's file."""
+
+    def write_file(content: str | bytes) -> Path:
+        path = tmp_path / "own.smi"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write_file
+
+
+def read(path: Path, *, max_heavy_atoms: int = 80, skip_invalid: bool = False) -> Library:
+    return read_smi(path, max_heavy_atoms, skip_invalid=skip_invalid)
+
+
+def refusals(path: Path, *, max_heavy_atoms: int = 80) -> tuple[str, ...]:
+    """What is wrong with a file, without what its path and the way out are."""
+    ending = "; mend it or set task.initial.skip_invalid=true"
+    with pytest.raises(InputError, match=f"{re.escape(ending)}$") as caught:
+        read(path, max_heavy_atoms=max_heavy_atoms)
+    return tuple(line.removeprefix(str(path)).removesuffix(ending) for line in caught.value.violations)
+
+
+# Drawing
+
+
+def test_a_stream_draws_the_same_lines_again() -> None:
+    assert TEN.sample(4, Stream(0, 1, pool=1).rng()) == TEN.sample(4, Stream(0, 1, pool=1).rng())
+
+
+def test_streams_draw_different_lines() -> None:
+    draws = {tuple(TEN.sample(4, Stream(seed, 1, pool=pool).rng())) for seed in range(5) for pool in range(2)}
+    assert len(draws) > 5
+
+
+@pytest.mark.parametrize("size", [1, 5, 9])
+def test_no_line_is_drawn_twice(size: int) -> None:
+    drawn = TEN.sample(size, Stream(0, 1).rng())
+    assert len(set(drawn)) == len(drawn) == size
+    assert set(drawn) <= set(TEN.smiles)
+
+
+def test_every_line_is_drawn_equally_often() -> None:
+    drawn = [smiles for seed in range(1000) for smiles in TEN.sample(3, Stream(seed, 1).rng())]
+    counts = np.array([drawn.count(smiles) for smiles in TEN.smiles])
+    standard_error = np.sqrt(1000 * 0.3 * 0.7)
+    assert (abs(counts - 300) < 4 * standard_error).all()
+
+
+@pytest.mark.parametrize("size", [10, 11, 1000])
+def test_all_lines_in_their_order_start_a_pool_when_there_are_no_more(size: int) -> None:
+    assert TEN.sample(size, Stream(0, 1).rng()) == list(TEN.smiles)
+
+
+# The published library
+
+
+def test_the_published_library_is_zinc_250k() -> None:
+    library = read_published(artefact_path("zinc250k"))
+    assert (len(library.smiles), library.n_skipped) == (249_456, 0)
+    assert library.smiles[0] == "CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1"
+
+
+def test_molecules_of_the_published_library_can_all_start_a_pool() -> None:
+    smiles = read_published(artefact_path("zinc250k")).smiles[::1000]
+    assert all(isinstance(parse_smiles(text, 80), Hypothesis) for text in smiles)
+
+
+# A user's file
+
+
+def test_a_line_is_a_molecule_in_its_canonical_form(write: Callable[[str], Path]) -> None:
+    assert read(write("OCC\nC1=CC=CC=C1\n")) == Library(("CCO", "c1ccccc1"))
+
+
+def test_what_stands_behind_white_space_is_a_name(write: Callable[[str], Path]) -> None:
+    assert read(write("CCO ethanol\nCC\tethane, (( and more\n  C methane\n")).smiles == ("CCO", "CC", "C")
+
+
+def test_comments_and_blank_lines_are_passed_over(write: Callable[[str], Path]) -> None:
+    assert read(write("# SMILES name\n\nCCO\n   \n\t# CC\n#C\nCC#N\n")) == Library(("CCO", "CC#N"))
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_lines_may_end_as_on_any_system(write: Callable[[str], Path], ending: str) -> None:
+    assert read(write(f"CCO{ending}CC")).smiles == ("CCO", "CC")
+
+
+def test_names_need_not_be_ascii(write: Callable[[str], Path]) -> None:
+    assert read(write("CCO Äthanol\n")).smiles == ("CCO",)
+
+
+def test_a_file_is_found_in_the_home_folder(write: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(write("CCO\n").parent))
+    assert read(Path("~/own.smi")).smiles == ("CCO",)
+
+
+def test_a_file_that_was_edited_gives_the_new_molecules(write: Callable[[str], Path]) -> None:
+    assert read(write("CCO\n")).smiles == ("CCO",)
+    assert read(write("CC\nC\n")).smiles == ("CC", "C")
+
+
+def test_a_file_that_was_mended_is_accepted(write: Callable[[str], Path]) -> None:
+    assert len(refusals(write("((\n"))) == 1
+    assert read(write("CC\n")).smiles == ("CC",)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_molecule(write: Callable[[bytes], Path]) -> None:
+    assert read(write("CCO\nCC\n".encode("utf-8-sig"))) == Library(("CCO", "CC"))
+
+
+def test_a_byte_order_mark_does_not_hide_a_comment(write: Callable[[bytes], Path]) -> None:
+    assert read(write("# SMILES name\nCC\n".encode("utf-8-sig"))) == Library(("CC",))
+
+
+def test_a_malformed_line_is_named_by_its_number_in_the_file(write: Callable[[str], Path]) -> None:
+    path = write("# comment\n\nCCO\nc1ccc ring\n")
+    expected = f"{path} line 4: 'c1ccc' is malformed (unparsable: RDKit reads no molecule); mend it"
+    with pytest.raises(InputError, match=re.escape(expected)):
+        read(path)
+
+
+def test_all_malformed_lines_are_named_at_once(write: Callable[[str], Path]) -> None:
+    assert refusals(write("((\nCCO\nC.C\n[H][H]\nCCCCCC\n"), max_heavy_atoms=5) == (
+        " line 1: '((' is malformed (unparsable: RDKit reads no molecule)",
+        " line 3: 'C.C' is malformed (multi_fragment: several fragments)",
+        " line 4: '[H][H]' is malformed (empty: no heavy atom)",
+        " line 5: 'CCCCCC' is malformed (too_large: 6 heavy atoms, at most 5)",
+    )
+
+
+@pytest.mark.parametrize(("n_malformed", "rest"), [(6, ": 1 more malformed lines"), (12, ": 7 more malformed lines")])
+def test_beyond_five_malformed_lines_are_counted(write: Callable[[str], Path], n_malformed: int, rest: str) -> None:
+    *named, last = refusals(write("((\n" * n_malformed))
+    assert [line.split(":")[0] for line in named] == [f" line {number}" for number in range(1, 6)]
+    assert last == rest
+
+
+def test_five_malformed_lines_leave_none_to_count(write: Callable[[str], Path]) -> None:
+    lines = refusals(write("((\n" * 5))
+    assert [line.split(":")[0] for line in lines] == [f" line {number}" for number in range(1, 6)]
+
+
+def test_a_long_malformed_line_is_shown_by_its_beginning(write: Callable[[str], Path]) -> None:
+    (line,) = refusals(write("(" * 300))
+    assert line == f" line 1: {'(' * 60!r} is malformed (unparsable: RDKit reads no molecule)"
+
+
+def test_malformed_lines_are_passed_over_and_counted_on_demand(write: Callable[[str], Path]) -> None:
+    assert read(write("#\nCCO\n((\nC.C x\n\nCC\n"), skip_invalid=True) == Library(("CCO", "CC"), n_skipped=2)
+
+
+def test_a_larger_molecule_is_malformed_only_where_the_limit_says_so(write: Callable[[str], Path]) -> None:
+    path = write("CCCCCC\nCC\n")
+    assert read(path, max_heavy_atoms=5, skip_invalid=True) == Library(("CC",), n_skipped=1)
+    assert read(path, max_heavy_atoms=6, skip_invalid=True) == Library(("CCCCCC", "CC"))
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "# nothing\n#CC\n"])
+def test_a_file_without_molecules_is_refused(write: Callable[[str], Path], content: str) -> None:
+    with pytest.raises(InputError, match=r"^task\.initial\.path: .*/own\.smi holds no molecule$"):
+        read(write(content))
+
+
+def test_a_file_that_is_malformed_throughout_holds_no_molecule(write: Callable[[str], Path]) -> None:
+    with pytest.raises(InputError, match=r"own\.smi holds no molecule$"):
+        read(write("((\n))\n"), skip_invalid=True)
+
+
+def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^task\.initial\.path: cannot read .*/absent\.smi: .*No such file"):
+        read(tmp_path / "absent.smi")
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^task\.initial\.path: cannot read .*Is a directory"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        pytest.param("own\0.smi", "embedded null byte", id="a-null-byte"),
+        pytest.param("own\ud800.smi", "surrogates not allowed", id="a-lone-surrogate"),
+        pytest.param("~no-such-user/own.smi", "Could not determine home directory", id="home-of-nobody"),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_refused(path: str, reason: str) -> None:
+    with pytest.raises(InputError, match=rf"^task\.initial\.path: cannot read {path}: .*{reason}"):
+        read(Path(path))
+
+
+def test_a_file_that_is_no_utf_8_is_refused_even_when_invalid_lines_are_skipped(
+    write: Callable[[bytes], Path],
+) -> None:
+    with pytest.raises(InputError, match=r"own\.smi: 'utf-8' codec can't decode byte 0xe4 in position 4"):
+        read(write("CCO äthanol\n".encode("latin-1")), skip_invalid=True)

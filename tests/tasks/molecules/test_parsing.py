@@ -1,0 +1,225 @@
+"""What is a molecule, what is not and why, and when two texts are the same one."""
+
+import pytest
+from rdkit import Chem
+
+from evodiverse.data.cache import artefact_path
+from evodiverse.tasks.molecules.oracle import ForestOracle
+from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, parse_smiles
+from evodiverse.vocabulary import Hypothesis, Reason, Rejection
+from tests.tasks.molecules.drugs import DRUGS
+
+STEREOISOMERS = [
+    pytest.param("C[C@@H](N)C(=O)O", "C[C@H](N)C(=O)O", id="mirror-images"),
+    pytest.param("C[C@@H](N)C(=O)O", "CC(N)C(=O)O", id="one-of-them-and-unspecified"),
+    pytest.param("F/C=C/F", "F/C=C\\F", id="trans-and-cis"),
+    pytest.param("F/C=C/F", "FC=CF", id="trans-and-unspecified"),
+    pytest.param("C[C@H]1CC[C@@H](O)CC1", "C[C@H]1CC[C@H](O)CC1", id="across-a-ring"),
+    pytest.param(
+        "COc1ccc2[nH]c(nc2c1)[S@@](=O)Cc1ncc(C)c(OC)c1C",
+        "COc1ccc2[nH]c(nc2c1)[S@](=O)Cc1ncc(C)c(OC)c1C",
+        id="at-sulfur",
+    ),
+]
+
+
+def parse(text: str, max_heavy_atoms: int = 80) -> Hypothesis | Rejection:
+    return parse_smiles(text, max_heavy_atoms)
+
+
+def key(text: str) -> str:
+    parsed = parse(text)
+    assert isinstance(parsed, Hypothesis)
+    return parsed.key
+
+
+def rejection(text: str, max_heavy_atoms: int = 80) -> Rejection:
+    parsed = parse(text, max_heavy_atoms)
+    assert isinstance(parsed, Rejection)
+    return parsed
+
+
+# Identity
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("OCC", "CCO"),
+        ("C(O)C", "CCO"),
+        ("C1=CC=CC=C1", "c1ccccc1"),
+        ("[H]C([H])([H])O", "CO"),
+        ("CC(=O)OC1=CC=CC=C1C(O)=O", "CC(=O)Oc1ccccc1C(=O)O"),
+        ("OC(=O)[C@@H](N)C", "C[C@H](N)C(=O)O"),
+        ("[O-][N+](=O)c1ccccc1", "O=[N+]([O-])c1ccccc1"),
+        ("[13CH4]", "[13CH4]"),
+    ],
+)
+def test_a_molecule_is_its_canonical_isomeric_smiles(text: str, canonical: str) -> None:
+    assert parse(text) == Hypothesis(canonical, canonical)
+
+
+@pytest.mark.parametrize("smiles", DRUGS)
+def test_all_texts_of_a_molecule_have_one_key(smiles: str) -> None:
+    rewritten = Chem.MolToRandomSmilesVect(Chem.MolFromSmiles(smiles), 20, randomSeed=1)
+    assert len(set(rewritten)) > 5
+    assert {key(text) for text in rewritten} == {smiles}
+
+
+def test_the_canonical_text_of_a_molecule_parses_to_itself() -> None:
+    canonical = [key(smiles) for smiles in artefact_path("zinc250k").read_text().split()[::1000]]
+    assert [key(smiles) for smiles in canonical] == canonical
+
+
+@pytest.mark.parametrize("smiles", DRUGS)
+def test_a_molecule_with_all_atoms_mapped_has_the_key_of_the_molecule(smiles: str) -> None:
+    molecule = Chem.MolFromSmiles(smiles)
+    for atom in molecule.GetAtoms():
+        atom.SetAtomMapNum(atom.GetIdx() + 1)
+    mapped = Chem.MolToSmiles(molecule)
+    assert ":1]" in mapped
+    assert key(mapped) == smiles
+
+
+@pytest.mark.parametrize(
+    ("mapped", "plain"),
+    [
+        ("[CH3:7]CO", "CCO"),
+        ("CC[OH:7]", "CCO"),
+        ("[CH3:2][CH2:1][OH:1]", "CCO"),
+        ("[H:1]OCC", "CCO"),
+        ("[13CH3:1]C", "[13CH3]C"),
+        ("[OH:1]", "[OH]"),
+        ("F[C@:5]([H:1])(Cl)Br", "F[C@]([H])(Cl)Br"),
+        ("[F:1]/[CH:2]=C/F", "F/C=C/F"),
+        ("F[C@](Cl)([CH3:1])[CH3:2]", "CC(C)(F)Cl"),
+        ("[CH3:1]/C(C)=C/F", "CC(C)=CF"),
+    ],
+)
+def test_atom_maps_do_not_change_the_key(mapped: str, plain: str) -> None:
+    assert key(mapped) == key(plain)
+
+
+@pytest.mark.parametrize("text", [" CCO", "CCO ", "\tCCO\r\n", "\n\n CCO\x0b", "\xa0CCO\u2003"])
+def test_white_space_around_a_molecule_is_ignored(text: str) -> None:
+    assert key(text) == "CCO"
+
+
+@pytest.mark.parametrize(("first", "second"), STEREOISOMERS)
+def test_stereoisomers_are_different_molecules(first: str, second: str) -> None:
+    assert key(first) != key(second)
+
+
+@pytest.mark.parametrize(("first", "second"), STEREOISOMERS)
+def test_the_published_oracle_scores_stereoisomers_alike(first: str, second: str) -> None:
+    scores = ForestOracle.published("jnk3", artefact_path("jnk3"))([key(first), key(second)])
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize(("first", "second"), [("CC", "[13CH3]C"), ("CC(=O)O", "CC(=O)[O-]"), ("CC", "C=C")])
+def test_isotopes_charges_and_bonds_tell_molecules_apart(first: str, second: str) -> None:
+    assert key(first) != key(second)
+
+
+# Rejections
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", " \t\r\n "])
+def test_no_text_is_empty(text: str) -> None:
+    assert parse(text) == Rejection(Reason.EMPTY)
+
+
+@pytest.mark.parametrize("text", ["[H][H]", "[H]", "[H+]", "[2H]", "*"])
+def test_what_has_no_heavy_atom_is_empty(text: str) -> None:
+    assert parse(text) == Rejection(Reason.EMPTY, "no heavy atom")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("c1ccc", id="open-ring"),
+        pytest.param("CC(", id="open-branch"),
+        pytest.param("C(C)(C)(C)(C)C", id="carbon-of-five-bonds"),
+        pytest.param("c1cccc1", id="no-kekule-structure"),
+        pytest.param("molecule", id="a-word"),
+        pytest.param("C>>CC", id="a-reaction"),
+        pytest.param("(" * MAX_CHARACTERS, id="deep-nesting"),
+    ],
+)
+def test_what_rdkit_cannot_read_is_unparsable(text: str) -> None:
+    assert parse(text) == Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("C\x00C", id="a-null-byte"),
+        pytest.param("CCO\x00", id="a-trailing-null-byte"),
+        pytest.param("CCO\x7f", id="a-trailing-delete"),
+        pytest.param("\x1bCCO", id="a-leading-escape"),
+        pytest.param("CéC", id="a-letter-beyond-ascii"),
+        pytest.param("CCOé", id="a-trailing-letter-beyond-ascii"),
+        pytest.param("éCCO", id="a-leading-letter-beyond-ascii"),
+        pytest.param("CCO\u200b", id="a-trailing-space-of-no-width"),
+        pytest.param("\ufeffCCO", id="a-leading-byte-order-mark"),
+        pytest.param("C\u2013C", id="a-dash-for-a-bond"),
+        pytest.param("C\ud800C", id="a-lone-surrogate"),
+        pytest.param("CCO\udfff", id="a-trailing-lone-surrogate"),
+    ],
+)
+def test_characters_that_no_smiles_has_are_unparsable(text: str) -> None:
+    assert parse(text) == Rejection(Reason.UNPARSABLE, "characters that no SMILES has")
+
+
+@pytest.mark.parametrize("text", ["*C", "C*", "[1*]C", "[#0]C", "c1ccccc1*", "*1CC1", "*C.*C"])
+def test_a_molecule_with_a_dummy_atom_is_unparsable(text: str) -> None:
+    assert parse(text) == Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
+
+
+@pytest.mark.parametrize("text", ["C~C", "C1C~C1", "N~[Fe]", "C~[CH3:1]"])
+def test_a_molecule_with_a_bond_of_any_order_is_unparsable(text: str) -> None:
+    assert parse(text) == Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
+
+
+@pytest.mark.parametrize("text", ["CCO ethanol", "CC O", "CCO\nCC", "CCO\tC", "CCO |$A;B;C$|"])
+def test_more_than_one_word_is_unparsable(text: str) -> None:
+    assert parse(text) == Rejection(Reason.UNPARSABLE, "more than one word")
+
+
+@pytest.mark.parametrize("text", ["[Na+].[Cl-]", "CCO.O", "CCO.[H][H]", "C1.C2.C12.C"])
+def test_several_fragments_are_rejected(text: str) -> None:
+    assert rejection(text).reason is Reason.MULTI_FRAGMENT
+
+
+def test_a_dot_that_a_ring_closure_bridges_is_no_fragment() -> None:
+    assert key("C1.C1") == "CC"
+
+
+def test_a_molecule_of_just_the_largest_size_is_accepted() -> None:
+    assert parse("CCCCO", max_heavy_atoms=5) == Hypothesis("CCCCO", "CCCCO")
+
+
+def test_a_molecule_of_one_heavy_atom_more_is_too_large() -> None:
+    assert parse("CCCCCO", max_heavy_atoms=5) == Rejection(Reason.TOO_LARGE, "6 heavy atoms, at most 5")
+
+
+def test_hydrogens_do_not_count_as_heavy_atoms() -> None:
+    assert parse("[H]C([H])([H])[H]", max_heavy_atoms=1) == Hypothesis("C", "C")
+
+
+@pytest.mark.parametrize("character", ["C", "(", "x"])
+def test_an_absurdly_long_text_is_too_large_whatever_it_says(character: str) -> None:
+    assert parse(character * 5_001) == Rejection(Reason.TOO_LARGE, "5001 characters, at most 5000")
+
+
+def test_white_space_around_a_molecule_does_not_count_as_length() -> None:
+    assert key(" " * MAX_CHARACTERS + "CCO" + "\n" * MAX_CHARACTERS) == "CCO"
+
+
+def test_a_text_of_just_the_largest_length_is_read() -> None:
+    assert rejection("C" * 5_000).detail == "5000 heavy atoms, at most 80"
+
+
+def test_rdkit_does_not_print_why_it_reads_no_molecule(capfd: pytest.CaptureFixture[str]) -> None:
+    parse("c1ccc")
+    assert capfd.readouterr() == ("", "")
