@@ -42,14 +42,14 @@ def count_full_iterations(run: Run) -> int:
 def diverse_top10_auc(curve: list[float], n_iterations: int) -> float:
     """Return the mean of a curve over iterations 1 to ``n_iterations``, those after an early stop at its last value.
 
-    Runs of one budget are thus compared over the same span, however early they stop.
+    Runs of one budget are thus compared over the same span, however early they stop. A curve that goes on for longer,
+    because slots stayed empty, counts over its own length.
 
     Args:
         curve: Values from iteration 0.
-        n_iterations: At least 1; what a curve has beyond is left out.
+        n_iterations: At least 1.
     """
-    extended = curve[1 : n_iterations + 1]
-    return fmean(extended + curve[-1:] * (n_iterations - len(extended)))
+    return fmean(curve[1:] + curve[-1:] * (n_iterations - len(curve) + 1))
 
 
 def diverse_top10_average(curve: list[float]) -> float:

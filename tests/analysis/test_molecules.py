@@ -101,8 +101,8 @@ def test_a_curve_that_stopped_early_goes_on_at_its_last_value() -> None:
     assert diverse_top10_auc([0.0, 0.2, 0.4], 5) == pytest.approx((0.2 + 4 * 0.4) / 5)
 
 
-def test_what_a_curve_has_beyond_the_iterations_is_left_out() -> None:
-    assert diverse_top10_auc([0.0, 0.2, 0.4, 0.9, 1.0], 2) == pytest.approx(0.3)
+def test_a_curve_that_goes_on_for_longer_counts_over_its_own_length() -> None:
+    assert diverse_top10_auc([0.0, 0.2, 0.4, 0.9, 1.0], 2) == pytest.approx(0.625)
 
 
 def test_a_curve_that_never_left_its_start_has_its_value() -> None:
