@@ -115,35 +115,46 @@ def test_a_dry_run_prints_what_would_run_and_runs_nothing(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("signum", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_interrupts_and_the_same_command_resumes(tmp_path: Path, signum: int, exit_code: int) -> None:
-    arguments = [*TOY, "evaluator.workers=2", "budget.oracle_calls=3000", "search.patience=1000"]
-    command = [*STARTS["module"], *arguments]
-    process = subprocess.Popen(command, cwd=tmp_path, env=FROM_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    run = tmp_path / RUN.parent.parent / "budget.oracle_calls=3000,search.patience=1000/seed0"
-    while not (run / "evaluations" / "part-000003.parquet").exists():
+LONG = [*TOY, "evaluator.workers=2", "budget.oracle_calls=1500", "search.patience=1000"]
+LONG_RUN = RUN.parent.parent / "budget.oracle_calls=1500,search.patience=1000/seed0"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A long run that nobody stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert evodiverse(*LONG, cwd=folder, env=FROM_ROOT).returncode == 0
+    return folder / LONG_RUN
+
+
+def start_long_run(folder: Path) -> "subprocess.Popen[bytes]":
+    """Start the long run and return when it has committed a few iterations."""
+    command = [*STARTS["module"], *LONG]
+    process = subprocess.Popen(command, cwd=folder, env=FROM_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (folder / LONG_RUN / "evaluations" / "part-000003.parquet").exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)  # no claim depends on how long it takes
+    return process
+
+
+@pytest.mark.parametrize(("signum", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_interrupts_and_the_same_command_resumes(
+    tmp_path: Path, whole: Path, signum: int, exit_code: int
+) -> None:
+    process, run = start_long_run(tmp_path), tmp_path / LONG_RUN
     process.send_signal(signum)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == exit_code
     assert errors.decode().splitlines()[-1].endswith("start the same command to resume")
     assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
-    assert evodiverse(*arguments, cwd=tmp_path, env=FROM_ROOT).returncode == 0
-    whole = evodiverse(*arguments, f"outputs={tmp_path}/whole", cwd=tmp_path, env=FROM_ROOT)
-    assert whole.returncode == 0
-    assert log(run) == log(tmp_path / "whole" / run.relative_to(tmp_path / "outputs"))
+    assert evodiverse(*LONG, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    assert log(run) == log(whole)
 
 
-def test_a_killed_run_leaves_no_process_behind_and_resumes(tmp_path: Path) -> None:
-    arguments = [*TOY, "evaluator.workers=2", "budget.oracle_calls=3000", "search.patience=1000"]
-    process = subprocess.Popen([*STARTS["module"], *arguments], cwd=tmp_path, env=FROM_ROOT, stderr=subprocess.DEVNULL)
-    run = tmp_path / RUN.parent.parent / "budget.oracle_calls=3000,search.patience=1000/seed0"
-    while not (run / "evaluations" / "part-000003.parquet").exists():
-        assert process.poll() is None
-        time.sleep(0.01)
+def test_a_killed_run_leaves_no_process_behind_and_resumes(tmp_path: Path, whole: Path) -> None:
+    process, run = start_long_run(tmp_path), tmp_path / LONG_RUN
     process.kill()
-    process.wait()
+    process.communicate()
     assert json.loads((run / "run.json").read_text())["status"] == "running"
     for _ in range(1000):
         left = [entry for entry in Path("/proc").glob("[0-9]*/cwd") if _points_to(entry, tmp_path)]
@@ -151,7 +162,8 @@ def test_a_killed_run_leaves_no_process_behind_and_resumes(tmp_path: Path) -> No
             break
         time.sleep(0.01)
     assert not left
-    assert evodiverse(*arguments, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    assert evodiverse(*LONG, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    assert log(run) == log(whole)
 
 
 def _points_to(link: Path, folder: Path) -> bool:

@@ -46,10 +46,9 @@ def test_help_names_no_option_that_does_not_exist(help_text: str) -> None:
     assert {pair for pair in named if pair[0] in groups} <= set(OPTIONS)
 
 
-@pytest.mark.parametrize("task", ["jnk3", "gsk3b"])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_task_composes_with_every_method(task: str, method: str) -> None:
-    assert plan(f"task={task}", f"method={method}").path.name == "seed0"
+def test_every_method_is_valid_for_molecules(method: str) -> None:
+    assert plan("task=jnk3", f"method={method}").path.name == "seed0"
 
 
 def test_the_molecule_tasks_differ_in_their_oracle_alone() -> None:
@@ -59,7 +58,7 @@ def test_the_molecule_tasks_differ_in_their_oracle_alone() -> None:
 
 @pytest.mark.parametrize("experiment", sorted((CONF / "experiment").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_run_of_an_experiment_is_valid(experiment: Path) -> None:
-    params = OmegaConf.load(experiment).hydra.sweeper.params
+    params = {**OmegaConf.load(experiment).hydra.sweeper.params, "seed": "0"}
     sweeps = [[f"{key}={value}" for value in str(values).split(",")] for key, values in params.items()]
     paths = {plan(f"+experiment={experiment.stem}", *overrides).path for overrides in itertools.product(*sweeps)}
     assert len(paths) == len(list(itertools.product(*sweeps)))

@@ -47,7 +47,9 @@ class Workers:
         if self._n > 1:
             context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
             if sys.platform == "linux":
-                context.set_forkserver_preload([__name__, type(self._task).__module__, type(self._operator).__module__])
+                context.set_forkserver_preload(
+                    ["__main__", __name__, type(self._task).__module__, type(self._operator).__module__]
+                )
             self._pool = ProcessPoolExecutor(self._n, context, _start_worker, (self._task, self._operator))
             for _ in range(self._n):
                 self._pool.submit(os.getpid)
