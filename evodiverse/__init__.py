@@ -1,5 +1,3 @@
 """EvoDiverse: diverse scientific hypothesis search by parallel-tempered evolution."""
 
-from importlib.metadata import version
-
-__version__ = version("evodiverse")
+__version__ = "0.1.0"

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from evodiverse import __version__
+
 
 def package_versions(packages: Sequence[str]) -> dict[str, str]:
     """Return the installed versions of EvoDiverse, Python and these packages."""
     return {
-        "evodiverse": version("evodiverse"),
+        "evodiverse": __version__,
         "python": platform.python_version(),
         **{package: version(package) for package in packages},
     }
