@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,13 @@ def find_conf() -> Path:
 def compose_alone(task: str, method: str, llm: str) -> DictConfig:
     """Return what a choice of task, method and llm composes to without anything else. Needs Hydra to be running."""
     searchpath = [item for item in HydraConfig.get().overrides.hydra if item.startswith("hydra.searchpath=")]
-    return compose(CONFIG_NAME, overrides=[*searchpath, f"task={task}", f"method={method}", f"llm={llm}"])
+    return _compose_once(*searchpath, f"task={task}", f"method={method}", f"llm={llm}")
+
+
+@lru_cache(maxsize=64)
+def _compose_once(*overrides: str) -> DictConfig:
+    """Compose; kept, because the jobs of a sweep share it."""
+    return compose(CONFIG_NAME, overrides=list(overrides))
 
 
 def explain(error: Exception, arguments: Sequence[str]) -> InputError:
