@@ -1,11 +1,12 @@
 """Molecules that a learned oracle scores between 0 and 1."""
 
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evodiverse.errors import ContractError
+from evodiverse.errors import ContractError, EvoDiverseError, ServiceError
 from evodiverse.tasks.molecules.diversity import diverse_top_mean
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.parsing import parse_smiles
@@ -61,10 +62,19 @@ class MoleculeTask:
         """Score molecules. One that the oracle answers with NaN is a failed evaluation.
 
         Raises:
+            ServiceError: The oracle raised something.
             ContractError: The oracle answered something else than one number in [0, 1] or NaN for each molecule.
         """
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
-        answer = self._oracle(smiles)
+        try:
+            answer = self._oracle(smiles)
+        except EvoDiverseError:
+            raise
+        except (Exception, SystemExit) as error:  # a user's function may raise anything
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            raise ServiceError(
+                f"the oracle raised {type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
+            ) from error
         try:
             scores = np.asarray(answer)
         except Exception as error:  # whatever a user's objects raise

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evodiverse.data.cache import artefact_path
-from evodiverse.errors import ContractError
+from evodiverse.errors import ContractError, ServiceError
 from evodiverse.ports import Sourced, Summarizer
 from evodiverse.tasks.molecules.initial import Library, read_published
 from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle
@@ -238,3 +238,12 @@ def test_a_task_sent_to_a_worker_parses_and_scores_alike() -> None:
     sent = pickle.loads(pickle.dumps(task))
     assert sent.parse(["OCC", "CCCCC"]) == task.parse(["OCC", "CCCCC"])
     assert sent.evaluate(molecules("CCO", "C")) == task.evaluate(molecules("CCO", "C"))
+
+
+@pytest.mark.parametrize("error", [ValueError("no license"), SystemExit(0), KeyError("x")])
+def test_an_oracle_that_raises_is_a_service_that_failed(error: BaseException) -> None:
+    def oracle(smiles: list[str]) -> list[float]:
+        raise error
+
+    with pytest.raises(ServiceError, match=rf"^the oracle raised {type(error).__name__}: .*test_task\.py, line \d+\)"):
+        MoleculeTask(oracle, Library(()), 1, 80, {}).evaluate([Hypothesis("C", "C")])
