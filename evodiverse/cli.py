@@ -45,6 +45,9 @@ def main() -> None:
         refusal = explain(error, sys.argv[1:])
         _complain(str(refusal))
         sys.exit(refusal.exit_code)
+    except OSError as error:  # Hydra could not write the folder of a sweep
+        _complain(f"outputs: {error.filename}: {error.strerror}; choose another folder with outputs=…")
+        sys.exit(2)
 
 
 def job(composed: DictConfig) -> None:
@@ -61,7 +64,7 @@ def job(composed: DictConfig) -> None:
             _complain("\n".join(f"{name}: {line}" for line in str(error).splitlines()))
             raise
         raise _Refused(error) from error
-    except COMPOSITION_ERRORS as error:  # composition is over; `main` must not take it for the user's mistake
+    except (OSError, *COMPOSITION_ERRORS) as error:  # `main` must not take it for the user's mistake
         raise RuntimeError("a bug in EvoDiverse or in code of your own") from error
 
 
@@ -71,14 +74,15 @@ def _run(composed: DictConfig) -> None:
 
     plan = plan_run(composed)
     if plan.config.dry_run:
-        budget = plan.config.budget.oracle_calls
-        _say(f"{OmegaConf.to_yaml(composed, resolve=True)}")
-        _say(f"would run in {plan.path}\nwith {plan.n_initial:,} initial of {budget:,} oracle calls")
+        _say(OmegaConf.to_yaml(composed, resolve=True))
+        _say(plan.summary)
         return
     run(plan, PlainDisplay(sys.stderr), _say, lambda folder: save_composition(folder, composed))
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    for again in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(again, signal.SIG_DFL)  # whoever asks twice means it
     raise Interrupted(signum)
 
 

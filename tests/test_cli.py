@@ -104,6 +104,20 @@ def test_a_failing_job_of_a_sweep_prints_its_line_and_the_others_go_on(tmp_path:
     assert len(list(tmp_path.rglob("run.json"))) == 2
 
 
+def test_a_sweep_that_cannot_write_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    refused = evodiverse("-m", *TOY, "seed=0,1", "outputs=file", cwd=tmp_path, env=FROM_ROOT)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("evodiverse: outputs: ")
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_file_named_like_a_module_does_not_disturb_workers(tmp_path: Path) -> None:
+    (tmp_path / "random.py").write_text("x = 1\n")
+    command = [*STARTS["command"], *TOY, "evaluator.workers=2"]
+    assert subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True).returncode == 0
+
+
 def test_a_dry_run_prints_what_would_run_and_runs_nothing(tmp_path: Path) -> None:
     dry = evodiverse(*TOY, "dry_run=true", "method.swap.period=7", cwd=tmp_path, env=FROM_ROOT)
     assert dry.returncode == 0

@@ -45,6 +45,7 @@ class Workers:
     def __enter__(self) -> Self:
         """Start the processes, which load in the background."""
         if self._n > 1:
+            os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
             context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
             if sys.platform == "linux":
                 context.set_forkserver_preload(
@@ -58,8 +59,11 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the processes; after an error without waiting for what is queued."""
+        """End the processes; after an error at once, whatever they are doing."""
         if self._pool is not None:
+            if kind is not None:
+                for process in multiprocessing.active_children():
+                    process.kill()
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:

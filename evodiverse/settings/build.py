@@ -68,6 +68,12 @@ class Plan:
         n_draws = 1 if self.domain.is_shared(self.task) else len(self.config.method.ladder)
         return self.domain.count_initial(self.task) * n_draws
 
+    @property
+    def summary(self) -> str:
+        """What a dry run says."""
+        n_calls = self.config.budget.oracle_calls
+        return f"would run in {self.path}\nwith {self.n_initial:,} initial of {n_calls:,} oracle calls"
+
 
 def plan_run(composed: DictConfig) -> Plan:
     """Check a composed configuration.
@@ -192,7 +198,7 @@ def _import_domain(name: object) -> Domain:
         sys.path.append(os.getcwd())
     try:
         return importlib.import_module(f"{name}.domain")
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:
         raise InputError(
             f"task.domain={name} cannot be imported ({error}); name a package with a module domain"
         ) from error
@@ -200,7 +206,10 @@ def _import_domain(name: object) -> Domain:
 
 def _find_unwritable(path: Path) -> list[str]:
     """Return what keeps a run directory from being made."""
-    existing = next(folder for folder in [path, *path.absolute().parents] if folder.exists())
+    try:
+        existing = next(folder for folder in [path, *path.absolute().parents] if folder.exists())
+    except OSError as error:
+        return [f"outputs: {path} cannot be used ({error.strerror}); choose another folder with outputs=…"]
     if not existing.is_dir():
         return [f"outputs: {existing} is no folder; choose another one with outputs=…"]
     if not os.access(existing, os.W_OK | os.X_OK):

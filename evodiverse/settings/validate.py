@@ -77,6 +77,8 @@ def _counts(config: Config) -> Iterator[str]:
         least_one["search.early_stop.top"] = search.early_stop.top
         if search.early_stop.patience is not None:
             least_one["search.early_stop.patience"] = search.early_stop.patience
+        if not search.early_stop.gain >= 0:
+            yield f"search.early_stop.gain must be at least 0, got {search.early_stop.gain}"
     for key, value in least_one.items():
         if value < 1:
             yield f"{key} must be at least 1, got {value}"

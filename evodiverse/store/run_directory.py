@@ -119,6 +119,6 @@ class RunDirectory:
         for name in self._schemas:
             for temporary in (self.path / name).glob(".part-*.tmp"):
                 temporary.unlink()
-            for part in (self.path / name).glob("part-*.parquet"):
+            for part in (self.path / name).glob(f"part-{'[0-9]' * 6}.parquet"):
                 if int(part.stem.removeprefix("part-")) > iteration:
                     part.unlink()
