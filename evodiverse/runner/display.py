@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from math import inf
 from typing import TextIO
 
 from evodiverse.ports import Snapshot
@@ -31,12 +32,13 @@ class PlainDisplay:
             return
         self._last = now
         line = format_snapshot(snapshot())
-        if self._is_terminal:
-            self._stream.write(f"\r{line.ljust(self._width)}" + ("\n" if final else ""))
-            self._width = len(line)
-        else:
-            self._stream.write(f"{line}\n")
-        self._stream.flush()
+        text = f"\r{line.ljust(self._width)}" + ("\n" if final else "") if self._is_terminal else f"{line}\n"
+        self._width = len(line)
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:  # nobody reads any more, which is no reason to end a search
+            self._interval = inf
 
 
 def format_snapshot(snapshot: Snapshot) -> str:

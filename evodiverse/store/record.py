@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, ServiceError
 from evodiverse.store.files import read_json
 from evodiverse.store.run_directory import RECORD, RunDirectory, check_not_foreign
 
@@ -25,6 +25,8 @@ def read_record(path: Path) -> dict[str, Any] | None:
         record = read_json(path / RECORD)
         if record is None:
             check_not_foreign(path)
+            if (path / "checkpoint" / "state.json").exists():
+                raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start afresh")
     except NotADirectoryError as error:
         raise InputError(f"outputs: {error.filename} is no folder; choose another one with outputs=…") from error
     except OSError as error:
@@ -116,4 +118,9 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
         totals = {"iterations": "iteration", "oracle_calls": "oracle_calls", "best_score": "best_score"}
         record["totals"] = {name: saved.get(key) for name, key in totals.items()}
         record["wall_seconds"] = saved.get("wall_seconds", 0.0)
-        directory.write_record(record)
+        try:
+            directory.write_record(record)
+        except OSError as error:
+            if record["status"] == "complete":
+                raise ServiceError(f"cannot write {directory.path / RECORD} ({error.strerror})") from error
+            _LOG.warning("cannot write %s (%s)", directory.path / RECORD, error.strerror)

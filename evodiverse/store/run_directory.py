@@ -1,5 +1,6 @@
 """The life cycle of a run directory: begun, committed to, finished, resumed."""
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -36,8 +37,10 @@ def delete_run(path: Path) -> None:
     """
     if not (path / RECORD).is_file():
         check_not_foreign(path)
-    if path.exists():
-        shutil.rmtree(path)
+    if path.exists():  # renamed first: a deletion that is cut short leaves nothing that looks like a run
+        doomed = path.with_name(f".{path.name}.deleted-{os.getpid()}")
+        path.rename(doomed)
+        shutil.rmtree(doomed)
 
 
 class RunDirectory:

@@ -120,6 +120,12 @@ def test_a_log_with_missing_parts_is_refused(interrupted: Path, tmp_path: Path) 
         run_toy(tmp_path)
 
 
+def test_a_run_that_lost_its_record_is_refused(interrupted: Path, tmp_path: Path) -> None:
+    (interrupted / "run.json").unlink()
+    with pytest.raises(InputError, match=r"has lost its run\.json; use overwrite=true"):
+        run_toy(tmp_path)
+
+
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"status": "running"}'])
 def test_a_damaged_record_is_refused(interrupted: Path, tmp_path: Path, content: str) -> None:
     (interrupted / "run.json").write_text(content)

@@ -76,6 +76,8 @@ class MoleculeTask:
                 f"the oracle raised {type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
             ) from error
         try:
+            if isinstance(answer, np.ma.MaskedArray):
+                answer = np.ma.filled(answer.astype(np.float64), np.nan)
             scores = np.asarray(answer)
         except Exception as error:  # whatever a user's objects raise
             raise ContractError(f"the oracle returned something else than numbers ({error})") from error

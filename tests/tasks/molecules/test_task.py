@@ -240,6 +240,12 @@ def test_a_task_sent_to_a_worker_parses_and_scores_alike() -> None:
     assert sent.evaluate(molecules("CCO", "C")) == task.evaluate(molecules("CCO", "C"))
 
 
+def test_a_masked_score_is_a_failed_evaluation() -> None:
+    task = MoleculeTask(lambda smiles: np.ma.masked_array([0.5, 0.25], [True, False]), Library(()), 1, 80, {})
+    masked, kept = task.evaluate([Hypothesis("C", "C"), Hypothesis("CC", "CC")])
+    assert (masked.score, kept.score) == (None, 0.25)
+
+
 @pytest.mark.parametrize("error", [ValueError("no license"), SystemExit(0), KeyError("x")])
 def test_an_oracle_that_raises_is_a_service_that_failed(error: BaseException) -> None:
     def oracle(smiles: list[str]) -> list[float]:
