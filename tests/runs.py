@@ -1,5 +1,6 @@
 """Whole runs in tests: composed and run in this process, or started as a user would."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import open_dict
 
+from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.settings import build
 from evodiverse.settings.compose import find_conf
@@ -45,6 +47,16 @@ class Silent:
             return
         self.commits += 1
         self._after(self.commits)
+
+
+def stop_after(commits: int) -> Silent:
+    """Return a display under which a run is interrupted once it has committed so often."""
+
+    def interrupt(done: int) -> None:
+        if done == commits:
+            raise Interrupted(signal.SIGINT)
+
+    return Silent(interrupt)
 
 
 def plan(*overrides: str) -> build.Plan:

@@ -13,7 +13,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
+from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -151,8 +151,6 @@ def _compose_violation(chosen: Sequence[str], override: str) -> str | None:
         missing, options = str(error.missing_cfg_file or override), list(error.options or [])
         option = missing.rpartition("/")[2]
         return f"{key}={option} is unknown; {nearest(option, options)}"
-    except OverrideParseException as error:
-        return f"{override} cannot be read ({_first_line(error)}); write key=value, in quotes if it holds brackets"
     except ConfigCompositionException as error:
         if key in GlobalHydra.instance().config_loader().list_groups(""):
             return f"{override} needs a plus: +{key}={value}"

@@ -10,8 +10,8 @@ from typing import Any
 
 MAX_LABEL_BYTES = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,\[\]-]")
-# The seed names its own folder; the task, method and llm name theirs.
 _ABSENT = object()
+# The seed names its own folder; the task, method and llm name theirs.
 _NAMED_ELSEWHERE = frozenset({"seed"})
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import Interrupted
-from tests.runs import ROOT, TOY_CONF, Silent, evodiverse, log, run_toy
+from tests.runs import ROOT, TOY_CONF, evodiverse, log, run_toy, stop_after
 
 LADDER = "method.ladder=[0.9,0.6,0.3,0.1]"
 VARIANTS = [
@@ -15,14 +15,6 @@ VARIANTS = [
     ["method=island", "task.shared=true"],
     ["method=random_swap", "method.survivors.rule=append"],
 ]
-
-
-def stop_after(commits: int) -> Silent:
-    def interrupt(done: int) -> None:
-        if done == commits:
-            raise Interrupted(2)
-
-    return Silent(interrupt)
 
 
 @pytest.mark.parametrize("n_workers", [2, 8])

@@ -10,7 +10,7 @@ import pytest
 from evodiverse import __version__
 from evodiverse.errors import InputError, Interrupted
 from evodiverse.settings import build
-from tests.runs import Silent, log, plan, run_toy
+from tests.runs import Silent, log, plan, run_toy, stop_after
 
 
 def read(run: Path) -> dict[str, Any]:
@@ -19,14 +19,6 @@ def read(run: Path) -> dict[str, Any]:
 
 def change(run: Path, **changes: Any) -> None:
     (run / "run.json").write_text(json.dumps(read(run) | changes))
-
-
-def stop_after(commits: int, signum: int = 2) -> Silent:
-    def interrupt(done: int) -> None:
-        if done == commits:
-            raise Interrupted(signum)
-
-    return Silent(interrupt)
 
 
 @pytest.fixture

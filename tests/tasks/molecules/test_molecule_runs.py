@@ -55,8 +55,8 @@ def test_a_log_of_10000_calls_takes_at_most_3_megabytes(run: Path) -> None:
     assert n_bytes * 10_000 / N_CALLS <= 3e6
 
 
-def test_two_workers_give_the_same_molecules(run: Path, tmp_path: Path) -> None:
-    short = ["task=jnk3", "method=graph_ga", "budget.oracle_calls=260", f"outputs={tmp_path}"]
+def test_two_workers_give_the_same_molecules(tmp_path: Path) -> None:
+    short = ["task=jnk3", "method=graph_ga", "budget.oracle_calls=260"]
     first, second = (run_here(*short, f"evaluator.workers={n}", f"outputs={tmp_path}/{n}") for n in (1, 2))
     keys = [[row["key"] for row in rows(path, "evaluations")] for path in (first, second)]
     assert keys[0] == keys[1]
