@@ -55,7 +55,6 @@ class Result:
     """How a run ended."""
 
     stopped_by: StopReason
-    iterations: int
     oracle_calls: int
     best_score: float | None
     best_genotype: str | None
@@ -89,7 +88,6 @@ class Loop:
         best = self._archive.best()
         return Result(
             reason,
-            state.iteration,
             self._archive.n_calls,
             best.score if best else None,
             best.genotype if best else None,
