@@ -55,10 +55,10 @@ def main() -> None:
         record = json.loads(path.read_text())
         megabytes = sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file()) / 1e6
     seconds, calls = record["seconds"], record["totals"]["oracle_calls"]
-    engine = seconds["loop"] - seconds["operator"] - seconds["oracle"]
+    engine = seconds["wall"] - seconds["operator"] - seconds["oracle"]
     print(f"{' '.join(overrides)}: {calls:,} oracle calls, stopped by {record['stopped_by']}")
     print(f"wall {wall:.1f} s, peak memory {peak:.0f} MB, log {megabytes:.2f} MB")
-    print(f"start-up and end {wall - seconds['loop']:.1f} s")
+    print(f"start-up and end {wall - seconds['wall']:.1f} s")
     print(f"operator {seconds['operator']:.1f} s, oracle {seconds['oracle']:.1f} s")
     print(f"engine {engine:.1f} s, {1e3 * engine / calls:.3f} ms per call")
 

@@ -49,14 +49,6 @@ class Summarizer(Protocol):
         """Return the number shown under ``summary_name`` while a run goes on; NaN for no candidates."""
 
 
-@runtime_checkable
-class Sourced(Protocol):
-    """A task whose results depend on data files; a resumed run must meet the same ones."""
-
-    def sources(self) -> Mapping[str, str]:
-        """Return the SHA-256 of each data source by its role."""
-
-
 Row = Mapping[str, object]
 
 
@@ -109,6 +101,12 @@ class Domain(Protocol):
 
     def is_shared(self, settings: Any) -> bool:
         """Return whether all pools start from the same candidates."""
+
+    def sources(self, settings: Any, artefact_sha256: Callable[[str], str]) -> Mapping[str, str]:
+        """Return the SHA-256 of each data file that the results depend on, by its role; a run keeps to the same ones.
+
+        ``artefact_sha256`` gives that of a published file by its name.
+        """
 
     def build_task(self, settings: Any, artefact: Callable[[str], Path]) -> Task:
         """Return the task, with its data checked; ``artefact`` gives the path of a published file by its name."""

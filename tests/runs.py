@@ -9,13 +9,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from hydra import compose, initialize_config_dir
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import open_dict
 
 from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.settings import build
-from evodiverse.settings.compose import find_conf
+from evodiverse.settings.compose import find_conf, split_hydra
 from evodiverse.settings.schema import register
 
 ROOT = Path(__file__).parents[1]
@@ -65,10 +63,7 @@ def plan(*overrides: str) -> build.Plan:
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
         searchpath = f"hydra.searchpath=[file://{TOY_CONF}]"
         config = compose("config", overrides=[searchpath, *overrides], return_hydra_config=True)
-        HydraConfig.instance().set_config(config)
-        with open_dict(config):
-            del config["hydra"]
-        return build.plan_run(config)
+        return build.plan_run(*split_hydra(config))
 
 
 def run_here(*overrides: str, display: Silent | None = None) -> Path:

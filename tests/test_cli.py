@@ -97,11 +97,56 @@ def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
 
 
 def test_a_failing_job_of_a_sweep_prints_its_line_and_the_others_go_on(tmp_path: Path) -> None:
-    swept = evodiverse("-m", *TOY, "method.swap.size=99,2", "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
+    swept = evodiverse("-m", *TOY, "task.spoiled=start,nothing", "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
     assert swept.returncode == 2
-    told = [line for line in swept.stderr.splitlines() if line.endswith("must not exceed method.capacity=10, got 99")]
+    told = [line for line in swept.stderr.splitlines() if "no initial candidate can enter a pool" in line]
     assert ["seed=0" in told[0], "seed=1" in told[1]] == [True, True]
-    assert len(list(tmp_path.rglob("run.json"))) == 2
+    records = [json.loads(path.read_text())["status"] for path in tmp_path.rglob("run.json")]
+    assert sorted(records) == ["complete", "complete", "failed", "failed"]
+
+
+def test_a_sweep_with_a_run_that_cannot_be_meant_does_not_begin(tmp_path: Path) -> None:
+    swept = evodiverse("-m", *TOY, "method.swap.size=99,2,0", "seed=0,1", "+task.lenght=3", cwd=tmp_path, env=FROM_ROOT)
+    assert swept.returncode == 2
+    assert swept.stderr.splitlines() == [
+        "evodiverse: task.lenght is unknown; did you mean task.length?",
+        "evodiverse: method.swap.size must not exceed method.capacity=10, got 99",
+        "evodiverse: method.swap.size must be at least 1, got 0",
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_runs_of_an_experiment_are_checked_before_the_first(tmp_path: Path) -> None:
+    swept = evodiverse("-m", "+experiment=mol_graphga", "method.swap.period=0", cwd=tmp_path)
+    assert (swept.returncode, swept.stderr) == (2, "evodiverse: method.swap.period must be at least 1, got 0\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_experiment_that_is_a_sweep_is_not_run_as_one_run(tmp_path: Path) -> None:
+    refused = evodiverse("+experiment=mol_graphga", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "evodiverse: this experiment is a sweep; start it with evodiverse -m …\n",
+    )
+
+
+def test_mistakes_of_every_kind_are_told_together(tmp_path: Path) -> None:
+    mistakes = ["seed=abc", "method.swap.perid=3", "+task.foo=1", "task.length=0", "method.swap.period=0"]
+    refused = evodiverse(*TOY, *mistakes, cwd=tmp_path, env=FROM_ROOT)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines() == [
+        "evodiverse: seed must be an integer, got abc",
+        "evodiverse: method.swap.perid is unknown; did you mean method.swap.period?",
+        "evodiverse: task.foo is unknown; evodiverse --cfg job prints all keys",
+        "evodiverse: method.swap.period must be at least 1, got 0",
+        "evodiverse: task.length must be at least 1, got 0",
+    ]
+
+
+def test_help_is_printed_where_the_terminal_knows_no_greek(tmp_path: Path) -> None:
+    told = evodiverse("--help", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert told.returncode == 0
+    assert "GSK3\\u03b2" in told.stdout
 
 
 def test_a_sweep_that_cannot_write_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -1,12 +1,31 @@
 """What a person sees while a run goes on."""
 
+import os
+import shutil
+import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from math import inf
 from typing import TextIO
 
+from evodiverse.errors import ServiceError
 from evodiverse.ports import Snapshot
+
+
+def say(line: str) -> None:
+    """Print a line; that nobody reads it any more is no reason to end a search.
+
+    Raises:
+        ServiceError: Standard output cannot be written.
+    """
+    try:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more as it exits
+        if not isinstance(error, BrokenPipeError):
+            raise ServiceError(f"cannot write to standard output ({error.strerror})") from error
 
 
 class PlainDisplay:
@@ -32,6 +51,8 @@ class PlainDisplay:
             return
         self._last = now
         line = format_snapshot(snapshot())
+        if self._is_terminal:
+            line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps cannot be rewritten
         text = f"\r{line.ljust(self._width)}" + ("\n" if final else "") if self._is_terminal else f"{line}\n"
         self._width = len(line)
         try:

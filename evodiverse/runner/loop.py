@@ -2,12 +2,12 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Display, Snapshot, Store, Summarizer, Task
-from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, log_rows, refill_archive, restore_state
+from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, log_rows, refill_archive, restore
 from evodiverse.runner.workers import Workers
 from evodiverse.search.advance import advance, start
 from evodiverse.search.archive import Archive
@@ -38,16 +38,26 @@ class Setup:
 
 @dataclass(slots=True)
 class Clock:
-    """Where the seconds of this process went."""
+    """Where a run's seconds went, up to now in this process and up to their last commits in those before it."""
 
     began: float = field(default_factory=time.perf_counter)
+    before: float = 0.0
     operator: float = 0.0
     oracle: float = 0.0
 
+    def resume(self, seconds: Mapping[str, float]) -> None:
+        """Go on from what `seconds` gave in an earlier process."""
+        self.before, self.operator, self.oracle = seconds["wall"], seconds["operator"], seconds["oracle"]
+
     @property
-    def total(self) -> float:
-        """Seconds since the loop began."""
+    def here(self) -> float:
+        """Wall time in this process."""
         return time.perf_counter() - self.began
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Wall time of the loop, and how much of it the operator and the oracle took."""
+        return {"wall": self.before + self.here, "operator": self.operator, "oracle": self.oracle}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +78,8 @@ class Loop:
         self._archive = Archive(setup.search.early_stop.top if setup.search.early_stop else 0)
         self._swap_rate: float | None = None
         self._calls_before = 0
-        self._wall_before = 0.0
         self._seconds: dict[int, float] = {}
-        self.clock = Clock()
+        self._clock = Clock()
 
     def run(self) -> Result:
         """Run to the end and return how it ended.
@@ -114,7 +123,7 @@ class Loop:
             )
             began = time.perf_counter()
             answers = setup.workers.propose(requests)
-            self.clock.operator += time.perf_counter() - began
+            self._clock.operator += time.perf_counter() - began
             self._evaluate(attempts, attempts.settle(requests, answers))
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams)
 
@@ -122,7 +131,7 @@ class Loop:
         """Evaluate what a round has charged and close the round."""
         began = time.perf_counter()
         timed = self._setup.workers.evaluate(charged)
-        self.clock.oracle += time.perf_counter() - began
+        self._clock.oracle += time.perf_counter() - began
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         attempts.close([evaluation for evaluation, _ in timed])
@@ -150,21 +159,26 @@ class Loop:
         saved = store.checkpoint()
         if saved is None:
             return None
+        state, n_calls, seconds = restore(saved, self._setup.method.n_pools)
         details = list(self._setup.task.columns)
-        refill_archive(self._archive, store.rows("evaluations", [*EVALUATION_COLUMNS, *details]), details)
-        if self._archive.n_calls != saved["oracle_calls"]:
+        rows = store.rows("evaluations", [*EVALUATION_COLUMNS, *details])
+        try:
+            refill_archive(self._archive, rows, details)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"evaluations is damaged ({error}); use overwrite=true to start afresh") from error
+        if self._archive.n_calls != n_calls:
             raise InputError(
-                f"evaluations holds {self._archive.n_calls} charged calls, the checkpoint says "
-                f"{saved['oracle_calls']}; parts of the log are missing, use overwrite=true to start afresh"
+                f"evaluations is damaged ({self._archive.n_calls} charged calls, the checkpoint says {n_calls}); "
+                "use overwrite=true to start afresh"
             )
         self._calls_before = self._archive.n_calls
-        self._wall_before = saved["wall_seconds"]
-        return restore_state(saved)
+        self._clock.resume(seconds)
+        return state
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         rows = log_rows(info, self._setup.method.ladder, self._seconds)
         self._seconds.clear()
-        saved = checkpoint(state, self._archive, self._wall_before + self.clock.total)
+        saved = checkpoint(state, self._archive, self._clock.seconds)
         self._setup.store.commit(state.iteration, rows, saved)
         if info.trials:
             self._swap_rate = swap_rate(info.trials)
@@ -181,7 +195,7 @@ class Loop:
 
     def _snapshot(self, state: State) -> Snapshot:
         setup, best = self._setup, self._archive.best()
-        rate = (self._archive.n_calls - self._calls_before) / max(self.clock.total, 1e-9)
+        rate = (self._archive.n_calls - self._calls_before) / max(self._clock.here, 1e-9)
         name = summary = None
         if isinstance(setup.task, Summarizer):
             members = sorted({call for pool in state.pools for call in pool.tolist()})

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evodiverse.errors import InputError
 from evodiverse.ports import Row
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
@@ -53,11 +54,11 @@ def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
     return row | {"score": evaluation.score, "energy": evaluation.energy} | dict(evaluation.details)
 
 
-def checkpoint(state: State, archive: Archive, wall_seconds: float) -> dict[str, object]:
-    """Return what `restore_state` needs beside the log, and how the run stands."""
+def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> dict[str, object]:
+    """Return what `restore` needs beside the log, and how the run stands."""
     best, top_mean = archive.best(), state.progress.top_mean
     return {
-        "wall_seconds": wall_seconds,
+        "seconds": dict(seconds),
         "best_score": best.score if best else None,
         "oracle_calls": archive.n_calls,
         "pools": [pool.tolist() for pool in state.pools],
@@ -69,14 +70,29 @@ def checkpoint(state: State, archive: Archive, wall_seconds: float) -> dict[str,
     }
 
 
-def restore_state(saved: Mapping[str, Any]) -> State:
-    """Return the state that `checkpoint` saved."""
-    return State(
-        iteration=saved["iteration"],
-        pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
-        thermostat=Thermostat(saved["xi"], tuple(saved["rates"])),
-        progress=Progress(saved["idle"], saved["stalled"], saved["top_mean"]),
-    )
+def restore(saved: Mapping[str, Any], n_pools: int) -> tuple[State, int, dict[str, float]]:
+    """Return what `checkpoint` saved: the state, the charged calls, and the seconds.
+
+    Raises:
+        InputError: It is no checkpoint of a run with so many pools.
+    """
+    try:
+        state = State(
+            iteration=int(saved["iteration"]),
+            pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
+            thermostat=Thermostat(float(saved["xi"]), tuple(float(rate) for rate in saved["rates"])),
+            progress=Progress(int(saved["idle"]), int(saved["stalled"]), saved["top_mean"]),
+        )
+        n_calls = int(saved["oracle_calls"])
+        seconds = {name: float(saved["seconds"][name]) for name in ("wall", "operator", "oracle")}
+        members = np.concatenate(state.pools)
+        sound = len(state.pools) == n_pools and all(pool.ndim == 1 for pool in state.pools)
+        sound &= bool(((members >= 1) & (members <= n_calls)).all())
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the checkpoint is damaged ({error!r}); use overwrite=true to start afresh") from error
+    if not sound:
+        raise InputError("the checkpoint is damaged (no such pools); use overwrite=true to start afresh")
+    return state, n_calls, seconds
 
 
 EVALUATION_COLUMNS = ("outcome", "call", "genotype", "key", "score", "energy", "valid", "error")

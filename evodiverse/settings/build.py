@@ -9,12 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hydra.core.hydra_config import HydraConfig
+from hydra.conf import HydraConf
 from omegaconf import DictConfig, OmegaConf
 
+from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError
-from evodiverse.ports import Display, Domain, Sourced
+from evodiverse.ports import Display, Domain
 from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.workers import Workers, available_cores
 from evodiverse.search.exchange import exchange_rules, schedules
@@ -23,12 +24,12 @@ from evodiverse.search.streams import Streams
 from evodiverse.search.survivors import survivor_rules
 from evodiverse.search.weights import weights
 from evodiverse.settings import schema
-from evodiverse.settings.compose import compose_alone, find_unknown, merge_typed, read
+from evodiverse.settings.compose import compose_alone, merge_typed, read
 from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
 from evodiverse.settings.validate import find_violations
 from evodiverse.store.provenance import git_commit, package_versions
-from evodiverse.store.record import check_same_run, continue_record, kept, new_record, read_record
-from evodiverse.store.run_directory import RunDirectory, delete_run
+from evodiverse.store.record import check_same_data, check_same_run, continue_record, kept, new_record, read_record
+from evodiverse.store.run_directory import RunDirectory, delete_run, writing_to
 from evodiverse.vocabulary import Prompt
 
 NAMES = {
@@ -75,39 +76,35 @@ class Plan:
         return f"would run in {self.path}\nwith {self.n_initial:,} initial of {n_calls:,} oracle calls"
 
 
-def plan_run(composed: DictConfig) -> Plan:
+def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     """Check a composed configuration.
+
+    Args:
+        composed: The run's configuration.
+        hydra: Hydra's own part of it. Hydra must be running.
 
     Raises:
         InputError: It cannot be meant; names everything that is wrong.
     """
     config = read(composed)
     domain = _import_domain(config.task.get("domain"))
-    own = {key: value for key, value in config.task.items() if key not in TASK_KEYS}
-    violations = find_unknown(composed)
-    try:
-        task = merge_typed(domain.settings, own, "task.")
-    except InputError as error:
-        violations += error.violations
-        raise InputError(*violations, *find_violations(config, 0, NAMES)) from error
-    choices = HydraConfig.get().runtime.choices
-    alone = compose_alone(choices["task"], choices["method"], choices["llm"])
-    quiet = frozenset(quiet_keys(schema.Config))
-    settings = identity(_as_dict(composed), quiet)
+    task, violations = _merge_task(domain, config.task)
+    settings = _identity(composed, domain)
+    label = override_label(settings, _identity(compose_alone(hydra), domain))
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
-    label = override_label(settings, identity(_as_dict(alone), quiet))
-    outputs = Path(config.outputs).expanduser()
+    outputs, bad_outputs = _outputs_folder(config.outputs)
     path = outputs.joinpath(*map(str, names.values()), label, f"seed{config.seed}")
     plan = Plan(config, domain, task, settings, path)
+    has_model = hydra.runtime.choices["llm"] != "off"
     violations += [
         *(
             f"{group}.name must be a folder name, got {name!r}"
             for group, name in names.items()
-            if not _FOLDER_NAME.fullmatch(str(name))
+            if name is None or not _FOLDER_NAME.fullmatch(str(name))
         ),
-        *find_violations(config, plan.n_initial, NAMES),
-        *domain.find_violations(task),
-        *_find_unwritable(path),
+        *find_violations(config, 0 if task is None else plan.n_initial, NAMES, has_model=has_model),
+        *([] if task is None else domain.find_violations(task)),
+        *(bad_outputs or _find_unwritable(path)),
     ]
     if violations:
         raise InputError(*violations)
@@ -128,23 +125,25 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         ServiceError: Something that the run depends on failed for good.
     """
     key = digest(plan.settings)
+    sources = plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256)
     record = None if plan.config.overwrite else read_record(plan.path)
     if record is not None:
         check_same_run(plan.path, record, key, plan.settings)
+        check_same_data(plan.path, record, sources)
         if record["status"] == "complete":
             say(f"{plan.path} is complete (stopped by {record['stopped_by']}); overwrite=true runs it afresh")
             return
     task = plan.domain.build_task(plan.task, artefact_path)
-    sources = task.sources() if isinstance(task, Sourced) else {}
     versions = package_versions(["numpy", "rdkit"])
     if record is None:
         record = new_record(key, plan.settings, sources, versions, git_commit())
     else:
-        record = continue_record(plan.path, record, sources, versions)
+        record = continue_record(plan.path, record, versions)
     if plan.config.overwrite:
         delete_run(plan.path)
     directory = RunDirectory(plan.path, task.columns)
-    save_hydra(plan.path / ".hydra")
+    with writing_to(plan.path):
+        save_hydra(plan.path / ".hydra")
     operator = plan.domain.build_operator(plan.task)
     n_workers = plan.config.evaluator.workers
     workers = Workers(task, operator, available_cores() if n_workers is None else n_workers)
@@ -160,10 +159,8 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
             store=directory,
             display=display,
         )
-        loop = Loop(setup)
-        result = loop.run()
+        result = Loop(setup).run()
         record["stopped_by"] = result.stopped_by
-        record["seconds"] = {"operator": loop.clock.operator, "oracle": loop.clock.oracle, "loop": loop.clock.total}
     best = f"; best {result.best_score:.4g}  {result.best_genotype}" if result.best_score is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
@@ -204,6 +201,26 @@ def _import_domain(name: object) -> Domain:
         ) from error
 
 
+def _merge_task(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    return merge_typed(domain.settings, {key: task[key] for key in task if key not in TASK_KEYS}, "task.")
+
+
+def _identity(composed: DictConfig, domain: Domain) -> dict[str, Any]:
+    """Return the flat settings that can change a run's log, with the domain's own as its types write them."""
+    values: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)  # type: ignore[assignment]
+    task, _ = _merge_task(domain, values["task"])
+    typed = {} if task is None else asdict(task)
+    return identity({**values, "task": {**values["task"], **typed}}, frozenset(quiet_keys(schema.Config)))
+
+
+def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
+    """Return the folder of all runs, and what is wrong with its name."""
+    try:
+        return Path(outputs).expanduser(), [] if outputs else ["outputs must name a folder, got nothing"]
+    except RuntimeError as error:  # a home that is none
+        return Path(outputs), [f"outputs={outputs} cannot be used ({error}); choose another folder"]
+
+
 def _find_unwritable(path: Path) -> list[str]:
     """Return what keeps a run directory from being made."""
     try:
@@ -215,7 +232,3 @@ def _find_unwritable(path: Path) -> list[str]:
     if not os.access(existing, os.W_OK | os.X_OK):
         return [f"outputs: {existing} cannot be written; choose another folder with outputs=…"]
     return []
-
-
-def _as_dict(config: DictConfig) -> dict[str, Any]:
-    return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]

@@ -4,27 +4,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import inf, isfinite, isnan
 
-from evodiverse.settings.compose import nearest
+from evodiverse.settings.hints import nearest
 from evodiverse.settings.schema import Config, Method, Swap
 
 SWAPPING = ("metropolis", "random")
 Names = Mapping[str, Sequence[str]]
 
 
-def find_violations(config: Config, n_initial: int, names: Names) -> list[str]:
+def find_violations(config: Config, n_initial: int, names: Names, *, has_model: bool) -> list[str]:
     """Return what cannot be meant in a composed configuration, each with its key and what to do.
 
     Args:
         config: All keys but the domain's own.
         n_initial: Candidates that all pools together start from at most.
         names: The rules there are, by the key that selects one.
+        has_model: A language model makes offspring.
     """
     return [
         *_unknown_names(config, names),
         *_ladder(config.method),
         *_counts(config),
         *_rates(config.method.swap),
-        *_across(config, n_initial),
+        *_across(config, n_initial, has_model=has_model),
     ]
 
 
@@ -96,7 +97,7 @@ def _rates(swap: Swap) -> Iterator[str]:
         yield f"method.swap.xi must be between 0.001 and 1000, got {swap.xi}"
 
 
-def _across(config: Config, n_initial: int) -> Iterator[str]:
+def _across(config: Config, n_initial: int, *, has_model: bool) -> Iterator[str]:
     method = config.method
     if method.swap.size > method.capacity:
         yield f"method.swap.size must not exceed method.capacity={method.capacity}, got {method.swap.size}"
@@ -107,5 +108,5 @@ def _across(config: Config, n_initial: int) -> Iterator[str]:
             f"budget.oracle_calls={config.budget.oracle_calls} does not cover the initial population of {n_initial}; "
             "raise it or start from fewer"
         )
-    if method.needs_model and config.llm.name == "off":
+    if method.needs_model and not has_model:
         yield f"method={method.name} needs a model, got llm=off; choose one with llm=… or use method=pt"

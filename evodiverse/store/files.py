@@ -38,13 +38,17 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """Return the content of ``path``, None if there is no such file.
 
     Raises:
-        InputError: It is not a JSON object.
+        InputError: It cannot be read or is not a JSON object.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except NotADirectoryError as error:
+        raise InputError(f"outputs: {path.parent} is no folder; choose another one with outputs=…") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path} ({error.strerror}); make it readable or use overwrite=true") from error
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({error}); use overwrite=true to start afresh") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} is damaged (no JSON object); use overwrite=true to start afresh")

@@ -9,10 +9,10 @@ from typing import Any
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.store.files import read_json
-from evodiverse.store.run_directory import RECORD, RunDirectory, check_not_foreign
+from evodiverse.store.run_directory import CHECKPOINT, RECORD, RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
-_NEEDED = ("status", "digest", "settings", "sources", "versions")
+_NEEDED = {"status": str, "digest": str, "settings": dict, "sources": dict, "versions": list}
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
@@ -21,19 +21,17 @@ def read_record(path: Path) -> dict[str, Any] | None:
     Raises:
         InputError: The folder holds something else than a run, or its ``run.json`` is damaged.
     """
-    try:
-        record = read_json(path / RECORD)
-        if record is None:
-            check_not_foreign(path)
-            if (path / "checkpoint" / "state.json").exists():
-                raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start afresh")
-    except NotADirectoryError as error:
-        raise InputError(f"outputs: {error.filename} is no folder; choose another one with outputs=…") from error
-    except OSError as error:
-        raise InputError(f"cannot read {path} ({error.strerror}); choose another folder with outputs=…") from error
-    absent = [] if record is None else [key for key in _NEEDED if key not in record]
-    if absent:
-        raise InputError(f"{path / RECORD} is damaged (no {', '.join(absent)}); use overwrite=true to start afresh")
+    record = read_json(path / RECORD)
+    if record is None:
+        check_not_foreign(path)
+        if (path / CHECKPOINT).exists():
+            raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start afresh")
+        return None
+    bad = [key for key, kind in _NEEDED.items() if not isinstance(record.get(key), kind)]
+    if not bad and not (record["versions"] and all(isinstance(session, dict) for session in record["versions"])):
+        bad = ["versions"]
+    if bad:
+        raise InputError(f"{path / RECORD} is damaged (no {', '.join(bad)}); use overwrite=true to start afresh")
     return record
 
 
@@ -47,9 +45,22 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
         return
     old = record["settings"]
     differing = [key for key in sorted({*old, *settings}) if old.get(key) != settings.get(key)]
+    if not differing:
+        raise InputError(f"{path / RECORD} is damaged (its digest is not its settings'); use overwrite=true")
     then = ", ".join(f"{key}={old.get(key, 'absent')}" for key in differing)
     now = ", ".join(f"{key}={settings.get(key, 'absent')}" for key in differing)
     raise InputError(f"{path} was started with {then}, now it is {now}; use outputs=… or overwrite=true")
+
+
+def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+    """Refuse a run whose data files are not those it was started with.
+
+    Raises:
+        InputError: They were changed; names their roles.
+    """
+    changed = [role for role, sha256 in record["sources"].items() if sources.get(role) != sha256]
+    if changed:
+        raise InputError(f"{path} began with another {' and another '.join(changed)}; use outputs=… or overwrite=true")
 
 
 def new_record(
@@ -70,22 +81,13 @@ def new_record(
         "versions": [dict(versions)],
         "git_commit": commit,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "wall_seconds": 0.0,
+        "seconds": {},
         "totals": {},
     }
 
 
-def continue_record(
-    path: Path, record: Mapping[str, Any], sources: Mapping[str, str], versions: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the record of a run that is resumed, with this session's versions added where they are new.
-
-    Raises:
-        InputError: The data files that the run began with were changed.
-    """
-    changed = [role for role, sha256 in record["sources"].items() if sources.get(role) != sha256]
-    if changed:
-        raise InputError(f"{path} began with another {' and another '.join(changed)}; use outputs=… or overwrite=true")
+def continue_record(path: Path, record: Mapping[str, Any], versions: Mapping[str, str]) -> dict[str, Any]:
+    """Return the record of a run that is resumed, with this session's versions added where they are new."""
     known = record["versions"]
     if dict(versions) not in known:
         differing = [name for name in versions if known[-1].get(name) != versions[name]]
@@ -117,10 +119,10 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
         saved = directory.checkpoint() or {}
         totals = {"iterations": "iteration", "oracle_calls": "oracle_calls", "best_score": "best_score"}
         record["totals"] = {name: saved.get(key) for name, key in totals.items()}
-        record["wall_seconds"] = saved.get("wall_seconds", 0.0)
+        record["seconds"] = saved.get("seconds", record["seconds"])
         try:
             directory.write_record(record)
-        except OSError as error:
+        except ServiceError as error:
             if record["status"] == "complete":
-                raise ServiceError(f"cannot write {directory.path / RECORD} ({error.strerror})") from error
-            _LOG.warning("cannot write %s (%s)", directory.path / RECORD, error.strerror)
+                raise
+            _LOG.warning("%s", error)

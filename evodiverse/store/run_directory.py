@@ -2,7 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from evodiverse.store.files import read_json, replace_file, sync_folder, write_j
 
 RECORD = "run.json"
 FOLDERS = ("checkpoint", "best")
+CHECKPOINT = "checkpoint/state.json"
 
 
 def check_not_foreign(path: Path) -> None:
@@ -27,6 +30,21 @@ def check_not_foreign(path: Path) -> None:
     own = {*DATASETS, *FOLDERS, RECORD}
     if path.exists() and any(entry.name not in own and not entry.name.startswith(".") for entry in path.iterdir()):
         raise InputError(f"{path} holds no run but other files; choose another folder with outputs=…")
+
+
+@contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses into one line.
+
+    Raises:
+        ServiceError: The disk is full or gone.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ServiceError(
+            f"cannot write to {path} ({error.strerror}); mend that and start the same command to resume"
+        ) from error
 
 
 def delete_run(path: Path) -> None:
@@ -68,16 +86,24 @@ class RunDirectory:
             raise InputError(
                 f"cannot write to {path} ({error.strerror}); choose another folder with outputs=…"
             ) from error
-        checkpoint = self.checkpoint()
-        self._remove_parts_after(-1 if checkpoint is None else int(checkpoint["iteration"]))
+        iteration, counted = self._committed()
+        self._n_parts = Counter(counted)
+        with writing_to(path):
+            self._remove_parts_after(iteration)
+        self._check_parts()
 
     def write_record(self, record: Mapping[str, Any]) -> None:
-        """Replace ``run.json``."""
-        write_json(self.path / RECORD, record)
+        """Replace ``run.json``.
+
+        Raises:
+            ServiceError: The disk is full or gone.
+        """
+        with writing_to(self.path):
+            write_json(self.path / RECORD, record)
 
     def checkpoint(self) -> dict[str, Any] | None:
         """Return the last committed checkpoint, None before the first commit."""
-        return read_json(self._checkpoint_file)
+        return read_json(self.path / CHECKPOINT)
 
     def commit(self, iteration: int, rows: Mapping[str, Sequence[Row]], checkpoint: Mapping[str, object]) -> None:
         """Add the rows of one iteration and its checkpoint; iteration 0 gives every dataset a part, even empty.
@@ -85,20 +111,14 @@ class RunDirectory:
         Raises:
             ServiceError: The disk is full or gone.
         """
-        try:
-            self._commit(iteration, rows, checkpoint)
-        except OSError as error:
-            raise ServiceError(
-                f"cannot write to {self.path} ({error.strerror}); mend that and start the same command to resume"
-            ) from error
-
-    def _commit(self, iteration: int, rows: Mapping[str, Sequence[Row]], checkpoint: Mapping[str, object]) -> None:
         written = [name for name in self._schemas if rows.get(name) or iteration == 0]
-        parts = {name: self.path / name / f"part-{iteration:06d}.parquet" for name in written}
-        for name, part in parts.items():
-            replace_file(part, partial(write_part, rows=rows.get(name, ()), schema=self._schemas[name]))
-            sync_folder(part.parent)
-        write_json(self._checkpoint_file, {**checkpoint, "iteration": iteration})
+        with writing_to(self.path):
+            for name in written:
+                part = self.path / name / f"part-{iteration:06d}.parquet"
+                replace_file(part, partial(write_part, rows=rows.get(name, ()), schema=self._schemas[name]))
+                sync_folder(part.parent)
+            self._n_parts.update(written)
+            write_json(self.path / CHECKPOINT, {**checkpoint, "iteration": iteration, "parts": dict(self._n_parts)})
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all committed rows of a dataset in the order committed.
@@ -107,21 +127,38 @@ class RunDirectory:
             InputError: A part cannot be read; names it.
         """
         found: list[dict[str, Any]] = []
-        for part in sorted((self.path / dataset).glob("part-*.parquet")):
+        for part in self._parts(dataset):
             try:
                 found += pq.ParquetFile(part).read(columns=list(columns)).to_pylist()
             except (OSError, ValueError, KeyError) as error:
                 raise InputError(f"{part} is damaged ({error}); use overwrite=true to start afresh") from error
         return found
 
-    @property
-    def _checkpoint_file(self) -> Path:
-        return self.path / "checkpoint" / "state.json"
+    def _committed(self) -> tuple[int, dict[str, int]]:
+        """Return the last committed iteration, -1 before the first, and how many parts each dataset then had."""
+        checkpoint = self.checkpoint()
+        if checkpoint is None:
+            return -1, dict.fromkeys(self._schemas, 0)
+        try:
+            return int(checkpoint["iteration"]), {name: int(checkpoint["parts"][name]) for name in self._schemas}
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"{self.path / CHECKPOINT} is damaged ({error!r}); use overwrite=true to start afresh"
+            ) from error
+
+    def _parts(self, name: str) -> list[Path]:
+        return sorted((self.path / name).glob(f"part-{'[0-9]' * 6}.parquet"))
 
     def _remove_parts_after(self, iteration: int) -> None:
         for name in self._schemas:
             for temporary in (self.path / name).glob(".part-*.tmp"):
                 temporary.unlink()
-            for part in (self.path / name).glob(f"part-{'[0-9]' * 6}.parquet"):
+            for part in self._parts(name):
                 if int(part.stem.removeprefix("part-")) > iteration:
                     part.unlink()
+
+    def _check_parts(self) -> None:
+        counted = {name: (len(self._parts(name)), self._n_parts[name]) for name in self._schemas}
+        missing = [f"{there} of {once} parts of {name}" for name, (there, once) in counted.items() if there != once]
+        if missing:
+            raise InputError(f"{self.path} holds only {', '.join(missing)}; use overwrite=true to start afresh")

@@ -145,6 +145,12 @@ def test_environment_chooses_the_cache_folder(cache):
     assert cache_folder() == cache
 
 
+def test_a_cache_in_a_home_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("EVODIVERSE_CACHE", "~nobody-here/x")
+    with pytest.raises(DataError, match=r"EVODIVERSE_CACHE=~nobody-here/x cannot be used .* name another folder"):
+        cache_folder()
+
+
 def test_platform_chooses_the_cache_folder_otherwise(monkeypatch):
     monkeypatch.setenv("EVODIVERSE_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")

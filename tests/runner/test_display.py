@@ -1,5 +1,9 @@
 import io
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -65,7 +69,8 @@ def test_the_last_line_is_always_written() -> None:
     assert [line.split(" |")[0] for line in stream.getvalue().splitlines()] == ["iteration 12", "iteration 13"]
 
 
-def test_a_terminal_shows_one_line_that_is_rewritten_whole() -> None:
+def test_a_terminal_shows_one_line_that_is_rewritten_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     stream, clock = Terminal(), Clock()
     display = PlainDisplay(stream, clock)
     display.update(lambda: SNAPSHOT)
@@ -73,3 +78,27 @@ def test_a_terminal_shows_one_line_that_is_rewritten_whole() -> None:
     first, second = stream.getvalue().split("\r")[1:]
     assert second.endswith(" \n")
     assert len(second.rstrip("\n")) == len(first)
+
+
+def test_a_line_is_cut_where_the_terminal_would_wrap_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    PlainDisplay(stream, Clock()).update(lambda: SNAPSHOT)
+    assert stream.getvalue() == f"\r{format_snapshot(SNAPSHOT)[:39]}"
+
+
+def test_nobody_needs_to_read_what_is_said() -> None:
+    script = "from evodiverse.runner.display import say\nfor _ in range(9): say('x')"
+    reader, writer = os.pipe()
+    os.close(reader)
+    said = subprocess.run([sys.executable, "-c", script], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (said.returncode, said.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_standard_output_is_an_error() -> None:
+    script = "from evodiverse.runner.display import say\nsay('x')"
+    with Path("/dev/full").open("w") as full:
+        said = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert said.stderr.splitlines()[-1].endswith(b"cannot write to standard output (No space left on device)")

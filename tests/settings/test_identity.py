@@ -35,6 +35,9 @@ def test_a_run_lies_below_its_task_method_model_overrides_and_seed(tmp_path: Pat
         (["task.source='a b/c'"], "task.source=a_b_c-500e9a88"),
         (["evaluator.workers=1", "overwrite=true", "seed=9", "dry_run=true"], "default"),
         (["method.swap.period=2"], "default"),
+        (["method.ladder=[0.8,0.2]"], "default"),
+        (["task.rate=0"], "task.rate=0.0"),
+        (["task.rate=0.0"], "task.rate=0.0"),
     ],
 )
 def test_a_label_names_what_differs_from_task_method_and_model_alone(overrides: list[str], expected: str) -> None:

@@ -45,10 +45,16 @@ BAD = [
     (["task.domain=.foo"], "task.domain=.foo cannot be imported"),
     ([f"outputs={'a' * 300}"], "outputs: "),
     (["task.length=0"], "task.length must be at least 1, got 0"),
+    (["outputs="], "outputs must name a folder, got nothing"),
+    (["outputs='~nobody-here/x'"], "outputs=~nobody-here/x cannot be used (Could not determine home directory"),
+    (["method=pt_same_prompt", "llm.name=mine"], "method=pt_same_prompt needs a model, got llm=off"),
+    (["+search.early_stop.tpo=3"], "search.early_stop.tpo is unknown; did you mean search.early_stop.top?"),
+    (["task.name=null"], "task.name must be a folder name, got None"),
     (["task.name=../up"], "task.name must be a folder name, got '../up'"),
     (["task.length=long"], "task.length must be an integer, got long"),
     (["+task.lenght=3"], "task.lenght is unknown; did you mean task.length?"),
     (["+method.swap.perod=3"], "method.swap.perod is unknown; did you mean method.swap.period?"),
+    (["+bar.baz=3"], "bar is unknown; evodiverse --cfg job prints all keys"),
     (["+sed=3"], "sed is unknown; did you mean seed?"),
     (["task.defaults.capacity=many"], "method.capacity: While dereferencing interpolation"),
     (["method.parents=???"], "method.parents has no value; set it"),
@@ -62,6 +68,15 @@ def test_a_violation_says_what_is_wrong_and_what_to_do(overrides: list[str], exp
     with pytest.raises(InputError) as refused:
         plan("task=bits", *overrides)
     assert [line for line in refused.value.violations if line.startswith(expected)], refused.value.violations
+
+
+def test_a_wrong_type_does_not_hide_what_else_is_wrong() -> None:
+    with pytest.raises(InputError) as refused:
+        plan("task=bits", "task.start=many", "task.length=0", "+sed=1", "method.elites=11")
+    assert [line.split()[0] for line in refused.value.violations] == ["sed"]
+    with pytest.raises(InputError) as refused:
+        plan("task=bits", "task.start=many", "task.length=0", "method.elites=11")
+    assert [line.split()[0] for line in refused.value.violations] == ["task.start", "method.elites", "task.length"]
 
 
 def test_all_violations_are_told_at_once(tmp_path: Path) -> None:

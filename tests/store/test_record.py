@@ -5,12 +5,13 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from evodiverse import __version__
-from evodiverse.errors import InputError, Interrupted
+from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.settings import build
-from tests.runs import Silent, log, plan, run_toy, stop_after
+from tests.runs import DATASETS, Silent, log, plan, run_toy, stop_after
 
 
 def read(run: Path) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> No
     assert record["settings"]["method.ladder"] == [0.8, 0.2]
     assert record["sources"] == {"oracle": "a"}
     assert set(record["versions"][0]) == {"evodiverse", "python", "numpy", "rdkit"}
-    assert record["wall_seconds"] > 0
+    assert record["seconds"]["wall"] > record["seconds"]["oracle"] > 0
 
 
 def test_an_infinite_beta_is_recorded_as_json(tmp_path: Path) -> None:
@@ -69,9 +70,10 @@ def test_an_interrupted_run_says_so_and_goes_on(interrupted: Path, tmp_path: Pat
     assert read(run_toy(tmp_path))["status"] == "complete"
 
 
-def test_wall_time_adds_up_over_sessions(interrupted: Path, tmp_path: Path) -> None:
-    before = read(interrupted)["wall_seconds"]
-    assert read(run_toy(tmp_path))["wall_seconds"] > before > 0
+def test_seconds_add_up_over_sessions(interrupted: Path, tmp_path: Path) -> None:
+    before, after = read(interrupted)["seconds"], read(run_toy(tmp_path))["seconds"]
+    assert set(before) == {"wall", "operator", "oracle"}
+    assert all(after[part] > before[part] > 0 for part in before)
 
 
 def test_settings_that_cannot_change_the_log_may_change_on_resume(interrupted: Path, tmp_path: Path) -> None:
@@ -108,7 +110,75 @@ def test_another_version_is_a_warning_and_both_are_recorded(
 
 def test_a_log_with_missing_parts_is_refused(interrupted: Path, tmp_path: Path) -> None:
     (interrupted / "evaluations" / "part-000001.parquet").unlink()
-    with pytest.raises((InputError, ValueError), match="missing"):
+    with pytest.raises(InputError, match=r"holds only 3 of 4 parts of evaluations; use overwrite=true"):
+        run_toy(tmp_path)
+
+
+@pytest.mark.parametrize("dataset", ["populations", "swaps", "migrations", "llm_calls"])
+def test_a_missing_part_of_any_dataset_is_noticed(interrupted: Path, tmp_path: Path, dataset: str) -> None:
+    max((interrupted / dataset).iterdir()).unlink()
+    with pytest.raises(InputError, match=rf"holds only \d+ of \d+ parts of {dataset}; use overwrite=true"):
+        run_toy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"), [("evaluations", "was charged before"), ("empty", "the checkpoint says")]
+)
+def test_a_part_with_other_rows_is_noticed(interrupted: Path, tmp_path: Path, source: str, reason: str) -> None:
+    parts = sorted((interrupted / "evaluations").iterdir())
+    table = pq.read_table(parts[1])
+    pq.write_table(table if source == "evaluations" else table.slice(0, 0), parts[2])
+    with pytest.raises(InputError, match=rf"evaluations is damaged \(.*{reason}.*use overwrite=true"):
+        run_toy(tmp_path)
+
+
+def state(**changes: Any) -> str:
+    seconds = {"wall": 1.0, "operator": 0.5, "oracle": 0.5}
+    parts = dict.fromkeys(DATASETS, 4) | {"swaps": 2, "adaptation": 2, "migrations": 1, "llm_calls": 1}
+    sound = {"iteration": 3, "parts": parts, "seconds": seconds, "oracle_calls": 40, "pools": [[1, 2], [3]]}
+    return json.dumps(sound | {"xi": 1.0, "rates": [], "idle": 0, "stalled": 0, "top_mean": None} | changes)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{}",
+        "[]",
+        state(iteration=[]),
+        state(iteration=None),
+        state(parts={}),
+        state(pools=[]),
+        state(pools=3),
+        state(pools=[[1], ["a"]]),
+        state(pools=[[[1]], [[2]]]),
+        state(pools=[[1], [2], [3]]),
+        state(pools=[[0], [1]]),
+        state(pools=[[1], [10**30]]),
+        state(xi=None),
+        state(rates=3),
+        state(seconds={}),
+        "[" * 100_000,
+    ],
+)
+def test_a_damaged_checkpoint_is_refused(interrupted: Path, tmp_path: Path, content: str) -> None:
+    (interrupted / "checkpoint" / "state.json").write_text(content)
+    with pytest.raises(InputError, match=r"damaged .*overwrite=true"):
+        run_toy(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["run.json", "checkpoint/state.json"])
+def test_a_folder_where_a_file_should_be_is_refused(interrupted: Path, tmp_path: Path, name: str) -> None:
+    (interrupted / name).unlink()
+    (interrupted / name).mkdir()
+    with pytest.raises(InputError, match=r"cannot read .*\.json \(Is a directory\)"):
+        run_toy(tmp_path)
+
+
+def test_a_file_where_hydras_folder_should_be_is_told(tmp_path: Path) -> None:
+    run = tmp_path / "bits/pt/off/default/seed0"
+    run.mkdir(parents=True)
+    (run / ".hydra").touch()
+    with pytest.raises(ServiceError, match=r"cannot write to .* \(File exists\)"):
         run_toy(tmp_path)
 
 
@@ -118,10 +188,34 @@ def test_a_run_that_lost_its_record_is_refused(interrupted: Path, tmp_path: Path
         run_toy(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"status": "running"}'])
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"status": "running"}', "\xff"])
 def test_a_damaged_record_is_refused(interrupted: Path, tmp_path: Path, content: str) -> None:
     (interrupted / "run.json").write_text(content)
     with pytest.raises(InputError, match=r"run\.json is damaged .* overwrite=true"):
+        run_toy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sources": []}, {"versions": {}}, {"versions": []}, {"versions": ["1"]}, {"settings": []}, {"digest": None}],
+)
+def test_a_record_with_fields_of_another_type_is_refused(
+    interrupted: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    change(interrupted, **changes)
+    with pytest.raises(InputError, match=rf"run\.json is damaged \(no {next(iter(changes))}\); use overwrite=true"):
+        run_toy(tmp_path)
+
+
+def test_a_digest_that_does_not_fit_its_settings_is_refused(interrupted: Path, tmp_path: Path) -> None:
+    change(interrupted, digest="0" * 16)
+    with pytest.raises(InputError, match=r"run\.json is damaged \(its digest is not its settings'\)"):
+        run_toy(tmp_path)
+
+
+def test_a_finished_run_of_other_data_does_not_pass_for_this_one(tmp_path: Path) -> None:
+    change(run_toy(tmp_path), sources={"oracle": "b"})
+    with pytest.raises(InputError, match=r"began with another oracle; use outputs=… or overwrite=true"):
         run_toy(tmp_path)
 
 

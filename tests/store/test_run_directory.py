@@ -47,7 +47,7 @@ def test_the_checkpoint_is_that_of_the_last_commit(directory: RunDirectory) -> N
     assert directory.checkpoint() is None
     commit(directory, 0)
     commit(directory, 1)
-    assert directory.checkpoint() == {"oracle_calls": 1, "iteration": 1}
+    assert directory.checkpoint() == {"oracle_calls": 1, "iteration": 1, "parts": dict.fromkeys(DATASETS, 1)}
 
 
 def test_rows_come_in_the_order_committed(directory: RunDirectory) -> None:

@@ -1,7 +1,5 @@
 """What the molecule domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
 
-import hashlib
-import importlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +7,17 @@ from pathlib import Path
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
 from evodiverse.tasks.molecules.operators import GraphGA
-from evodiverse.tasks.molecules.oracle import ForestOracle
+from evodiverse.tasks.molecules.oracle import (
+    PUBLISHED,
+    ForestOracle,
+    OracleFunction,
+    TargetOracle,
+    file_sha256,
+)
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, find_setting_violations
-from evodiverse.tasks.molecules.task import MoleculeTask, OracleFunction
+from evodiverse.tasks.molecules.task import MoleculeTask
 
-__all__ = ["build_operator", "build_task", "count_initial", "find_violations", "is_shared", "settings"]
+__all__ = ["build_operator", "build_task", "count_initial", "find_violations", "is_shared", "settings", "sources"]
 
 settings = MoleculeSettings
 
@@ -23,11 +27,12 @@ _LOG = logging.getLogger("evodiverse.tasks.molecules")
 def find_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
     violations = find_setting_violations(settings)
-    checks: list[Callable[[], object]] = []
+    checks: list[Callable[[], object]] = [lambda: _user_oracle(settings.oracle)]
     if settings.initial.path is not None:
         checks.append(lambda: _read_user_library(settings))
-    if settings.oracle.path is not None or settings.oracle._target_ is not None:
-        checks.append(lambda: _build_user_oracle(settings.oracle))
+    oracle = settings.oracle
+    if oracle._target_ is None and oracle.path is None and oracle.published not in {None, *PUBLISHED}:
+        violations.append(f"task.oracle.published={oracle.published} is unknown; use {' or '.join(PUBLISHED)}")
     for check in checks:
         try:
             check()
@@ -56,65 +61,49 @@ def build_operator(settings: MoleculeSettings) -> GraphGA:
     return GraphGA(settings.mutation_rate)
 
 
+def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:
+    """Return the SHA-256 of the oracle's and the library's file, of a user's function that of its module's."""
+    oracle, initial = settings.oracle, settings.initial
+    if oracle._target_ is not None:
+        oracle_sha256 = TargetOracle(oracle._target_).sha256()
+    elif oracle.path is not None:
+        oracle_sha256 = file_sha256(Path(oracle.path).expanduser())
+    else:
+        oracle_sha256 = artefact_sha256(str(oracle.published))
+    own = None if initial.path is None else Path(initial.path).expanduser()
+    return {"oracle": oracle_sha256, "initial": artefact_sha256("zinc250k") if own is None else file_sha256(own)}
+
+
 def build_task(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> MoleculeTask:
     """Return the task, with its oracle checked and its library read."""
-    oracle, oracle_source = _build_oracle(settings, artefact)
-    library, library_source = _read_library(settings, artefact)
-    sources = {"oracle": oracle_source, "initial": library_source}
-    return MoleculeTask(oracle, library, settings.initial.size, settings.max_heavy_atoms, sources)
+    oracle = _user_oracle(settings.oracle) or _published_oracle(str(settings.oracle.published), artefact)
+    return MoleculeTask(oracle, _read_library(settings, artefact), settings.initial.size, settings.max_heavy_atoms)
 
 
-def _build_oracle(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> tuple[OracleFunction, str]:
-    if settings.oracle._target_ is not None or settings.oracle.path is not None:
-        return _build_user_oracle(settings.oracle)
-    name = str(settings.oracle.published)
+def _user_oracle(oracle: Oracle) -> OracleFunction | None:
+    """Return the user's own oracle, ready to score, None if there is none."""
+    if oracle._target_ is not None:
+        target = TargetOracle(oracle._target_)
+        target.check()
+        return target
+    return None if oracle.path is None else ForestOracle.from_file(oracle.path)
+
+
+def _published_oracle(name: str, artefact: Callable[[str], Path]) -> ForestOracle:
     forest = ForestOracle.published(name, artefact(name))
     forest.check_pinned()
-    return forest, forest.sha256
+    return forest
 
 
-def _build_user_oracle(oracle: Oracle) -> tuple[OracleFunction, str]:
-    if oracle._target_ is not None:
-        return _locate(oracle._target_)
-    forest = ForestOracle.from_file(str(oracle.path))
-    return forest, forest.sha256
-
-
-def _read_library(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> tuple[Library, str]:
+def _read_library(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> Library:
     if settings.initial.path is None:
-        path = artefact("zinc250k")
-        return read_published(path), _sha256(path)
+        return read_published(artefact("zinc250k"))
     library = _read_user_library(settings)
     if library.n_skipped:
         _LOG.warning("%s: passed over %d malformed lines", settings.initial.path, library.n_skipped)
-    return library, _sha256(Path(settings.initial.path).expanduser())
+    return library
 
 
 def _read_user_library(settings: MoleculeSettings) -> Library:
     initial = settings.initial
     return read_smi(Path(str(initial.path)), settings.max_heavy_atoms, skip_invalid=initial.skip_invalid)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _locate(target: str) -> tuple[OracleFunction, str]:
-    """Return the callable with this dotted name, and the SHA-256 of its module's file (its name, if it has none).
-
-    A class is called without arguments to give the callable.
-    """
-    module_name, _, name = target.rpartition(".")
-    try:
-        module = importlib.import_module(module_name)
-        found = getattr(module, name)
-        oracle: OracleFunction = found() if isinstance(found, type) else found
-    except (Exception, SystemExit) as error:
-        raise InputError(
-            f"task.oracle._target_={target} cannot be used ({type(error).__name__}: {error}); name a function, or a "
-            "class without arguments, as module.name, its module in the current folder or installed"
-        ) from error
-    if not callable(oracle):
-        raise InputError(f"task.oracle._target_={target} is no function and no class whose objects can be called")
-    source = Path(getattr(module, "__file__", None) or "")
-    return oracle, _sha256(source) if source.is_file() else target

@@ -1,22 +1,26 @@
-"""The molecules' oracle: a random forest over Morgan fingerprints, published or the user's own."""
+"""What scores molecules: a published forest over Morgan fingerprints, the user's own forest or own function."""
 
 import functools
 import hashlib
+import importlib
 import logging
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
-from evodiverse.errors import DataError
+from evodiverse.errors import DataError, InputError
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
+
+OracleFunction = Callable[[list[str]], ArrayLike]
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 _MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=N_BITS)
@@ -72,12 +76,12 @@ class ForestOracle:
 
     Attributes:
         path: The pickle or ``.npz`` that the forest was read from.
-        sha256: Of that file.
-        published_name: Set for a published forest, whose arrays and scores are pinned.
+        sha256: Of that file, for one of the user's own.
+        published_name: Of a published forest, whose arrays and scores are pinned.
     """
 
     path: Path
-    sha256: str
+    sha256: str | None = None
     published_name: str | None = None
 
     @classmethod
@@ -94,7 +98,7 @@ class ForestOracle:
         if name not in PUBLISHED:
             raise DataError(f"no published forest is named {name!r}; use {' or '.join(PUBLISHED)}")
         _published_forest(name, path)
-        return cls(path, _file_sha256(path), name)
+        return cls(path, published_name=name)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -105,18 +109,18 @@ class ForestOracle:
         """
         try:
             absolute = Path(path).expanduser().absolute()
-            oracle = cls(absolute, _file_sha256(absolute))
+            sha256 = file_sha256(absolute)
         except (RuntimeError, ValueError) as error:  # a home that is none, a null byte
             raise DataError(f"cannot read the forest {path!r} ({error}); check the path") from error
-        _file_forest(oracle.path, oracle.sha256)
-        return oracle
+        _file_forest(absolute, sha256)
+        return cls(absolute, sha256)
 
     @property
     def forest(self) -> Forest:
         """The forest itself, loaded at most once a process."""
         if self.published_name is not None:
             return _published_forest(self.published_name, self.path)
-        return _file_forest(self.path, self.sha256)
+        return _file_forest(self.path, str(self.sha256))
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
         """Return the score of each molecule, in order; a molecule's score does not depend on its batch.
@@ -151,6 +155,37 @@ class ForestOracle:
                     f"the {self.published_name} oracle must score {smiles} as {pinned[smiles]}, got {score}; "
                     "this RDKit's fingerprints differ from those the forest was trained on, install another version"
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOracle:
+    """Scores molecules by a user's own function, or by an object of a class of theirs.
+
+    It holds only the dotted name, so that any function will do; each process imports it once, at the first batch.
+
+    Attributes:
+        target: ``module.name``.
+    """
+
+    target: str
+
+    def check(self) -> None:
+        """Import the function now.
+
+        Raises:
+            InputError: There is none of this name, or making it raised something.
+        """
+        _located(self.target)
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of the file of the function's module, or its name if it has no file."""
+        self.check()
+        source = Path(getattr(sys.modules[self.target.rpartition(".")[0]], "__file__", None) or "")
+        return file_sha256(source) if source.is_file() else self.target
+
+    def __call__(self, smiles: list[str]) -> ArrayLike:
+        """Return what the user's function returns."""
+        return _located(self.target)(smiles)
 
 
 def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
@@ -203,15 +238,37 @@ def _save_atomically(forest: Forest, path: Path) -> None:
 @functools.lru_cache(maxsize=2)
 def _file_forest(path: Path, sha256: str) -> Forest:
     """Load a user's forest, which must be the file that the oracle was made from."""
-    if _file_sha256(path) != sha256:
+    if file_sha256(path) != sha256:
         raise DataError(f"the forest {path} was changed since the run began; put the old file back or start a new run")
     with path.open("rb") as file:
         is_npz = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
     return Forest.load_npz(path) if is_npz else Forest.from_pickle(path)
 
 
-def _file_sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a user's file.
+
+    Raises:
+        DataError: It cannot be read.
+    """
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
-        raise DataError(f"cannot read the forest {path} ({error.strerror}); check the path") from error
+        raise DataError(f"cannot read {path} ({error.strerror}); check the path") from error
+
+
+@functools.cache
+def _located(target: str) -> OracleFunction:
+    """Return the callable with this dotted name; a class is called without arguments to give it."""
+    module_name, _, name = target.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module_name), name)
+        function: OracleFunction = found() if isinstance(found, type) else found
+    except (Exception, SystemExit) as error:
+        raise InputError(
+            f"task.oracle._target_={target} cannot be used ({type(error).__name__}: {error}); name a function, or a "
+            "class without arguments, as module.name, its module in the current folder or installed"
+        ) from error
+    if not callable(function):
+        raise InputError(f"task.oracle._target_={target} is no function and no class whose objects can be called")
+    return function

@@ -1,18 +1,16 @@
 """Molecules that a learned oracle scores between 0 and 1."""
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from evodiverse.errors import ContractError, EvoDiverseError, ServiceError
 from evodiverse.tasks.molecules.diversity import diverse_top_mean
 from evodiverse.tasks.molecules.initial import Library
+from evodiverse.tasks.molecules.oracle import OracleFunction
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
-
-OracleFunction = Callable[[list[str]], ArrayLike]
 
 # Where 1 - s vanishes the energy would be -inf.
 ENERGY_FLOOR = 1e-6
@@ -26,7 +24,6 @@ class MoleculeTask:
         library: Where pools start.
         initial_size: Molecules a pool starts from.
         max_heavy_atoms: Larger molecules are rejected.
-        sources: SHA-256 of the data files behind ``oracle`` and ``library``.
     """
 
     columns: Mapping[str, type] = {}
@@ -38,13 +35,11 @@ class MoleculeTask:
         library: Library,
         initial_size: int,
         max_heavy_atoms: int,
-        sources: Mapping[str, str],
     ) -> None:
         self._oracle = oracle
         self._library = library
         self._initial_size = initial_size
         self._max_heavy_atoms = max_heavy_atoms
-        self._sources = dict(sources)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the library behind: worker processes never start a search."""
@@ -98,10 +93,6 @@ class MoleculeTask:
         """Return the mean score of the diversity-aware top 10."""
         scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
-
-    def sources(self) -> Mapping[str, str]:
-        """Return the SHA-256 of the oracle's and the library's file."""
-        return self._sources
 
 
 def energy(score: float) -> float:

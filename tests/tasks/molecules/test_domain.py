@@ -10,6 +10,7 @@ import pytest
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import ContractError, DataError, InputError
+from evodiverse.runner.workers import Workers
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.operators import GraphGA
@@ -21,6 +22,8 @@ from tests.tasks.molecules.drugs import DRUGS
 
 JNK3 = Oracle(published="jnk3")
 MODULE = """
+import threading
+
 def by_length(smiles):
     return [len(text) / 10 for text in smiles]
 
@@ -29,6 +32,13 @@ class Halves:
         self.score = 0.5
     def __call__(self, smiles):
         return [self.score] * len(smiles)
+
+class Locked(Halves):
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+nameless = lambda smiles: [0.25] * len(smiles)
 
 class Mute:
     pass
@@ -97,6 +107,11 @@ def build(oracle: Oracle = JNK3, initial: Initial | None = None) -> MoleculeTask
     return domain.build_task(settings, artefact_path)
 
 
+def sources(oracle: Oracle = JNK3, initial: Initial | None = None) -> dict[str, str]:
+    settings = MoleculeSettings(oracle=oracle, initial=initial or Initial())
+    return domain.sources(settings, lambda name: find_artefact(name).sha256)
+
+
 def scores(task: MoleculeTask, *smiles: str) -> list[float | None]:
     return [answer.score for answer in task.evaluate([Hypothesis(text, text) for text in smiles])]
 
@@ -142,10 +157,10 @@ def test_values_at_the_ends_of_their_ranges_can_be_meant(settings: MoleculeSetti
 def test_all_that_is_wrong_is_named_at_once(smi: Callable[[str], Initial]) -> None:
     initial = smi("((\nCC\n))\n")
     settings = MoleculeSettings(Oracle(path="/absent.pkl"), initial, mutation_rate=2)
-    rate, line_1, line_3, oracle = domain.find_violations(settings)
+    rate, oracle, line_1, line_3 = domain.find_violations(settings)
     assert rate.startswith("task.mutation_rate must be between 0 and 1")
     assert (f"{initial.path} line 1: " in line_1, f"{initial.path} line 3: " in line_3) == (True, True)
-    assert oracle.startswith("cannot read the forest /absent.pkl (No such file or directory)")
+    assert oracle.startswith("cannot read /absent.pkl (No such file or directory)")
 
 
 def test_a_forest_and_a_function_of_ones_own_exclude_each_other(module: str, own_forest: Path) -> None:
@@ -193,7 +208,7 @@ def test_a_file_in_the_home_folder_has_a_checksum(
     smi: Callable[[str], Initial], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(Path(str(smi("CCO\n").path)).parent))
-    assert build(initial=Initial(path="~/own.smi")).sources()["initial"] == hashlib.sha256(b"CCO\n").hexdigest()
+    assert sources(initial=Initial(path="~/own.smi"))["initial"] == hashlib.sha256(b"CCO\n").hexdigest()
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -262,6 +277,13 @@ def test_a_function_in_the_current_folder_is_an_oracle(module: str) -> None:
 
 def test_a_class_in_the_current_folder_is_called_for_an_oracle(module: str) -> None:
     assert scores(build(Oracle(_target_=f"{module}.Halves")), "CCO", "C") == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(("name", "score"), [("nameless", 0.25), ("Locked", 0.5)])
+def test_an_oracle_that_no_pickle_holds_works_in_worker_processes(module: str, name: str, score: float) -> None:
+    with Workers(build(Oracle(_target_=f"{module}.{name}")), GraphGA(0.0), 2) as workers:
+        ((evaluation, _),) = workers.evaluate([Hypothesis("CCO", "CCO")])
+    assert evaluation.score == score
 
 
 def test_a_function_goes_before_the_published_forest(module: str) -> None:
@@ -344,7 +366,7 @@ def test_a_users_forest_that_can_be_used_has_no_violations(own_forest: Path) -> 
 
 
 def test_a_missing_forest_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot read the forest .*/absent\.pkl \(No such file or directory\)"):
+    with pytest.raises(DataError, match=r"cannot read .*/absent\.pkl \(No such file or directory\)"):
         build(Oracle(path=str(tmp_path / "absent.pkl")))
 
 
@@ -359,23 +381,23 @@ def test_a_file_that_holds_no_forest_is_a_violation_before_the_run(tmp_path: Pat
 
 def test_the_sources_of_a_published_task_are_the_checksums_of_its_artefacts() -> None:
     expected = {"oracle": find_artefact("jnk3").sha256, "initial": find_artefact("zinc250k").sha256}
-    assert build().sources() == expected
+    assert sources() == expected
 
 
 def test_the_sources_of_a_users_own_files_are_their_checksums(smi: Callable[[str], Initial], own_forest: Path) -> None:
-    sources = build(Oracle(path=str(own_forest)), smi("CC\n")).sources()
-    assert sources["initial"] == hashlib.sha256(b"CC\n").hexdigest()
-    assert sources["oracle"] == hashlib.sha256(own_forest.read_bytes()).hexdigest()
+    found = sources(Oracle(path=str(own_forest)), smi("CC\n"))
+    assert found["initial"] == hashlib.sha256(b"CC\n").hexdigest()
+    assert found["oracle"] == hashlib.sha256(own_forest.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("name", ["by_length", "Halves"])
 def test_the_source_of_a_users_function_or_class_is_the_checksum_of_its_module(module: str, name: str) -> None:
-    source = build(Oracle(_target_=f"{module}.{name}")).sources()["oracle"]
+    source = sources(Oracle(_target_=f"{module}.{name}"))["oracle"]
     assert source == hashlib.sha256(MODULE.encode()).hexdigest()
 
 
 def test_the_source_of_a_function_without_a_file_is_its_name() -> None:
-    assert build(Oracle(_target_="builtins.len")).sources()["oracle"] == "builtins.len"
+    assert sources(Oracle(_target_="builtins.len"))["oracle"] == "builtins.len"
 
 
 # Offspring

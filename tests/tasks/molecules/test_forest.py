@@ -104,7 +104,7 @@ def test_npz_with_flipped_byte_is_refused(tmp_path):
     content = bytearray(path.read_bytes())
     content[content.index(np.float64(0.125).tobytes())] ^= 1
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"forest\.npz holds no usable forest \(Bad CRC-32"):
+    with pytest.raises(DataError, match=r"forest\.npz holds no usable forest \(BadZipFile: Bad CRC-32"):
         Forest.load_npz(path)
 
 
@@ -125,6 +125,15 @@ def test_npz_with_pickled_objects_is_refused_and_nothing_happens(tmp_path):
 def test_npz_member_that_is_no_array_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "forest.npz", "w") as archive:
         archive.writestr("feature", "hello")
+    with pytest.raises(DataError, match="holds no usable forest"):
+        Forest.load_npz(tmp_path / "forest.npz")
+
+
+@pytest.mark.parametrize("header", [b"{'descr': '<f8'", b"{'descr': [", b"{'descr': '<f8', 'shape': (10**99,)}", b"3"])
+def test_npz_member_with_a_broken_header_is_refused(tmp_path, header):
+    member = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    with zipfile.ZipFile(tmp_path / "forest.npz", "w") as archive:
+        archive.writestr("feature.npy", member)
     with pytest.raises(DataError, match="holds no usable forest"):
         Forest.load_npz(tmp_path / "forest.npz")
 

@@ -8,7 +8,6 @@ from rdkit import Chem, DataStructs, RDLogger
 from rdkit.Chem import AllChem
 from sklearn.ensemble import RandomForestClassifier
 
-from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules import oracle as oracle_module
@@ -120,10 +119,6 @@ def test_what_is_no_molecule_scores_nan_and_its_neighbours_do_not(smiles, silent
 # Where forests come from
 
 
-def test_published_oracle_knows_the_checksum_of_its_source():
-    assert ForestOracle.published("gsk3b", artefact_path("gsk3b")).sha256 == find_artefact("gsk3b").sha256
-
-
 def test_unknown_published_name_is_refused():
     with pytest.raises(DataError, match="no published forest is named 'zinc250k'; use jnk3 or gsk3b"):
         ForestOracle.published("zinc250k", artefact_path("zinc250k"))
@@ -163,7 +158,7 @@ def test_users_forest_has_no_pinned_scores(own_forest):
 
 
 def test_missing_forest_is_refused_by_name(tmp_path):
-    with pytest.raises(DataError, match=r"cannot read the forest .*absent\.pkl \(No such file or directory\)"):
+    with pytest.raises(DataError, match=r"cannot read .*absent\.pkl \(No such file or directory\)"):
         ForestOracle.from_file(tmp_path / "absent.pkl")
 
 

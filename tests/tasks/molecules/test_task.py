@@ -9,7 +9,7 @@ import pytest
 
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import ContractError, ServiceError
-from evodiverse.ports import Sourced, Summarizer
+from evodiverse.ports import Summarizer
 from evodiverse.tasks.molecules.initial import Library, read_published
 from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle
 from evodiverse.tasks.molecules.task import MoleculeTask, OracleFunction, energy
@@ -29,7 +29,7 @@ def make_task(
     initial_size: int = 3,
     max_heavy_atoms: int = 80,
 ) -> MoleculeTask:
-    return MoleculeTask(oracle, library, initial_size, max_heavy_atoms, {"oracle": "o", "initial": "i"})
+    return MoleculeTask(oracle, library, initial_size, max_heavy_atoms)
 
 
 def answering(answer: object) -> OracleFunction:
@@ -206,13 +206,8 @@ def test_the_summary_of_no_candidates_is_not_a_number() -> None:
     assert np.isnan(make_task().summarize([]))
 
 
-@pytest.mark.parametrize("port", [Summarizer, Sourced])
-def test_the_task_offers_what_the_loop_may_ask_for(port: type) -> None:
-    assert isinstance(make_task(), port)
-
-
-def test_the_sources_are_those_handed_over() -> None:
-    assert make_task().sources() == {"oracle": "o", "initial": "i"}
+def test_the_task_offers_what_the_loop_may_ask_for() -> None:
+    assert isinstance(make_task(), Summarizer)
 
 
 # Worker processes
@@ -241,7 +236,7 @@ def test_a_task_sent_to_a_worker_parses_and_scores_alike() -> None:
 
 
 def test_a_masked_score_is_a_failed_evaluation() -> None:
-    task = MoleculeTask(lambda smiles: np.ma.masked_array([0.5, 0.25], [True, False]), Library(()), 1, 80, {})
+    task = MoleculeTask(lambda smiles: np.ma.masked_array([0.5, 0.25], [True, False]), Library(()), 1, 80)
     masked, kept = task.evaluate([Hypothesis("C", "C"), Hypothesis("CC", "CC")])
     assert (masked.score, kept.score) == (None, 0.25)
 
@@ -252,4 +247,4 @@ def test_an_oracle_that_raises_is_a_service_that_failed(error: BaseException) ->
         raise error
 
     with pytest.raises(ServiceError, match=rf"^the oracle raised {type(error).__name__}: .*test_task\.py, line \d+\)"):
-        MoleculeTask(oracle, Library(()), 1, 80, {}).evaluate([Hypothesis("C", "C")])
+        MoleculeTask(oracle, Library(()), 1, 80).evaluate([Hypothesis("C", "C")])

@@ -14,6 +14,7 @@ class BitSettings:
     length: int = documented("bits of a string", default=24, unit="bits")
     start: int = documented("strings a pool starts from", default=8, unit="strings")
     shared: bool = documented("all pools start from the same strings", default=False)
+    rate: float = documented("changes nothing", default=0.5, unit="0 to 1")
     source: str = documented("stands for a data file's checksum", default="a")
     spoiled: str = documented("what goes wrong: nothing, start, oracle, bug or worker", default="nothing")
 
@@ -37,5 +38,9 @@ def build_operator(settings: BitSettings) -> BitCrossover:
     return BitCrossover()
 
 
+def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:
+    return {"oracle": settings.source}
+
+
 def build_task(settings: BitSettings, artefact: Callable[[str], Path]) -> BitTask:
-    return BitTask(settings.length, settings.start, settings.source, settings.spoiled)
+    return BitTask(settings.length, settings.start, settings.spoiled)

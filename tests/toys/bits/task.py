@@ -13,10 +13,9 @@ class BitTask:
 
     columns: Mapping[str, type] = {"n_ones": int}
 
-    def __init__(self, length: int, start: int, source: str = "a", spoiled: str = "nothing") -> None:
+    def __init__(self, length: int, start: int, spoiled: str = "nothing") -> None:
         self.length = length
         self.start = start
-        self.source = source
         self.spoiled = spoiled
         self.n_evaluated = 0
 
@@ -43,9 +42,6 @@ class BitTask:
         if self.spoiled == "worker" and hypotheses:
             os._exit(3)
         return [self._evaluate(hypothesis.key) for hypothesis in hypotheses]
-
-    def sources(self) -> Mapping[str, str]:
-        return {"oracle": self.source}
 
     def _evaluate(self, key: str) -> Evaluation:
         n_ones = key.count("1")

@@ -3,7 +3,9 @@
 import pytest
 from hydra import compose, initialize_config_dir
 
-from evodiverse.settings.compose import COMPOSITION_ERRORS, explain, find_conf
+from evodiverse.settings.build import plan_run
+from evodiverse.settings.command_line import explain
+from evodiverse.settings.compose import COMPOSITION_ERRORS, find_conf
 from evodiverse.settings.schema import register
 
 
@@ -15,7 +17,7 @@ def refuse(*arguments: str) -> tuple[str, ...]:
         with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
             compose("config", overrides=overrides)
     except COMPOSITION_ERRORS as error:
-        return explain(error, arguments).violations
+        return explain(error, arguments, plan_run).violations
     pytest.fail("Hydra composed it")
 
 
@@ -32,9 +34,14 @@ def refuse(*arguments: str) -> tuple[str, ...]:
         ("method=ptt", "method=ptt is unknown; did you mean pt?"),
         ("llm=gpt", "llm=gpt is unknown; expected one of off"),
         ("task=kinase", "task=kinase is unknown; expected one of gsk3b, jnk3"),
-        ("experiment=mol_graphga", "experiment=mol_graphga needs a plus: +experiment=mol_graphga"),
+        ("experiment=mol_graphga", "experiment=mol_graphga is written with a plus: +experiment=mol_graphga"),
         ("+experiment=mol_graphgaa", "experiment=mol_graphgaa is unknown; did you mean mol_graphga?"),
         ("seed=abc", "seed must be an integer, got abc"),
+        ("+task=gsk3b", "+task=gsk3b is written without the plus: task=gsk3b"),
+        ("method.ladder=null", "method.ladder must be something else than null, got null"),
+        ("method.ladder=3", "method.ladder must be a list, got 3"),
+        ('method.ladder=["a"]', 'method.ladder[0] must be a number, got ["a"]'),
+        ("method.swap=3", "method.swap must be a group of keys, got 3"),
         ("seed=1.5", "seed must be an integer, got 1.5"),
         ("overwrite=maybe", "overwrite must be true or false, got maybe"),
         ("method.swap.xi=big", "method.swap.xi must be a number, got big"),

@@ -1,0 +1,159 @@
+"""What is wrong with a command line: all of it at once, and of a sweep before its first run begins."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+
+from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.utils import get_args_parser
+from hydra.conf import HydraConf
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
+from omegaconf import DictConfig
+
+from evodiverse.errors import InputError
+from evodiverse.settings.compose import (
+    COMPOSITION_ERRORS,
+    CONFIG_NAME,
+    find_conf,
+    find_unknown,
+    known_keys,
+    split_hydra,
+)
+from evodiverse.settings.hints import first_line, nearest, nearest_key, wrong_value
+
+Check = Callable[[DictConfig, HydraConf], object]
+
+
+def check_sweep(arguments: Sequence[str], check: Check) -> None:
+    """Check every run of a sweep over lists of values; another sweeper than Hydra's own chooses as it goes.
+
+    Args:
+        arguments: The command line.
+        check: Raises `InputError` for a run that cannot be meant.
+
+    Raises:
+        InputError: A run cannot be meant; names everything that is wrong with any of them.
+        HydraException: A run does not compose; `explain` says what is wrong.
+    """
+    parsed = get_args_parser().parse_args(list(arguments))
+    if not parsed.multirun or parsed.help or parsed.hydra_help:
+        return
+    searchpath = _searchpath(parsed.config_dir)
+    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+        parser = _parser()
+        fixed = [override for override in parser.parse_overrides(parsed.overrides) if not override.is_sweep_override()]
+        lines = [str(override.input_line) for override in fixed]
+        sweeper = compose(CONFIG_NAME, overrides=[*searchpath, *lines], return_hydra_config=True).hydra.sweeper
+        if not sweeper._target_.endswith(f".{BasicSweeper.__name__}"):
+            return
+        params = [f"{key}={value}" for key, value in (sweeper.params or {}).items()]
+        overrides = parser.parse_overrides([*params, *parsed.overrides])
+        (runs,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
+        violations = [line for run in runs for line in _find_in_run([*searchpath, *run], check)]
+    if violations:
+        raise InputError(*dict.fromkeys(violations))
+
+
+def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputError:
+    """Return all that is wrong with a command line that Hydra refused with ``error``.
+
+    Hydra names the first problem only; here every override is composed by itself, on top of the chosen options, and
+    what composes is checked as if it stood alone.
+
+    Args:
+        error: What Hydra raised.
+        arguments: The command line.
+        check: Raises `InputError` for a run that cannot be meant.
+    """
+    GlobalHydra.instance().clear()
+    parsed = get_args_parser().parse_args(list(arguments))
+    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+        violations = list(_find_violations(parsed.overrides, _searchpath(parsed.config_dir), check))
+    return InputError(*dict.fromkeys(violations or [first_line(error)]))
+
+
+def _searchpath(config_dir: str | None) -> list[str]:
+    return [f"hydra.searchpath=[{config_dir}]"] if config_dir else []
+
+
+def _parser() -> OverridesParser:
+    return OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+
+
+def _groups() -> set[str]:
+    return set(GlobalHydra.instance().config_loader().list_groups(""))
+
+
+def _find_violations(overrides: Sequence[str], searchpath: Sequence[str], check: Check) -> Iterator[str]:
+    values: list[list[str]] = []
+    for override in overrides:
+        try:
+            values.append(_expand(override))
+        except (HydraException, ValueError) as error:
+            yield f"{override} cannot be read ({first_line(error)}); write key=value, in quotes if it holds brackets"
+    groups = _groups()
+    is_choice = {single: single.lstrip("+").partition("=")[0] in groups for singles in values for single in singles}
+    good, chosen = set(), list(searchpath)
+    for single in sorted(is_choice, key=is_choice.__getitem__, reverse=True):
+        violation = _compose_violation(chosen, single)
+        if violation:
+            yield violation
+            continue
+        good.add(single)
+        if is_choice[single]:
+            chosen.append(single)
+    if not all(single in good for single in is_choice if is_choice[single]):
+        return  # without its option nobody can say which values would do
+    combinable = [[single for single in singles if single in good] for singles in values]
+    for run in product(*filter(None, combinable)):
+        yield from _find_in_run([*searchpath, *run], check)
+
+
+def _expand(override: str) -> list[str]:
+    """Return the overrides that one argument stands for: several where it sweeps."""
+    parsed = _parser().parse_override(override)
+    if not parsed.is_sweep_override():
+        return [override]
+    key, values = parsed.get_key_element(), parsed.sweep_string_iterator()
+    return ["=".join([key, text]) for text in map(str, values)]
+
+
+def _compose_violation(chosen: Sequence[str], override: str) -> str | None:
+    key, _, value = override.lstrip("+~").partition("=")
+    try:
+        config = compose(CONFIG_NAME, overrides=[*chosen, override])
+    except MissingConfigException as error:
+        missing, options = str(error.missing_cfg_file or override), list(error.options or [])
+        option = missing.rpartition("/")[2]
+        return f"{key}={option} is unknown; {nearest(option, options)}"
+    except ConfigCompositionException as error:
+        if key in _groups():
+            return _misplaced_plus(override, f"{key}={value}") or f"{override}: {first_line(error)}"
+        if isinstance(error.__cause__, AttributeError | KeyError):
+            return f"{key} is unknown; {nearest_key(key, known_keys(compose(CONFIG_NAME, overrides=list(chosen))))}"
+        return wrong_value(key, value, error.__cause__ or error)
+    except COMPOSITION_ERRORS as error:
+        return f"{override}: {first_line(error)}"
+    return next(iter(find_unknown(config)), None)
+
+
+def _misplaced_plus(override: str, plain: str) -> str | None:
+    """Return what to write where an option is chosen with a plus that it must not have, or without one it needs."""
+    written, remedy = (plain, "without the plus") if override.startswith("+") else (f"+{plain}", "with a plus")
+    try:
+        compose(CONFIG_NAME, overrides=[written])
+    except COMPOSITION_ERRORS:
+        return None
+    return f"{override} is written {remedy}: {written}"
+
+
+def _find_in_run(overrides: Sequence[str], check: Check) -> Sequence[str]:
+    """Return what is wrong with one run's overrides, each of which composes."""
+    composed = compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
+    try:
+        check(*split_hydra(composed))
+    except InputError as error:
+        return error.violations
+    return ()

@@ -1,0 +1,47 @@
+"""What a person is told about a key or a value that cannot be meant."""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+_EXPECTED = {
+    "could not be converted to Integer": "an integer",
+    "could not be converted to Float": "a number",
+    "not a valid bool": "true or false",
+    "is not a ListConfig|Cannot merge DictConfig with ListConfig": "a list",
+    "is not a subclass of": "a group of keys",
+    "is not Optional": "something else than null",
+}
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return a question that offers the known word most like ``word``, or lists them all."""
+    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {matches[0]}?" if matches else f"expected one of {', '.join(known)}"
+
+
+def nearest_key(key: str, known: Sequence[str]) -> str:
+    """Return a question that offers the known key most like ``key``: of the same name, or else beside it."""
+    parent, _, name = key.rpartition(".")
+    same_name = [other for other in known if other.rpartition(".")[2] == name]
+    beside = {other.rpartition(".")[2]: other for other in known if other.rpartition(".")[0] == parent}
+    matches = (
+        difflib.get_close_matches(key, same_name, n=1, cutoff=0.0)
+        or [beside[match] for match in difflib.get_close_matches(name, list(beside), n=1, cutoff=0.5)]
+        or difflib.get_close_matches(key, [] if parent else known, n=1, cutoff=0.5)
+    )
+    return f"did you mean {matches[0]}?" if matches else "evodiverse --cfg job prints all keys"
+
+
+def wrong_value(key: str, value: object, error: BaseException) -> str:
+    """Return what to write instead of a value that OmegaConf refused with ``error``."""
+    item = re.search(rf"full_key: ({re.escape(key)}\[\d+\])", str(error))
+    for pattern, expected in _EXPECTED.items():
+        if re.search(pattern, str(error)):
+            return f"{item[1] if item else key} must be {expected}, got {'null' if value is None else value}"
+    return f"{key}={value}: {first_line(error)}"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its kind where it has none."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
