@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -75,7 +76,7 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
 
 
 def _searchpath(config_dir: str | None) -> list[str]:
-    return [f"hydra.searchpath=[{config_dir}]"] if config_dir else []
+    return [f"hydra.searchpath=[{config_dir}]"] if config_dir and Path(config_dir).is_dir() else []
 
 
 def _parser() -> OverridesParser:
