@@ -49,8 +49,8 @@ class Stopwatch:
 
     def update(self, snapshot: Callable[[], Snapshot], *, final: bool = False) -> None:
         if self.loop is not None and not final:
-            clock = self.loop.clock
-            self.marks.append((snapshot().oracle_calls, clock.total - clock.operator - clock.oracle))
+            seconds = self.loop.clock.seconds
+            self.marks.append((snapshot().oracle_calls, seconds["wall"] - seconds["operator"] - seconds["oracle"]))
 
 
 def engine_seconds(calls: int) -> list[tuple[int, float]]:

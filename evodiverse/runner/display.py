@@ -1,31 +1,13 @@
 """What a person sees while a run goes on."""
 
-import os
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from math import inf
 from typing import TextIO
 
-from evodiverse.errors import ServiceError
 from evodiverse.ports import Snapshot
-
-
-def say(line: str) -> None:
-    """Print a line; that nobody reads it any more is no reason to end a search.
-
-    Raises:
-        ServiceError: Standard output cannot be written.
-    """
-    try:
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more as it exits
-        if not isinstance(error, BrokenPipeError):
-            raise ServiceError(f"cannot write to standard output ({error.strerror})") from error
 
 
 class PlainDisplay:

@@ -79,7 +79,7 @@ class Loop:
         self._swap_rate: float | None = None
         self._calls_before = 0
         self._seconds: dict[int, float] = {}
-        self._clock = Clock()
+        self.clock = Clock()
 
     def run(self) -> Result:
         """Run to the end and return how it ended.
@@ -123,7 +123,7 @@ class Loop:
             )
             began = time.perf_counter()
             answers = setup.workers.propose(requests)
-            self._clock.operator += time.perf_counter() - began
+            self.clock.operator += time.perf_counter() - began
             self._evaluate(attempts, attempts.settle(requests, answers))
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams)
 
@@ -131,7 +131,7 @@ class Loop:
         """Evaluate what a round has charged and close the round."""
         began = time.perf_counter()
         timed = self._setup.workers.evaluate(charged)
-        self._clock.oracle += time.perf_counter() - began
+        self.clock.oracle += time.perf_counter() - began
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         attempts.close([evaluation for evaluation, _ in timed])
@@ -172,13 +172,13 @@ class Loop:
                 "use overwrite=true to start afresh"
             )
         self._calls_before = self._archive.n_calls
-        self._clock.resume(seconds)
+        self.clock.resume(seconds)
         return state
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         rows = log_rows(info, self._setup.method.ladder, self._seconds)
         self._seconds.clear()
-        saved = checkpoint(state, self._archive, self._clock.seconds)
+        saved = checkpoint(state, self._archive, self.clock.seconds)
         self._setup.store.commit(state.iteration, rows, saved)
         if info.trials:
             self._swap_rate = swap_rate(info.trials)
@@ -195,7 +195,7 @@ class Loop:
 
     def _snapshot(self, state: State) -> Snapshot:
         setup, best = self._setup, self._archive.best()
-        rate = (self._archive.n_calls - self._calls_before) / max(self._clock.here, 1e-9)
+        rate = (self._archive.n_calls - self._calls_before) / max(self.clock.here, 1e-9)
         name = summary = None
         if isinstance(setup.task, Summarizer):
             members = sorted({call for pool in state.pools for call in pool.tolist()})

@@ -1,9 +1,5 @@
 import io
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -85,20 +81,3 @@ def test_a_line_is_cut_where_the_terminal_would_wrap_it(monkeypatch: pytest.Monk
     stream = Terminal()
     PlainDisplay(stream, Clock()).update(lambda: SNAPSHOT)
     assert stream.getvalue() == f"\r{format_snapshot(SNAPSHOT)[:39]}"
-
-
-def test_nobody_needs_to_read_what_is_said() -> None:
-    script = "from evodiverse.runner.display import say\nfor _ in range(9): say('x')"
-    reader, writer = os.pipe()
-    os.close(reader)
-    said = subprocess.run([sys.executable, "-c", script], stdout=writer, stderr=subprocess.PIPE, check=False)
-    os.close(writer)
-    assert (said.returncode, said.stderr) == (0, b"")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_standard_output_is_an_error() -> None:
-    script = "from evodiverse.runner.display import say\nsay('x')"
-    with Path("/dev/full").open("w") as full:
-        said = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, check=False)
-    assert said.stderr.splitlines()[-1].endswith(b"cannot write to standard output (No space left on device)")

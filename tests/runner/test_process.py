@@ -1,0 +1,23 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_nobody_needs_to_read_what_is_said() -> None:
+    script = "from evodiverse.runner.process import say\nfor _ in range(9): say('x')"
+    reader, writer = os.pipe()
+    os.close(reader)
+    said = subprocess.run([sys.executable, "-c", script], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (said.returncode, said.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_standard_output_is_an_error() -> None:
+    script = "from evodiverse.runner.process import say\nsay('x')"
+    with Path("/dev/full").open("w") as full:
+        said = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert said.stderr.splitlines()[-1].endswith(b"cannot write to standard output (No space left on device)")
