@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evodiverse.ports import Snapshot
 from evodiverse.runner.loop import Loop, Setup
-from evodiverse.runner.workers import Workers
+from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.settings import MatingPool, Method, Search, Survivors, Swap
 from evodiverse.search.streams import Streams
 from evodiverse.store.run_directory import RunDirectory
@@ -56,9 +56,10 @@ class Stopwatch:
 def engine_seconds(calls: int) -> list[tuple[int, float]]:
     """Return (calls, engine seconds) after every iteration of one run."""
     task, stopwatch = BitTask(BITS, 120), Stopwatch()
-    with tempfile.TemporaryDirectory() as folder, Workers(task, BitCrossover(), 1) as workers:
+    with tempfile.TemporaryDirectory() as folder:
         store = RunDirectory(Path(folder) / "run", task.columns)
-        setup = Setup(METHOD, SEARCH, Streams(0), calls, False, task, workers, store, stopwatch)
+        workers = Workers(Bench(task, BitCrossover(), store.journal), 1)
+        setup = Setup(METHOD, SEARCH, Streams(0), calls, False, task, workers, store, stopwatch, lambda: None)
         stopwatch.loop = Loop(setup)
         stopwatch.loop.run()
     return stopwatch.marks

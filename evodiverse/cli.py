@@ -1,6 +1,7 @@
 """The command ``evodiverse``: compose, validate, build, run."""
 
 import os
+import shlex
 import sys
 
 import hydra
@@ -33,7 +34,7 @@ def main() -> None:
         check_sweep(sys.argv[1:], _check)
         hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
     except Interrupted as error:
-        complain(f"{error}; start the same command to resume")
+        complain(f"{error}; to resume: {shlex.join(['evodiverse', *sys.argv[1:]])}")
         sys.exit(error.exit_code)
     except (_Refused, _ReportedError) as carried:
         sys.exit(carried.args[0])

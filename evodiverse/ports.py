@@ -52,8 +52,22 @@ class Summarizer(Protocol):
 Row = Mapping[str, object]
 
 
+class Journal(Protocol):
+    """Keeps evaluations as they finish. It is sent to worker processes, so that none waits for another to be kept."""
+
+    def append(self, records: Sequence[Mapping[str, object]]) -> None:
+        """Add records, which survive the death of the process."""
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the records since the last commit."""
+
+
 class Store(Protocol):
     """Where the log of one run is kept. What was committed survives the death of the process."""
+
+    @property
+    def journal(self) -> Journal:
+        """What was evaluated since the last commit; a commit empties it."""
 
     def commit(self, iteration: int, rows: Mapping[str, Sequence[Row]], checkpoint: Mapping[str, object]) -> None:
         """Add the rows of one iteration, by dataset, and what is needed to go on from there; all of it or nothing."""

@@ -1,5 +1,6 @@
 """Whole runs in tests: composed and run in this process, or started as a user would."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from evodiverse.settings.compose import find_conf, split_hydra
 from evodiverse.settings.schema import register
 
 ROOT = Path(__file__).parents[1]
+FROM_ROOT = {**os.environ, "PYTHONPATH": str(ROOT)}
 TOY_CONF = ROOT / "tests" / "toys" / "conf"
 DATASETS = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls")
 # Columns that may differ between two runs with the same log (DESIGN.md).

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,10 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.runs import ROOT, TOY_CONF, evodiverse, log
+from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
 
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
-FROM_ROOT = {**os.environ, "PYTHONPATH": str(ROOT)}
 RUN = Path("outputs/bits/pt/off/default/seed0")
 
 STARTS = {
@@ -204,10 +204,37 @@ def test_a_signal_interrupts_and_the_same_command_resumes(
     process.send_signal(signum)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == exit_code
-    assert errors.decode().splitlines()[-1].endswith("start the same command to resume")
+    assert errors.decode().splitlines()[-1].endswith(f"to resume: evodiverse {shlex.join(LONG)}")
     assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
     assert evodiverse(*LONG, cwd=tmp_path, env=FROM_ROOT).returncode == 0
     assert log(run) == log(whole)
+
+
+def test_a_stop_lets_evaluations_end_and_repeats_none(tmp_path: Path) -> None:
+    slow = [*TOY, "evaluator.workers=2", "task.pause=0.3", f"task.diary={tmp_path}/diary", "budget.oracle_calls=17"]
+    process = subprocess.Popen([*STARTS["module"], *slow], cwd=tmp_path, env=FROM_ROOT, stderr=subprocess.PIPE)
+    while not (tmp_path / "diary").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    told = errors.decode().splitlines()
+    assert told[-2] == "evodiverse: interrupted by SIGTERM: evaluations under way are ending; ask again to stop at once"
+    assert process.returncode == 143
+    assert evodiverse(*slow, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    evaluated = (tmp_path / "diary").read_text().split()
+    assert len(evaluated) == len(set(evaluated)) == 17
+
+
+def test_a_second_process_on_a_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
+    process = start_long_run(tmp_path)
+    for arguments in (LONG, [*LONG, "overwrite=true"]):
+        second = evodiverse(*arguments, cwd=tmp_path, env=FROM_ROOT)
+        assert second.returncode == 2
+        assert f"is being written by process {process.pid} on " in second.stderr
+        assert len(second.stderr.splitlines()) == 1
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert json.loads((tmp_path / LONG_RUN / "run.json").read_text())["status"] == "complete"
 
 
 def test_a_killed_run_leaves_no_process_behind_and_resumes(tmp_path: Path, whole: Path) -> None:

@@ -2,12 +2,12 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Display, Snapshot, Store, Summarizer, Task
-from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, log_rows, refill_archive, restore
+from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, log_rows, read_journal, refill_archive, restore
 from evodiverse.runner.workers import Workers
 from evodiverse.search.advance import advance, start
 from evodiverse.search.archive import Archive
@@ -18,12 +18,12 @@ from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
-from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Request
+from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Request
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Everything a run is made of."""
+    """Everything a run is made of. ``check`` raises `Interrupted` when somebody asked the run to stop."""
 
     method: Method
     search: Search
@@ -34,6 +34,7 @@ class Setup:
     workers: Workers
     store: Store
     display: Display
+    check: Callable[[], None]
 
 
 @dataclass(slots=True)
@@ -79,6 +80,7 @@ class Loop:
         self._swap_rate: float | None = None
         self._calls_before = 0
         self._seconds: dict[int, float] = {}
+        self._journalled: dict[str, tuple[Evaluation, float]] = {}
         self.clock = Clock()
 
     def run(self) -> Result:
@@ -87,6 +89,7 @@ class Loop:
         Raises:
             InputError: No initial candidate can enter a pool; the log is committed.
         """
+        self._journalled = read_journal(self._setup.store.journal.read())
         state = self._resume() or self._start()
         if not any(pool.size for pool in state.pools):
             raise InputError(f"no initial candidate can enter a pool ({self._failures()}); the log says why of each")
@@ -124,17 +127,26 @@ class Loop:
             began = time.perf_counter()
             answers = setup.workers.propose(requests)
             self.clock.operator += time.perf_counter() - began
+            setup.check()
             self._evaluate(attempts, attempts.settle(requests, answers))
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams)
 
     def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis]) -> None:
-        """Evaluate what a round has charged and close the round."""
+        """Evaluate what a round has charged, but for what an earlier process did, and close the round."""
+        fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
         began = time.perf_counter()
-        timed = self._setup.workers.evaluate(charged)
+        made = self._setup.workers.evaluate(fresh, self._note_finished)
         self.clock.oracle += time.perf_counter() - began
+        known = self._journalled | {hypothesis.key: answer for hypothesis, answer in zip(fresh, made, strict=True)}
+        timed = [known[hypothesis.key] for hypothesis in charged]
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         attempts.close([evaluation for evaluation, _ in timed])
+        self._setup.check()
+
+    def _note_finished(self, n: int) -> None:  # noqa: ARG002
+        """Take note that ``n`` more evaluations are there."""
+        self._setup.check()
 
     def _start(self) -> State:
         """Evaluate the initial candidates and commit them as iteration 0."""
@@ -178,6 +190,7 @@ class Loop:
     def _commit(self, state: State, info: IterationInfo) -> None:
         rows = log_rows(info, self._setup.method.ladder, self._seconds)
         self._seconds.clear()
+        self._journalled.clear()
         saved = checkpoint(state, self._archive, self.clock.seconds)
         self._setup.store.commit(state.iteration, rows, saved)
         if info.trials:

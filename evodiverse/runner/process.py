@@ -5,19 +5,58 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 from evodiverse.errors import Interrupted, ServiceError
 
 
+class _Signals:
+    """SIGINT and SIGTERM: raised at once, or noted while a run goes on, to be raised where nothing is lost."""
+
+    def __init__(self) -> None:
+        self.deferred = False
+        self.noted: int | None = None
+
+    def receive(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        for again in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(again, signal.SIG_DFL)  # whoever asks twice means it
+        if not self.deferred:
+            raise Interrupted(signum)
+        self.noted = signum
+        complain(f"{Interrupted(signum)}: evaluations under way are ending; ask again to stop at once")
+
+    def check(self) -> None:
+        if self.noted is not None:
+            raise Interrupted(self.noted)
+
+
+_signals = _Signals()
+
+
 def prepare() -> None:
     """Make signals an `Interrupted`, warnings one line each, and standard output fit for any terminal."""
     for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, _interrupt)
+        signal.signal(signum, _signals.receive)
     logging.basicConfig(format="evodiverse: %(message)s", level=logging.WARNING)
     logging.getLogger("evodiverse").setLevel(logging.INFO)
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without Greek gets its letters as numbers
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def deferred_signals() -> Iterator[Callable[[], None]]:
+    """Note SIGINT and SIGTERM instead of raising at once.
+
+    Yields:
+        A function that raises `Interrupted` if one was noted.
+    """
+    _signals.deferred = True
+    try:
+        yield _signals.check
+    finally:
+        _signals.deferred = False
 
 
 def say(line: str) -> None:
@@ -38,9 +77,3 @@ def say(line: str) -> None:
 def complain(message: str) -> None:
     """Print each line of a message on standard error."""
     sys.stderr.write("".join(f"evodiverse: {line}\n" for line in message.splitlines()))
-
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    for again in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(again, signal.SIG_DFL)  # whoever asks twice means it
-    raise Interrupted(signum)

@@ -1,7 +1,7 @@
 """Records of the search core as rows of the log, and back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from math import isnan
 from typing import Any
 
@@ -106,3 +106,19 @@ def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_c
         archive.reserve(row["key"])
         evaluation = Evaluation(row["score"], row["energy"], row["valid"], row["error"] or "", details)
         archive.record(Hypothesis(row["genotype"], row["key"]), evaluation)
+
+
+def journal_record(hypothesis: Hypothesis, evaluation: Evaluation, seconds: float) -> Row:
+    """Return what the journal keeps of an evaluation; `read_journal` reads it."""
+    return {"key": hypothesis.key, "seconds": seconds, **asdict(evaluation)}
+
+
+def read_journal(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Evaluation, float]]:
+    """Return the evaluations of a journal, and the seconds each took, by key."""
+    return {
+        record["key"]: (
+            Evaluation(**{field.name: record[field.name] for field in fields(Evaluation)}),
+            record["seconds"],
+        )
+        for record in records
+    }

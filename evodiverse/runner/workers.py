@@ -7,13 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 
 from evodiverse.errors import ContractError, ServiceError
-from evodiverse.ports import Operator, Task
+from evodiverse.ports import Journal, Operator, Task
+from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Rejection, Request
 
 Answer = tuple[Proposal, Hypothesis | Rejection]
@@ -21,8 +23,10 @@ TimedEvaluation = tuple[Evaluation, float]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Batches a worker gets from one call; several, so that an uneven one does not leave the others idle.
+# Batches of proposals a worker gets; several, so that an uneven one does not leave the others idle.
 BATCHES_PER_WORKER = 4
+# Evaluations are batched to take about so long, since a kill loses the batches under way.
+BATCH_SECONDS = 0.02
 
 
 def available_cores() -> int:
@@ -30,16 +34,54 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What the work is done with, in this process or in another."""
+
+    task: Task
+    operator: Operator
+    journal: Journal
+
+    def propose(self, requests: Sequence[Request]) -> list[Answer]:
+        """Return for each request the operator's proposal and what the task reads in it."""
+        proposals = self.operator.propose(requests)
+        _check_length("operator", "proposals", len(proposals), len(requests))
+        genotypes = [proposal.genotype for proposal in proposals if proposal.genotype is not None]
+        parsed = self.task.parse(genotypes)
+        _check_length("task", "parsed genotypes", len(parsed), len(genotypes))
+        read = iter(parsed)
+        return [
+            (proposal, Rejection(Reason.NO_OFFSPRING, proposal.error) if proposal.genotype is None else next(read))
+            for proposal in proposals
+        ]
+
+    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
+        """Return for each hypothesis its evaluation, journalled, and the seconds it took, the batch's shared evenly."""
+        began = time.perf_counter()
+        evaluations = self.task.evaluate(hypotheses)
+        _check_length("task", "evaluations", len(evaluations), len(hypotheses))
+        seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
+        pairs = zip(hypotheses, evaluations, strict=True)
+        self.journal.append([journal_record(hypothesis, evaluation, seconds) for hypothesis, evaluation in pairs])
+        return [(evaluation, seconds) for evaluation in evaluations]
+
+
 class Workers:
-    """Runs a task and an operator over ``n`` processes; with one, in this process.
+    """Does the work of a bench over ``n`` processes; with one, in this process.
 
     Answers come in the order of the items, whichever process finishes first. Use it as a context manager.
+
+    Args:
+        bench: What the work is done with.
+        n: Processes.
+        batch: Evaluations a process makes at a time; None lets their speed decide, see `BATCH_SECONDS`.
     """
 
-    def __init__(self, task: Task, operator: Operator, n: int) -> None:
-        self._task = task
-        self._operator = operator
+    def __init__(self, bench: Bench, n: int, batch: int | None = None) -> None:
+        self._bench = bench
         self._n = n
+        self._fixed_batch = batch
+        self._batch = batch or 1
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
@@ -48,10 +90,9 @@ class Workers:
             os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
             context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
             if sys.platform == "linux":
-                context.set_forkserver_preload(
-                    ["__main__", __name__, type(self._task).__module__, type(self._operator).__module__]
-                )
-            self._pool = ProcessPoolExecutor(self._n, context, _start_worker, (self._task, self._operator))
+                used = [type(part).__module__ for part in (self._bench.task, self._bench.operator, self._bench.journal)]
+                context.set_forkserver_preload(["__main__", __name__, *used])
+            self._pool = ProcessPoolExecutor(self._n, context, _start_worker, (self._bench,))
             for _ in range(self._n):
                 self._pool.submit(os.getpid)
         return self
@@ -68,37 +109,80 @@ class Workers:
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
         """Return for each request the operator's proposal and what the task reads in it."""
-        return self._map(_propose, requests)
+        n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
+        size = max(1, -(-len(requests) // n_batches))
+        batches = [requests[at : at + size] for at in range(0, len(requests), size)]
+        futures = [self._submit(Bench.propose, batch) for batch in batches]
+        return [answer for future in futures for answer in _result(future)]
 
-    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
-        """Return for each hypothesis its evaluation and the seconds it took, a batch's time shared evenly."""
-        return self._map(_evaluate, hypotheses)
+    def evaluate(
+        self, hypotheses: Sequence[Hypothesis], finished: Callable[[int], object] = lambda _: None
+    ) -> list[TimedEvaluation]:
+        """Return for each hypothesis its evaluation and the seconds it took.
 
-    def _map(
-        self, function: Callable[[Task, Operator, Sequence[Item]], list[Result]], items: Sequence[Item]
-    ) -> list[Result]:
-        if self._pool is None:
-            return function(self._task, self._operator, items)
-        size = max(1, -(-len(items) // (self._n * BATCHES_PER_WORKER)))
-        batches = [items[start : start + size] for start in range(0, len(items), size)]
+        Args:
+            hypotheses: What to evaluate. Each batch is journalled by the process that evaluated it.
+            finished: Is told of each batch how many it held. Where this or a batch raises, no other batch begins,
+                those under way end, and the first error goes on.
+        """
+        answers: dict[int, list[TimedEvaluation]] = {}
+        running: dict[Future[list[TimedEvaluation]], int] = {}
+        failure: BaseException | None = None
+        begun = 0
+        while running or (begun < len(hypotheses) and failure is None):
+            while begun < len(hypotheses) and failure is None and len(running) < self._window:
+                batch = hypotheses[begun : begun + self._batch]
+                running[self._submit(Bench.evaluate, batch)] = begun
+                begun += len(batch)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                at = running.pop(future)
+                try:
+                    answers[at] = _result(future)
+                    self._adapt(answers[at])
+                    finished(len(answers[at]))
+                except BaseException as error:  # noqa: BLE001 (goes on below)
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+        return [answer for at in sorted(answers) for answer in answers[at]]
+
+    @property
+    def _window(self) -> int:
+        """Batches given out at once. Long ones do not queue behind each other, which would delay a stop."""
+        return self._n if self._pool is None or self._batch == 1 else 2 * self._n
+
+    def _adapt(self, batch: Sequence[TimedEvaluation]) -> None:
+        """Choose the size of the next batches by the speed of this one."""
+        if self._fixed_batch is None:
+            seconds = sum(seconds for _, seconds in batch) / len(batch)
+            self._batch = min(2 * self._batch, max(1, int(BATCH_SECONDS / max(seconds, 1e-9))))
+
+    def _submit(
+        self, work: Callable[[Bench, Sequence[Item]], list[Result]], batch: Sequence[Item]
+    ) -> Future[list[Result]]:
+        if self._pool is not None:
+            try:
+                return self._pool.submit(_serve, work, batch)
+            except BrokenProcessPool as error:
+                raise _dead_worker() from error
+        future: Future[list[Result]] = Future()
         try:
-            futures = [self._pool.submit(_call, function, batch) for batch in batches]
-            return [result for future in futures for result in future.result()]
-        except BrokenProcessPool as error:
-            raise ServiceError(
-                "a worker process died (killed, or out of memory); start the same command to resume"
-            ) from error
+            future.set_result(work(self._bench, batch))
+        except BaseException as error:  # noqa: BLE001 (goes on where the result is asked for)
+            future.set_exception(error)
+        return future
 
 
-_served: tuple[Task, Operator] | None = None
+_bench: Bench | None = None
 
 
-def _start_worker(task: Task, operator: Operator) -> None:
-    """Keep what this worker process serves. Ctrl-C is the main process's business."""
-    global _served
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _start_worker(bench: Bench) -> None:
+    """Keep what this worker process works with. Signals are the main process's business."""
+    global _bench
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, signal.SIG_IGN)
     threading.Thread(target=_end_with_main_process, daemon=True).start()
-    _served = (task, operator)
+    _bench = bench
 
 
 def _end_with_main_process() -> None:
@@ -109,31 +193,21 @@ def _end_with_main_process() -> None:
         os._exit(1)
 
 
-def _call(function: Callable[[Task, Operator, Sequence[Item]], list[Result]], batch: Sequence[Item]) -> list[Result]:
-    if _served is None:
+def _serve(work: Callable[[Bench, Sequence[Item]], list[Result]], batch: Sequence[Item]) -> list[Result]:
+    if _bench is None:
         raise RuntimeError("the worker process was not started by _start_worker")
-    return function(*_served, batch)
+    return work(_bench, batch)
 
 
-def _propose(task: Task, operator: Operator, requests: Sequence[Request]) -> list[Answer]:
-    proposals = operator.propose(requests)
-    _check_length("operator", "proposals", len(proposals), len(requests))
-    genotypes = [proposal.genotype for proposal in proposals if proposal.genotype is not None]
-    parsed = task.parse(genotypes)
-    _check_length("task", "parsed genotypes", len(parsed), len(genotypes))
-    read = iter(parsed)
-    return [
-        (proposal, Rejection(Reason.NO_OFFSPRING, proposal.error) if proposal.genotype is None else next(read))
-        for proposal in proposals
-    ]
+def _result(future: Future[Result]) -> Result:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise _dead_worker() from error
 
 
-def _evaluate(task: Task, operator: Operator, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:  # noqa: ARG001
-    began = time.perf_counter()
-    evaluations = task.evaluate(hypotheses)
-    _check_length("task", "evaluations", len(evaluations), len(hypotheses))
-    seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
-    return [(evaluation, seconds) for evaluation in evaluations]
+def _dead_worker() -> ServiceError:
+    return ServiceError("a worker process died (killed, or out of memory); start the same command to resume")
 
 
 def _check_length(port: str, what: str, got: int, expected: int) -> None:

@@ -15,9 +15,10 @@ from omegaconf import DictConfig, OmegaConf
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError
-from evodiverse.ports import Display, Domain
-from evodiverse.runner.loop import Loop, Setup
-from evodiverse.runner.workers import Workers, available_cores
+from evodiverse.ports import Display, Domain, Task
+from evodiverse.runner.loop import Loop, Result, Setup
+from evodiverse.runner.process import deferred_signals
+from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.search.exchange import exchange_rules, schedules
 from evodiverse.search.settings import EarlyStop, MatingPool, Method, Search, Survivors, Swap
 from evodiverse.search.streams import Streams
@@ -27,6 +28,7 @@ from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_alone, merge_typed, read
 from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
 from evodiverse.settings.validate import find_violations
+from evodiverse.store.lock import locked
 from evodiverse.store.provenance import git_commit, package_versions
 from evodiverse.store.record import check_same_data, check_same_run, continue_record, kept, new_record, read_record
 from evodiverse.store.run_directory import RunDirectory, delete_run, writing_to
@@ -124,30 +126,55 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         InputError: The run directory holds another run, or data cannot be used.
         ServiceError: Something that the run depends on failed for good.
     """
-    key = digest(plan.settings)
     sources = plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256)
-    record = None if plan.config.overwrite else read_record(plan.path)
-    if record is not None:
-        check_same_run(plan.path, record, key, plan.settings)
-        check_same_data(plan.path, record, sources)
-        if record["status"] == "complete":
-            say(f"{plan.path} is complete (stopped by {record['stopped_by']}); overwrite=true runs it afresh")
-            return
+    if _is_complete(_find_record(plan, sources), plan, say):
+        return
     task = plan.domain.build_task(plan.task, artefact_path)
-    versions = package_versions(["numpy", "rdkit"])
-    if record is None:
-        record = new_record(key, plan.settings, sources, versions, git_commit())
-    else:
-        record = continue_record(plan.path, record, versions)
+    with locked(plan.path):
+        if plan.config.overwrite:
+            delete_run(plan.path)
+        record = _find_record(plan, sources)  # once more: another process may have written since
+        if _is_complete(record, plan, say):
+            return
+        versions = package_versions(["numpy", "rdkit"])
+        if record is None:
+            record = new_record(digest(plan.settings), plan.settings, sources, versions, git_commit())
+        else:
+            record = continue_record(plan.path, record, versions)
+        directory = RunDirectory(plan.path, task.columns)
+        with writing_to(plan.path):
+            save_hydra(plan.path / ".hydra")
+        result = _search(plan, task, directory, record, display)
+    best = f"; best {result.best_score:.4g}  {result.best_genotype}" if result.best_score is not None else ""
+    say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
+    say(f"{plan.path}")
+
+
+def _find_record(plan: Plan, sources: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the record of the run that stands in the plan's directory, None if there is none to go on from."""
     if plan.config.overwrite:
-        delete_run(plan.path)
-    directory = RunDirectory(plan.path, task.columns)
-    with writing_to(plan.path):
-        save_hydra(plan.path / ".hydra")
-    operator = plan.domain.build_operator(plan.task)
-    n_workers = plan.config.evaluator.workers
-    workers = Workers(task, operator, available_cores() if n_workers is None else n_workers)
-    with workers, kept(directory, record):
+        return None
+    record = read_record(plan.path)
+    if record is not None:
+        check_same_run(plan.path, record, digest(plan.settings), plan.settings)
+        check_same_data(plan.path, record, sources)
+    return record
+
+
+def _is_complete(record: Mapping[str, Any] | None, plan: Plan, say: Callable[[str], None]) -> bool:
+    """Say so if the run is complete."""
+    if record is None or record["status"] != "complete":
+        return False
+    say(f"{plan.path} is complete (stopped by {record.get('stopped_by')}); overwrite=true runs it afresh")
+    return True
+
+
+def _search(plan: Plan, task: Task, directory: RunDirectory, record: dict[str, Any], display: Display) -> Result:
+    """Run the loop, with `record` kept true."""
+    evaluator = plan.config.evaluator
+    bench = Bench(task, plan.domain.build_operator(plan.task), directory.journal)
+    workers = Workers(bench, evaluator.workers or available_cores(), evaluator.batch)
+    with deferred_signals() as check, workers, kept(directory, record):
         setup = Setup(
             method=freeze_method(plan.config.method),
             search=freeze_search(plan.config.search),
@@ -158,12 +185,11 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
             workers=workers,
             store=directory,
             display=display,
+            check=check,
         )
         result = Loop(setup).run()
         record["stopped_by"] = result.stopped_by
-    best = f"; best {result.best_score:.4g}  {result.best_genotype}" if result.best_score is not None else ""
-    say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
-    say(f"{plan.path}")
+    return result
 
 
 def freeze_method(method: schema.Method) -> Method:

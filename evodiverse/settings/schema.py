@@ -100,6 +100,12 @@ class Evaluator:
     workers: int | None = documented(
         "processes that make and evaluate offspring; null: one a core", default=None, changes_log=False
     )
+    batch: int | None = documented(
+        "evaluations a process makes at a time; null: as many as take 20 ms, which a kill may lose",
+        default=None,
+        unit="evaluations",
+        changes_log=False,
+    )
 
 
 @dataclass

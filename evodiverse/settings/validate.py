@@ -72,8 +72,9 @@ def _counts(config: Config) -> Iterator[str]:
         "search.attempts": search.attempts,
         "search.patience": search.patience,
     }
-    if config.evaluator.workers is not None:
-        least_one["evaluator.workers"] = config.evaluator.workers
+    for key, value in {"workers": config.evaluator.workers, "batch": config.evaluator.batch}.items():
+        if value is not None:
+            least_one[f"evaluator.{key}"] = value
     if search.early_stop is not None:
         least_one["search.early_stop.top"] = search.early_stop.top
         if search.early_stop.patience is not None:

@@ -15,10 +15,13 @@ from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Row
 from evodiverse.store.datasets import DATASETS, schemas, write_part
 from evodiverse.store.files import read_json, replace_file, sync_folder, write_json
+from evodiverse.store.journal import Journal
+from evodiverse.store.lock import LOCK
 
 RECORD = "run.json"
 FOLDERS = ("checkpoint", "best")
 CHECKPOINT = "checkpoint/state.json"
+JOURNAL = "checkpoint/journal"
 
 
 def check_not_foreign(path: Path) -> None:
@@ -48,17 +51,19 @@ def writing_to(path: Path) -> Iterator[None]:
 
 
 def delete_run(path: Path) -> None:
-    """Delete a run directory, and nothing that is not one.
+    """Empty a run directory that this process has locked, and no folder that is not one.
 
     Raises:
         InputError: The folder holds something else.
     """
     if not (path / RECORD).is_file():
         check_not_foreign(path)
-    if path.exists():  # renamed first: a deletion that is cut short leaves nothing that looks like a run
-        doomed = path.with_name(f".{path.name}.deleted-{os.getpid()}")
-        path.rename(doomed)
-        shutil.rmtree(doomed)
+    doomed = path.with_name(f".{path.name}.deleted-{os.getpid()}")
+    doomed.mkdir()
+    for entry in path.iterdir():  # renamed first: a deletion that is cut short leaves nothing that looks like a run
+        if entry.name != LOCK:
+            entry.rename(doomed / entry.name)
+    shutil.rmtree(doomed)
 
 
 class RunDirectory:
@@ -66,7 +71,7 @@ class RunDirectory:
 
     A commit writes one part a dataset under a temporary name, renames them all, and then replaces the checkpoint,
     which makes the commit count. Parts of an iteration that has no checkpoint are removed on resume, and written
-    again with the same content.
+    again with the same content. What is evaluated between two commits goes into ``journal``.
 
     Args:
         path: The directory; made if absent.
@@ -78,6 +83,7 @@ class RunDirectory:
 
     def __init__(self, path: Path, columns: Mapping[str, type]) -> None:
         self.path = path
+        self.journal = Journal(path / JOURNAL)
         self._schemas = schemas(columns)
         try:
             for name in [*self._schemas, *FOLDERS]:
@@ -119,6 +125,7 @@ class RunDirectory:
                 sync_folder(part.parent)
             self._n_parts.update(written)
             write_json(self.path / CHECKPOINT, {**checkpoint, "iteration": iteration, "parts": dict(self._n_parts)})
+            self.journal.clear()
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all committed rows of a dataset in the order committed.

@@ -1,10 +1,16 @@
-from collections.abc import Sequence
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evodiverse.errors import ContractError, ServiceError
-from evodiverse.runner.workers import Workers
+from evodiverse.errors import ContractError, Interrupted, ServiceError
+from evodiverse.runner.rows import read_journal
+from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.streams import Purpose, Streams
+from evodiverse.store.journal import Journal
 from evodiverse.vocabulary import (
     Candidate,
     Evaluation,
@@ -30,6 +36,23 @@ def requests(count: int) -> list[Request]:
     ]
 
 
+class Kept:
+    """A journal in memory."""
+
+    def __init__(self) -> None:
+        self.records: list[Mapping[str, object]] = []
+
+    def append(self, records: Sequence[Mapping[str, object]]) -> None:
+        self.records += records
+
+    def read(self) -> list[Any]:
+        return self.records
+
+
+def workers_of(task: BitTask, operator: BitCrossover, n: int, batch: int | None = None) -> Workers:
+    return Workers(Bench(task, operator, Kept()), n, batch)
+
+
 class ShortTask(BitTask):
     """Forgets its last answer."""
 
@@ -47,26 +70,26 @@ class ShortOperator(BitCrossover):
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_evaluations_come_in_the_order_of_the_hypotheses(n: int) -> None:
     task = BitTask(6, 1)
-    with Workers(task, BitCrossover(), n) as workers:
+    with workers_of(task, BitCrossover(), n) as workers:
         answers = [evaluation for evaluation, _ in workers.evaluate(HYPOTHESES)]
     assert answers == task.evaluate(HYPOTHESES)
 
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_proposals_come_in_the_order_of_the_requests(n: int) -> None:
-    with Workers(BitTask(6, 1), BitCrossover(), n) as workers:
+    with workers_of(BitTask(6, 1), BitCrossover(), n) as workers:
         answers = [proposal for proposal, _ in workers.propose(requests(50))]
     assert answers == BitCrossover().propose(requests(50))
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_an_empty_batch_has_no_answers(n: int) -> None:
-    with Workers(BitTask(6, 1), BitCrossover(), n) as workers:
+    with workers_of(BitTask(6, 1), BitCrossover(), n) as workers:
         assert workers.propose([]) == workers.evaluate([]) == []
 
 
 def test_a_proposal_without_a_genotype_is_a_rejection_that_says_why() -> None:
-    with Workers(BitTask(6, 1), BitCrossover(), 1) as workers:
+    with workers_of(BitTask(6, 1), BitCrossover(), 1) as workers:
         answers = workers.propose(requests(200))
     refused = [read for proposal, read in answers if proposal.genotype is None]
     assert refused
@@ -74,7 +97,7 @@ def test_a_proposal_without_a_genotype_is_a_rejection_that_says_why() -> None:
 
 
 def test_seconds_of_a_batch_are_shared_evenly() -> None:
-    with Workers(BitTask(6, 1), BitCrossover(), 1) as workers:
+    with workers_of(BitTask(6, 1), BitCrossover(), 1, batch=len(KEYS)) as workers:
         seconds = {seconds for _, seconds in workers.evaluate(HYPOTHESES)}
     assert len(seconds) == 1
     assert min(seconds) > 0
@@ -83,7 +106,7 @@ def test_seconds_of_a_batch_are_shared_evenly() -> None:
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_task_that_does_not_answer_each_hypothesis_breaks_its_contract(n: int) -> None:
     with (
-        Workers(ShortTask(6, 1), BitCrossover(), n) as workers,
+        workers_of(ShortTask(6, 1), BitCrossover(), n) as workers,
         pytest.raises(ContractError, match=r"the task returned"),
     ):
         workers.evaluate(HYPOTHESES)
@@ -91,7 +114,7 @@ def test_a_task_that_does_not_answer_each_hypothesis_breaks_its_contract(n: int)
 
 def test_an_operator_that_does_not_answer_each_request_breaks_its_contract() -> None:
     with (
-        Workers(BitTask(6, 1), ShortOperator(), 1) as workers,
+        workers_of(BitTask(6, 1), ShortOperator(), 1) as workers,
         pytest.raises(ContractError, match=r"the operator returned 2 proposals for 3 items"),
     ):
         workers.propose(requests(3))
@@ -99,7 +122,86 @@ def test_an_operator_that_does_not_answer_each_request_breaks_its_contract() -> 
 
 def test_a_dead_worker_is_a_service_that_failed() -> None:
     with (
-        Workers(BitTask(6, 1, spoiled="worker"), BitCrossover(), 2) as workers,
+        workers_of(BitTask(6, 1, spoiled="worker"), BitCrossover(), 2) as workers,
         pytest.raises(ServiceError, match="a worker process died"),
     ):
         workers.evaluate(HYPOTHESES)
+
+
+class SlowTask(BitTask):
+    """Takes ``seconds`` for each evaluation, and remembers how many it was given at a time."""
+
+    def __init__(self, seconds: float, poison: str = "") -> None:
+        super().__init__(6, 1)
+        self.seconds = seconds
+        self.poison = poison
+        self.batches: list[int] = []
+
+    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+        self.batches.append(len(hypotheses))
+        time.sleep(self.seconds * len(hypotheses))
+        if self.poison in [hypothesis.key for hypothesis in hypotheses]:
+            raise ServiceError("poisoned")
+        return super().evaluate(hypotheses)
+
+
+def test_slow_evaluations_are_made_one_at_a_time() -> None:
+    task = SlowTask(0.02)
+    with workers_of(task, BitCrossover(), 1) as workers:
+        workers.evaluate(HYPOTHESES[:8])
+    assert task.batches == [1] * 8
+
+
+def test_quick_evaluations_are_made_in_growing_batches() -> None:
+    task = SlowTask(0.0)
+    with workers_of(task, BitCrossover(), 1) as workers:
+        workers.evaluate(HYPOTHESES)
+        workers.evaluate(HYPOTHESES)
+    assert task.batches == [1, 2, 4, 8, 16, 8, 39]
+
+
+def test_a_chosen_batch_is_kept_to() -> None:
+    task = SlowTask(0.01)
+    with workers_of(task, BitCrossover(), 1, batch=16) as workers:
+        workers.evaluate(HYPOTHESES)
+    assert task.batches == [16, 16, 7]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_every_batch_is_reported_when_it_is_finished(n: int) -> None:
+    finished: list[int] = []
+    with workers_of(BitTask(6, 1), BitCrossover(), n) as workers:
+        workers.evaluate(HYPOTHESES, finished.append)
+    assert sum(finished) == len(HYPOTHESES)
+    assert len(finished) > 1
+
+
+def test_each_evaluation_is_journalled_with_its_seconds() -> None:
+    journal = Kept()
+    task = BitTask(6, 1)
+    with Workers(Bench(task, BitCrossover(), journal), 1) as workers:
+        answers = workers.evaluate(HYPOTHESES)
+    kept = read_journal(journal.records)
+    assert [kept[key] for key in KEYS] == answers
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_stop_begins_no_other_batch_and_keeps_those_under_way(tmp_path: Path, n: int) -> None:
+    journal = Journal(tmp_path / "journal")
+
+    def stop(n_finished: int) -> None:
+        raise Interrupted(signal.SIGINT)
+
+    with Workers(Bench(SlowTask(0.05), BitCrossover(), journal), n) as workers, pytest.raises(Interrupted):
+        workers.evaluate(HYPOTHESES, stop)
+    assert len(journal.read()) == n
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_what_finished_before_an_oracle_failed_is_kept(tmp_path: Path, n: int) -> None:
+    journal = Journal(tmp_path / "journal")
+    task = SlowTask(0.03, poison=KEYS[5])
+    with Workers(Bench(task, BitCrossover(), journal), n) as workers, pytest.raises(ServiceError, match="poisoned"):
+        workers.evaluate(HYPOTHESES)
+    kept = {record["key"] for record in journal.read()}
+    assert set(KEYS[:5]) <= kept <= set(KEYS[:7]) - {KEYS[5]}

@@ -10,7 +10,8 @@ import pytest
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import ContractError, DataError, InputError
-from evodiverse.runner.workers import Workers
+from evodiverse.runner.workers import Bench, Workers
+from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.operators import GraphGA
@@ -280,8 +281,11 @@ def test_a_class_in_the_current_folder_is_called_for_an_oracle(module: str) -> N
 
 
 @pytest.mark.parametrize(("name", "score"), [("nameless", 0.25), ("Locked", 0.5)])
-def test_an_oracle_that_no_pickle_holds_works_in_worker_processes(module: str, name: str, score: float) -> None:
-    with Workers(build(Oracle(_target_=f"{module}.{name}")), GraphGA(0.0), 2) as workers:
+def test_an_oracle_that_no_pickle_holds_works_in_worker_processes(
+    tmp_path: Path, module: str, name: str, score: float
+) -> None:
+    bench = Bench(build(Oracle(_target_=f"{module}.{name}")), GraphGA(0.0), Journal(tmp_path / "journal"))
+    with Workers(bench, 2) as workers:
         ((evaluation, _),) = workers.evaluate([Hypothesis("CCO", "CCO")])
     assert evaluation.score == score
 

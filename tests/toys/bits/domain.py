@@ -16,6 +16,8 @@ class BitSettings:
     shared: bool = documented("all pools start from the same strings", default=False)
     rate: float = documented("changes nothing", default=0.5, unit="0 to 1")
     source: str = documented("stands for a data file's checksum", default="a")
+    pause: float = documented("seconds that an evaluation takes", default=0.0, unit="s")
+    diary: str = documented("file to which each evaluation adds its key as it ends", default="")
     spoiled: str = documented("what goes wrong: nothing, start, oracle, bug or worker", default="nothing")
 
 
@@ -43,4 +45,4 @@ def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dic
 
 
 def build_task(settings: BitSettings, artefact: Callable[[str], Path]) -> BitTask:
-    return BitTask(settings.length, settings.start, settings.spoiled)
+    return BitTask(settings.length, settings.start, settings.spoiled, settings.pause, settings.diary)

@@ -1,6 +1,8 @@
 import math
 import os
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection, Stream
 
@@ -13,10 +15,12 @@ class BitTask:
 
     columns: Mapping[str, type] = {"n_ones": int}
 
-    def __init__(self, length: int, start: int, spoiled: str = "nothing") -> None:
+    def __init__(self, length: int, start: int, spoiled: str = "nothing", pause: float = 0.0, diary: str = "") -> None:
         self.length = length
         self.start = start
         self.spoiled = spoiled
+        self.pause = pause
+        self.diary = diary
         self.n_evaluated = 0
 
     def initial(self, stream: Stream) -> list[str]:
@@ -43,7 +47,14 @@ class BitTask:
             os._exit(3)
         return [self._evaluate(hypothesis.key) for hypothesis in hypotheses]
 
+    def _take_time(self, key: str) -> None:
+        time.sleep(self.pause)
+        if self.diary:
+            with Path(self.diary).open("a") as diary:
+                diary.write(f"{key}\n")
+
     def _evaluate(self, key: str) -> Evaluation:
+        self._take_time(key)
         n_ones = key.count("1")
         if n_ones == 1 and key[-1] == "1":
             return Evaluation(None, None, valid=False, error=str(Reason.NON_FINITE), details={"n_ones": n_ones})

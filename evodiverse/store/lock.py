@@ -1,0 +1,46 @@
+"""One writer a run directory."""
+
+import fcntl
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evodiverse.errors import InputError
+
+_LOG = logging.getLogger("evodiverse.store")
+LOCK = ".lock"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the run directory ``path``, which is made if absent; the kernel lets go of it when the process dies.
+
+    Raises:
+        InputError: Another process holds it, which is named; or the folder cannot be written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise InputError(f"cannot write to {path} ({error.strerror}); choose another folder with outputs=…") from error
+    try:
+        _acquire(descriptor, path)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
+        raise InputError(f"{path} is being written by {holder}; wait for it or choose another seed") from error
+    except OSError as error:  # a network file system without locks
+        _LOG.warning("cannot lock %s (%s); see that no other process writes there", path, error.strerror)
+        return
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

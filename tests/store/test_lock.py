@@ -1,0 +1,60 @@
+"""Two processes never write one run directory."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.store.lock import locked
+
+HOLD = """
+import sys
+from pathlib import Path
+from evodiverse.store.lock import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Another process that holds the run directory."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_writer_is_refused_and_told_of_the_first(tmp_path: Path, holder: "subprocess.Popen[str]") -> None:
+    named = f"is being written by process {holder.pid} on {socket.gethostname()}; wait for it"
+    with pytest.raises(InputError, match=named), locked(tmp_path / "run"):
+        pass
+
+
+def test_the_lock_dies_with_its_process(tmp_path: Path, holder: "subprocess.Popen[str]") -> None:
+    holder.kill()
+    holder.wait()
+    with locked(tmp_path / "run"):
+        assert (tmp_path / "run" / ".lock").read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
+
+
+def test_the_lock_can_be_taken_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        with locked(tmp_path / "run"):
+            pass
+
+
+def test_a_folder_that_cannot_be_made_is_the_users_to_mend(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(InputError, match=r"cannot write to .* choose another folder"),
+        locked(tmp_path / "file" / "run"),
+    ):
+        pass
