@@ -25,7 +25,6 @@ def kill_at_random(arguments: list[str], cwd: Path, seed: int, longest: float) -
     """Start a run ten times and kill it each time, at a moment between its start and ``longest`` seconds later."""
     rng = random.Random(seed)  # noqa: S311 (moments, not secrets)
     command = [sys.executable, "-m", "evodiverse", *arguments]
-    quiet = subprocess.DEVNULL
     for _ in range(10):
         process = subprocess.Popen(
             command, cwd=cwd, env=FROM_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
