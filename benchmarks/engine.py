@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evodiverse.ports import Snapshot
+from evodiverse.runner.display import NoDisplay
 from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.settings import MatingPool, Method, Search, Survivors, Swap
@@ -40,15 +41,15 @@ BITS = 200
 N_REPEATS = 3
 
 
-class Stopwatch:
+class Stopwatch(NoDisplay):
     """Notes after every commit how many calls there were and how long the engine itself took so far."""
 
     def __init__(self) -> None:
         self.loop: Loop | None = None
         self.marks: list[tuple[int, float]] = []
 
-    def update(self, snapshot: Callable[[], Snapshot], *, final: bool = False) -> None:
-        if self.loop is not None and not final:
+    def update(self, snapshot: Callable[[], Snapshot]) -> None:
+        if self.loop is not None:
             seconds = self.loop.clock.seconds
             self.marks.append((snapshot().oracle_calls, seconds["wall"] - seconds["operator"] - seconds["oracle"]))
 

@@ -63,7 +63,7 @@ def job(composed: DictConfig) -> None:
 
 
 def _run(composed: DictConfig) -> None:
-    from evodiverse.runner.display import PlainDisplay  # here: --help does without the libraries these load
+    from evodiverse.runner.display import choose_display  # here: --help does without the libraries these load
     from evodiverse.settings.build import plan_run, run
 
     hydra_part = HydraConfig.get()
@@ -74,7 +74,12 @@ def _run(composed: DictConfig) -> None:
         say(OmegaConf.to_yaml(composed, resolve=True))
         say(plan.summary)
         return
-    run(plan, PlainDisplay(sys.stderr), say, lambda folder: save_composition(folder, composed, hydra_part))
+    run(
+        plan,
+        choose_display(plan.config.display, str(plan.path)),
+        say,
+        lambda folder: save_composition(folder, composed, hydra_part),
+    )
 
 
 def _check(composed: DictConfig, hydra_part: HydraConf) -> None:

@@ -5,6 +5,7 @@ All of them work on batches: one answer per item, in the order of the items. An 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -52,6 +53,23 @@ class Summarizer(Protocol):
 Row = Mapping[str, object]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A candidate and where the search found it; ``pool`` is None for one that all pools share."""
+
+    candidate: Candidate
+    iteration: int
+    pool: int | None
+
+
+@runtime_checkable
+class Showcase(Protocol):
+    """A task that can lay out its best candidates for a person to look at."""
+
+    def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes]:
+        """Return files by name, made of the best candidates of the whole run, best first."""
+
+
 class Journal(Protocol):
     """Keeps evaluations as they finish. It is sent to worker processes, so that none waits for another to be kept."""
 
@@ -75,31 +93,74 @@ class Store(Protocol):
     def checkpoint(self) -> Mapping[str, Any] | None:
         """Return the last committed checkpoint, None before the first commit."""
 
+    def write_best(self, files: Mapping[str, bytes]) -> None:
+        """Replace files by name of what a person wants to look at."""
+
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all committed rows of a dataset in the order committed."""
 
 
 @dataclass(frozen=True, slots=True)
+class PoolView:
+    """One pool as a person sees it; ``best`` and ``mean`` are scores, None for an empty pool."""
+
+    beta: float
+    best: float | None
+    mean: float | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How a run stands after an iteration. ``swap_rate`` is that of the last exchange, None before the first."""
+    """How a run stands.
+
+    Attributes:
+        iteration: The last one committed.
+        oracle_calls: Evaluations there are, those of the iteration under way among them.
+        budget: Oracle calls the run may charge.
+        best: Highest score, None before the first.
+        best_genotype: What has it.
+        summary_name: Of `Summarizer`, None for a task that is none.
+        summary: Its number.
+        pools: In the order of the ladder.
+        swap_rates: Share accepted at each of the last exchanges; None where none could be tried.
+        xis: ξ after each of them.
+        xi: ξ now, None for a rule without.
+        rejected: Share of all attempts.
+        duplicate: Share of all attempts.
+        calls_per_second: In this process.
+        seconds_left: If the budget is spent at that speed, None where there is no telling.
+        seconds: Wall time of the run and how much of it its parts took.
+        stopped_by: Why the run ended, None while it goes on.
+    """
 
     iteration: int
     oracle_calls: int
     budget: int
     best: float | None
+    best_genotype: str | None
     summary_name: str | None
     summary: float | None
-    swap_rate: float | None
+    pools: tuple[PoolView, ...]
+    swap_rates: tuple[float | None, ...]
+    xis: tuple[float, ...]
     xi: float | None
+    rejected: float
+    duplicate: float
     calls_per_second: float
     seconds_left: float | None
+    seconds: Mapping[str, float]
+    stopped_by: str | None = None
 
 
-class Display(Protocol):
-    """Shows a run to a person. It may look at a snapshot or let it pass; ``snapshot`` is only called when it looks."""
+class Display(AbstractContextManager["Display"], Protocol):
+    """Shows a run to a person, as a context manager around it."""
 
-    def update(self, snapshot: Callable[[], Snapshot], *, final: bool = False) -> None:
-        """Take note that an iteration was committed; ``final`` is the last one."""
+    def update(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Take note that the run went on. ``snapshot`` may be called or not: it costs something."""
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """Show how the run ended."""
 
 
 class Domain(Protocol):

@@ -13,6 +13,7 @@ from hydra import compose, initialize_config_dir
 
 from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
+from evodiverse.runner.display import NoDisplay
 from evodiverse.settings import build
 from evodiverse.settings.compose import find_conf, split_hydra
 from evodiverse.settings.schema import register
@@ -33,20 +34,24 @@ SORT_KEYS = {
 }
 
 
-class Silent:
+class Silent(NoDisplay):
     """A display that shows nothing; ``after`` is called with the number of commits so far."""
 
     def __init__(self, after: Callable[[int], None] = lambda commits: None) -> None:
         self.commits = 0
         self.snapshots: list[Snapshot] = []
+        self._iteration: int | None = None
         self._after = after
 
-    def update(self, snapshot: Callable[[], Snapshot], *, final: bool = False) -> None:
-        if final:
-            self.snapshots.append(snapshot())
-            return
-        self.commits += 1
-        self._after(self.commits)
+    def update(self, snapshot: Callable[[], Snapshot]) -> None:
+        now = snapshot()
+        if now.pools and self._iteration is not None and now.iteration > self._iteration:
+            self.commits += 1
+            self._after(self.commits)
+        self._iteration = now.iteration if now.pools else -1
+
+    def finish(self, snapshot: Snapshot) -> None:
+        self.snapshots.append(snapshot)
 
 
 def stop_after(commits: int) -> Silent:

@@ -1,16 +1,60 @@
 """What a person sees while a run goes on."""
 
 import shutil
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import inf
-from typing import TextIO
+from types import TracebackType
+from typing import Self, TextIO
 
-from evodiverse.ports import Snapshot
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from evodiverse.ports import Display, PoolView, Snapshot
+
+DISPLAYS = ("auto", "none", "plain", "rich")
+_BARS = "▁▂▃▄▅▆▇█"
+_MAX_SHARE = 0.01  # of a run's time
 
 
-class PlainDisplay:
+def choose_display(name: str, title: str) -> Display:
+    """Return the display of this name, see `DISPLAYS`; ``auto`` is rich on a terminal and plain elsewhere.
+
+    Args:
+        name: One of `DISPLAYS`.
+        title: Says which run it is.
+    """
+    if name == "rich" or (name == "auto" and sys.stderr.isatty()):
+        return RichDisplay(Console(stderr=True), title)
+    return NoDisplay() if name == "none" else PlainDisplay(sys.stderr)
+
+
+class NoDisplay:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        """Show nothing."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Show nothing."""
+
+    def update(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Show nothing."""
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """Show nothing."""
+
+
+class PlainDisplay(NoDisplay):
     """One line that says how the run stands: rewritten in place on a terminal, else printed anew now and then.
 
     Args:
@@ -23,25 +67,91 @@ class PlainDisplay:
         self._clock = clock
         self._is_terminal = stream.isatty()
         self._interval = 0.5 if self._is_terminal else 10.0
-        self._last: float | None = None
+        self._last = -inf
         self._width = 0
 
-    def update(self, snapshot: Callable[[], Snapshot], *, final: bool = False) -> None:
-        """Write the line if the last one is old enough, and in any case the first and the ``final`` one."""
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the line."""
+        if self._width:
+            self._write("\n")
+
+    def update(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Write the line if the last one is old enough."""
         now = self._clock()
-        if not final and self._last is not None and now - self._last < self._interval:
+        if now - self._last >= self._interval:
+            self._last = now
+            self._write_line(format_snapshot(snapshot()))
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """Write the last line and the summary."""
+        self._write_line(format_snapshot(snapshot))
+        names_and_values = summarize(snapshot)
+        width = max(len(name) for name, _ in names_and_values)
+        self._write("\n" if self._width else "")
+        self._write("".join(f"{name.ljust(width)}  {value}\n" for name, value in names_and_values))
+        self._width = 0
+
+    def _write_line(self, line: str) -> None:
+        if not self._is_terminal:
+            self._write(f"{line}\n")
             return
-        self._last = now
-        line = format_snapshot(snapshot())
-        if self._is_terminal:
-            line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps cannot be rewritten
-        text = f"\r{line.ljust(self._width)}" + ("\n" if final else "") if self._is_terminal else f"{line}\n"
+        line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps cannot be rewritten
+        self._write(f"\r{line.ljust(self._width)}")
         self._width = len(line)
+
+    def _write(self, text: str) -> None:
         try:
             self._stream.write(text)
             self._stream.flush()
         except OSError:  # nobody reads any more, which is no reason to end a search
             self._interval = inf
+
+
+class RichDisplay(NoDisplay):
+    """A panel that is drawn anew in place, as often as it costs 1% of the time at most.
+
+    Args:
+        console: Where it is drawn.
+        title: Says which run it is.
+        clock: Seconds, for instance `time.monotonic`.
+    """
+
+    def __init__(self, console: Console, title: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._title = title
+        self._clock = clock
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._due = -inf
+
+    def __enter__(self) -> Self:
+        """Take the terminal; what is printed meanwhile stands above the panel."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Give the terminal back."""
+        self._live.stop()
+
+    def update(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Draw the panel if the last one is old enough."""
+        began = self._clock()
+        if began < self._due:
+            return
+        self._live.update(draw(snapshot(), self._title), refresh=True)
+        ended = self._clock()
+        self._due = ended + max(0.25, (ended - began) / _MAX_SHARE)
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """Put the summary in the panel's place."""
+        self._live.stop()
+        table = Table(box=box.ROUNDED, show_header=False, title=self._title, title_justify="left")
+        for name, value in summarize(snapshot):
+            table.add_row(name, value)
+        self._console.print(table)
 
 
 def format_snapshot(snapshot: Snapshot) -> str:
@@ -53,15 +163,96 @@ def format_snapshot(snapshot: Snapshot) -> str:
     ]
     if snapshot.summary_name is not None:
         parts.append(f"{snapshot.summary_name} {_number(snapshot.summary)}")
+    swaps = [f"swaps {_number(snapshot.swap_rates[-1] if snapshot.swap_rates else None)}"]
     if snapshot.xi is not None:
-        parts.append(f"swaps {_number(snapshot.swap_rate)}, ξ {snapshot.xi:.3g}")
-    elif snapshot.swap_rate is not None:
-        parts.append(f"swaps {_number(snapshot.swap_rate)}")
+        parts.append(f"{swaps[0]}, ξ {snapshot.xi:.3g}")
+    elif snapshot.swap_rates:
+        parts += swaps
     parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
     if snapshot.seconds_left is not None:
-        parts.append(f"{timedelta(seconds=round(snapshot.seconds_left))} left")
+        parts.append(f"{_duration(snapshot.seconds_left)} left")
     return " | ".join(parts)
+
+
+def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Return what there is to say of a run at its end, as pairs of name and value."""
+    rates = [rate for rate in snapshot.swap_rates if rate is not None]
+    return [
+        ("stopped by", str(snapshot.stopped_by)),
+        ("oracle calls", f"{snapshot.oracle_calls:,} of {snapshot.budget:,} in {snapshot.iteration} iterations"),
+        ("best", f"{_number(snapshot.best)}  {snapshot.best_genotype or ''}".rstrip()),
+        *([(snapshot.summary_name, _number(snapshot.summary))] if snapshot.summary_name else []),
+        *((f"pool {number}", _pool_line(pool)) for number, pool in enumerate(snapshot.pools)),
+        *(
+            [("swaps accepted", f"{sum(rates) / len(rates):.3f} on average over the last {len(rates)}")]
+            if rates
+            else []
+        ),
+        ("attempts", f"{snapshot.rejected:.1%} rejected, {snapshot.duplicate:.1%} duplicate"),
+        ("time", ", ".join(f"{name} {_duration(seconds)}" for name, seconds in snapshot.seconds.items())),
+    ]
+
+
+def draw(snapshot: Snapshot, title: str) -> RenderableType:
+    """Return the panel of a snapshot."""
+    share = snapshot.oracle_calls / max(snapshot.budget, 1)
+    left = "" if snapshot.seconds_left is None else f"{_duration(snapshot.seconds_left)} left"
+    head = Table.grid(padding=(0, 2))
+    head.add_row(
+        ProgressBar(total=1.0, completed=share, width=24),
+        f"{snapshot.oracle_calls:,}/{snapshot.budget:,} calls",
+        f"{snapshot.calls_per_second:,.0f} calls/s",
+        left,
+    )
+    facts = Table.grid(padding=(0, 2))
+    numbers = {"iteration": str(snapshot.iteration), "best": f"[bold green]{_number(snapshot.best)}[/]"}
+    if snapshot.summary_name is not None:
+        numbers[snapshot.summary_name] = f"[bold green]{_number(snapshot.summary)}[/]"
+    facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
+    attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
+    return Panel(
+        Group(head, facts, _draw_pools(snapshot), *_draw_swaps(snapshot), attempts),
+        title=title,
+        title_align="left",
+        box=box.ROUNDED,
+        expand=False,
+    )
+
+
+def _draw_pools(snapshot: Snapshot) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("pool", "β", "best", "mean", "size"):
+        table.add_column(name, justify="right")
+    for number, pool in enumerate(snapshot.pools):
+        table.add_row(str(number), f"{pool.beta:g}", _number(pool.best), _number(pool.mean), str(pool.size))
+    return table
+
+
+def _draw_swaps(snapshot: Snapshot) -> list[str]:
+    rates = [rate for rate in snapshot.swap_rates if rate is not None]
+    if not rates:
+        return []
+    lines = [f"[dim]swaps[/] {sparkline(rates, 0.0, 1.0)} {rates[-1]:.2f}"]
+    if snapshot.xi is not None:
+        lines.append(f"[dim]ξ    [/] {sparkline(snapshot.xis)} {snapshot.xi:.3g}")
+    return lines
+
+
+def sparkline(values: Sequence[float], low: float | None = None, high: float | None = None) -> str:
+    """Return one bar a value, the lowest for ``low`` and the highest for ``high`` (of the values where not given)."""
+    low = min(values) if low is None else low
+    high = max(values) if high is None else high
+    span = (high - low) or 1.0
+    return "".join(_BARS[min(int((value - low) / span * len(_BARS)), len(_BARS) - 1)] for value in values)
+
+
+def _pool_line(pool: PoolView) -> str:
+    return f"β = {pool.beta:g}: best {_number(pool.best)}, mean {_number(pool.mean)}, size {pool.size}"
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

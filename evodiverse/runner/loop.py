@@ -2,23 +2,29 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from evodiverse.errors import InputError
-from evodiverse.ports import Display, Snapshot, Store, Summarizer, Task
+from evodiverse.ports import Display, Showcase, Store, Task
+from evodiverse.runner.clock import Clock
 from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, log_rows, read_journal, refill_archive, restore
+from evodiverse.runner.view import View
 from evodiverse.runner.workers import Workers
 from evodiverse.search.advance import advance, start
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
-from evodiverse.search.exchange import empty_pools, swap_rate
+from evodiverse.search.exchange import empty_pools
 from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Request
+
+# The best candidates are laid out no more often than this, and at no more than this share of the time.
+BEST_SECONDS = 5.0
+MAX_BEST_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +43,6 @@ class Setup:
     check: Callable[[], None]
 
 
-@dataclass(slots=True)
-class Clock:
-    """Where a run's seconds went, up to now in this process and up to their last commits in those before it."""
-
-    began: float = field(default_factory=time.perf_counter)
-    before: float = 0.0
-    operator: float = 0.0
-    oracle: float = 0.0
-
-    def resume(self, seconds: Mapping[str, float]) -> None:
-        """Go on from what `seconds` gave in an earlier process."""
-        self.before, self.operator, self.oracle = seconds["wall"], seconds["operator"], seconds["oracle"]
-
-    @property
-    def here(self) -> float:
-        """Wall time in this process."""
-        return time.perf_counter() - self.began
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Wall time of the loop, and how much of it the operator and the oracle took."""
-        return {"wall": self.before + self.here, "operator": self.operator, "oracle": self.oracle}
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
     """How a run ended."""
@@ -77,11 +59,12 @@ class Loop:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._archive = Archive(setup.search.early_stop.top if setup.search.early_stop else 0)
-        self._swap_rate: float | None = None
-        self._calls_before = 0
         self._seconds: dict[int, float] = {}
         self._journalled: dict[str, tuple[Evaluation, float]] = {}
         self.clock = Clock()
+        self._view = View(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock)
+        self._state: State | None = None
+        self._best_due = 0.0
 
     def run(self) -> Result:
         """Run to the end and return how it ended.
@@ -90,13 +73,14 @@ class Loop:
             InputError: No initial candidate can enter a pool; the log is committed.
         """
         self._journalled = read_journal(self._setup.store.journal.read())
-        state = self._resume() or self._start()
+        state = self._state = self._resume() or self._start()
         if not any(pool.size for pool in state.pools):
             raise InputError(f"no initial candidate can enter a pool ({self._failures()}); the log says why of each")
         while (reason := self._stop_reason(state)) is None:
             state, info = self._iterate(state)
             self._commit(state, info)
-        self._display(state, final=True)
+        self._show_best()
+        self._setup.display.finish(self._view.snapshot(state, stopped_by=reason))
         best = self._archive.best()
         return Result(
             reason,
@@ -137,6 +121,7 @@ class Loop:
         began = time.perf_counter()
         made = self._setup.workers.evaluate(fresh, self._note_finished)
         self.clock.oracle += time.perf_counter() - began
+        self._view.n_evaluated += len(charged) - len(fresh)
         known = self._journalled | {hypothesis.key: answer for hypothesis, answer in zip(fresh, made, strict=True)}
         timed = [known[hypothesis.key] for hypothesis in charged]
         first_call = self._archive.n_calls - len(timed) + 1
@@ -144,8 +129,10 @@ class Loop:
         attempts.close([evaluation for evaluation, _ in timed])
         self._setup.check()
 
-    def _note_finished(self, n: int) -> None:  # noqa: ARG002
+    def _note_finished(self, n: int) -> None:
         """Take note that ``n`` more evaluations are there."""
+        self._view.n_evaluated += n
+        self._update_display()
         self._setup.check()
 
     def _start(self) -> State:
@@ -183,8 +170,8 @@ class Loop:
                 f"evaluations is damaged ({self._archive.n_calls} charged calls, the checkpoint says {n_calls}); "
                 "use overwrite=true to start afresh"
             )
-        self._calls_before = self._archive.n_calls
         self.clock.resume(seconds)
+        self._view.resume(rows, store.rows("swaps", ["iteration", "accepted", "blocked", "xi"]))
         return state
 
     def _commit(self, state: State, info: IterationInfo) -> None:
@@ -193,36 +180,25 @@ class Loop:
         self._journalled.clear()
         saved = checkpoint(state, self._archive, self.clock.seconds)
         self._setup.store.commit(state.iteration, rows, saved)
-        if info.trials:
-            self._swap_rate = swap_rate(info.trials)
-        self._display(state)
+        self._state = state
+        self._view.note(info)
+        self._update_display()
+        if time.perf_counter() > self._best_due:
+            self._show_best()
+
+    def _update_display(self) -> None:
+        self._setup.display.update(lambda: self._view.snapshot(self._state))
+
+    def _show_best(self) -> None:
+        """Lay out the best candidates, now and then, since it costs time."""
+        if isinstance(self._setup.task, Showcase):
+            began = time.perf_counter()
+            self._setup.store.write_best(self._setup.task.show_best(self._view.best_found()))
+            ended = time.perf_counter()
+            self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
 
     def _failures(self) -> str:
         """Return how often each reason kept an initial candidate out."""
         rows = self._setup.store.rows("evaluations", ["error"])
         reasons = Counter(str(row["error"]).split(":")[0] for row in rows)
         return ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items())) or "there is none"
-
-    def _display(self, state: State, *, final: bool = False) -> None:
-        self._setup.display.update(lambda: self._snapshot(state), final=final)
-
-    def _snapshot(self, state: State) -> Snapshot:
-        setup, best = self._setup, self._archive.best()
-        rate = (self._archive.n_calls - self._calls_before) / max(self.clock.here, 1e-9)
-        name = summary = None
-        if isinstance(setup.task, Summarizer):
-            members = sorted({call for pool in state.pools for call in pool.tolist()})
-            name = setup.task.summary_name
-            summary = setup.task.summarize([self._archive.candidate(call) for call in members])
-        return Snapshot(
-            iteration=state.iteration,
-            oracle_calls=self._archive.n_calls,
-            budget=setup.oracle_calls,
-            best=best.score if best else None,
-            summary_name=name,
-            summary=summary,
-            swap_rate=self._swap_rate,
-            xi=state.thermostat.xi if setup.method.swap.rule == "metropolis" else None,
-            calls_per_second=rate,
-            seconds_left=self._calls_left / rate if rate else None,
-        )

@@ -32,6 +32,13 @@ class _Signals:
             raise Interrupted(self.noted)
 
 
+class _Complaints(logging.Handler):
+    """Prints log messages where standard error is now: a display may stand in for it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        complain(self.format(record))
+
+
 _signals = _Signals()
 
 
@@ -39,7 +46,7 @@ def prepare() -> None:
     """Make signals an `Interrupted`, warnings one line each, and standard output fit for any terminal."""
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, _signals.receive)
-    logging.basicConfig(format="evodiverse: %(message)s", level=logging.WARNING)
+    logging.basicConfig(handlers=[_Complaints()], format="%(message)s", level=logging.WARNING)
     logging.getLogger("evodiverse").setLevel(logging.INFO)
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without Greek gets its letters as numbers
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -95,7 +95,7 @@ def restore(saved: Mapping[str, Any], n_pools: int) -> tuple[State, int, dict[st
     return state, n_calls, seconds
 
 
-EVALUATION_COLUMNS = ("outcome", "call", "genotype", "key", "score", "energy", "valid", "error")
+EVALUATION_COLUMNS = ("iteration", "pool", "outcome", "call", "genotype", "key", "score", "energy", "valid", "error")
 
 
 def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_columns: Sequence[str]) -> None:

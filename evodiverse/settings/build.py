@@ -16,6 +16,7 @@ from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError
 from evodiverse.ports import Display, Domain, Task
+from evodiverse.runner.display import DISPLAYS
 from evodiverse.runner.loop import Loop, Result, Setup
 from evodiverse.runner.process import deferred_signals
 from evodiverse.runner.workers import Bench, Workers, available_cores
@@ -41,6 +42,7 @@ NAMES = {
     "method.swap.rule": exchange_rules.names,
     "method.swap.schedule": schedules.names,
     "method.hot_prompt": [prompt.value for prompt in Prompt],
+    "display": DISPLAYS,
 }
 # Keys of `task` that are read here; the others are the domain's.
 TASK_KEYS = ("name", "domain", "defaults")
@@ -174,7 +176,7 @@ def _search(plan: Plan, task: Task, directory: RunDirectory, record: dict[str, A
     evaluator = plan.config.evaluator
     bench = Bench(task, plan.domain.build_operator(plan.task), directory.journal)
     workers = Workers(bench, evaluator.workers or available_cores(), evaluator.batch)
-    with deferred_signals() as check, workers, kept(directory, record):
+    with deferred_signals() as check, display, workers, kept(directory, record):
         setup = Setup(
             method=freeze_method(plan.config.method),
             search=freeze_search(plan.config.search),

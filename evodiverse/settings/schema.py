@@ -121,6 +121,9 @@ class Config:
     seed: int = documented("seed of every random draw", default=0)
     outputs: str = documented("folder of all runs", default="outputs", changes_log=False)
     overwrite: bool = documented("delete the run directory and start afresh", default=False, changes_log=False)
+    display: str = documented(
+        "how a run shows itself: rich, plain, none; auto is rich on a terminal", default="auto", changes_log=False
+    )
     dry_run: bool = documented("print what would run, and run nothing", default=False, changes_log=False)
 
 

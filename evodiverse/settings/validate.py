@@ -38,6 +38,7 @@ def _unknown_names(config: Config, names: Names) -> Iterator[str]:
         "method.swap.rule": method.swap.rule,
         "method.swap.schedule": method.swap.schedule,
         "method.hot_prompt": method.hot_prompt,
+        "display": config.display,
     }
     for key, name in chosen.items():
         if name not in names[key]:

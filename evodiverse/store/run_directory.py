@@ -127,6 +127,16 @@ class RunDirectory:
             write_json(self.path / CHECKPOINT, {**checkpoint, "iteration": iteration, "parts": dict(self._n_parts)})
             self.journal.clear()
 
+    def write_best(self, files: Mapping[str, bytes]) -> None:
+        """Replace files of ``best/``.
+
+        Raises:
+            ServiceError: The disk is full or gone.
+        """
+        with writing_to(self.path):
+            for name, content in files.items():
+                replace_file(self.path / "best" / name, partial(Path.write_bytes, data=content))
+
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all committed rows of a dataset in the order committed.
 

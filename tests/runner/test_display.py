@@ -1,22 +1,51 @@
 import io
+import sys
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
-from evodiverse.ports import Snapshot
-from evodiverse.runner.display import PlainDisplay, format_snapshot
+from evodiverse.ports import PoolView, Snapshot
+from evodiverse.runner.display import (
+    NoDisplay,
+    PlainDisplay,
+    RichDisplay,
+    choose_display,
+    draw,
+    format_snapshot,
+    sparkline,
+    summarize,
+)
 
 SNAPSHOT = Snapshot(
     iteration=12,
     oracle_calls=1680,
     budget=10_000,
     best=0.72,
+    best_genotype="CCO",
     summary_name="diverse top-10",
     summary=0.6123,
-    swap_rate=0.4,
+    pools=(PoolView(0.8, 0.72, 0.61, 120), PoolView(0.2, 0.5, 0.25, 117)),
+    swap_rates=(0.0, None, 0.8, 0.4),
+    xis=(2.5, 2.5, 2.5, 2.75),
     xi=2.75,
+    rejected=0.125,
+    duplicate=0.04,
     calls_per_second=312.4,
     seconds_left=3661.2,
+    seconds={"wall": 70.0, "operator": 40.0, "oracle": 20.0},
+)
+LONE = replace(
+    SNAPSHOT,
+    summary_name=None,
+    summary=None,
+    swap_rates=(),
+    xis=(),
+    xi=None,
+    seconds_left=None,
+    best=None,
+    best_genotype=None,
+    pools=(PoolView(0.8, None, None, 0),),
 )
 
 
@@ -35,6 +64,15 @@ class Clock:
         return self.now
 
 
+def drawn(snapshot: Snapshot, width: int = 100) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(draw(snapshot, "jnk3/pt"))
+    return console.file.getvalue()
+
+
+# One line
+
+
 def test_a_line_says_all_that_is_known() -> None:
     assert format_snapshot(SNAPSHOT) == (
         "iteration 12 | 1,680/10,000 calls | best 0.720 | diverse top-10 0.612 | swaps 0.400, ξ 2.75 | 312 calls/s | "
@@ -43,8 +81,7 @@ def test_a_line_says_all_that_is_known() -> None:
 
 
 def test_a_line_leaves_out_what_a_method_does_not_have() -> None:
-    lone = replace(SNAPSHOT, summary_name=None, summary=None, swap_rate=None, xi=None, seconds_left=None, best=None)
-    assert format_snapshot(lone) == "iteration 12 | 1,680/10,000 calls | best - | 312 calls/s"
+    assert format_snapshot(LONE) == "iteration 12 | 1,680/10,000 calls | best - | 312 calls/s"
 
 
 @pytest.mark.parametrize(("stream", "interval"), [(Terminal(), 0.5), (io.StringIO(), 10.0)])
@@ -57,12 +94,14 @@ def test_lines_are_not_written_more_often_than_a_person_reads(stream: io.StringI
     assert looked == [100.0, 100.0 + 1.1 * interval]
 
 
-def test_the_last_line_is_always_written() -> None:
-    stream, clock = io.StringIO(), Clock()
-    display = PlainDisplay(stream, clock)
-    display.update(lambda: SNAPSHOT)
-    display.update(lambda: replace(SNAPSHOT, iteration=13), final=True)
-    assert [line.split(" |")[0] for line in stream.getvalue().splitlines()] == ["iteration 12", "iteration 13"]
+def test_the_last_line_is_always_written_and_the_summary_after_it() -> None:
+    stream = io.StringIO()
+    with PlainDisplay(stream, Clock()) as display:
+        display.update(lambda: SNAPSHOT)
+        display.finish(replace(SNAPSHOT, iteration=13, stopped_by="budget"))
+    lines = stream.getvalue().splitlines()
+    assert [line.split(" |")[0] for line in lines[:2]] == ["iteration 12", "iteration 13"]
+    assert lines[2] == "stopped by      budget"
 
 
 def test_a_terminal_shows_one_line_that_is_rewritten_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,10 +109,11 @@ def test_a_terminal_shows_one_line_that_is_rewritten_whole(monkeypatch: pytest.M
     stream, clock = Terminal(), Clock()
     display = PlainDisplay(stream, clock)
     display.update(lambda: SNAPSHOT)
-    display.update(lambda: replace(SNAPSHOT, seconds_left=None), final=True)
+    clock.now += 1
+    display.update(lambda: replace(SNAPSHOT, seconds_left=None))
     first, second = stream.getvalue().split("\r")[1:]
-    assert second.endswith(" \n")
-    assert len(second.rstrip("\n")) == len(first)
+    assert second.endswith(" ")
+    assert len(second) == len(first)
 
 
 def test_a_line_is_cut_where_the_terminal_would_wrap_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,3 +121,134 @@ def test_a_line_is_cut_where_the_terminal_would_wrap_it(monkeypatch: pytest.Monk
     stream = Terminal()
     PlainDisplay(stream, Clock()).update(lambda: SNAPSHOT)
     assert stream.getvalue() == f"\r{format_snapshot(SNAPSHOT)[:39]}"
+
+
+def test_a_stopped_display_leaves_a_whole_line_behind() -> None:
+    stream = Terminal()
+    with PlainDisplay(stream, Clock()) as display:
+        display.update(lambda: SNAPSHOT)
+    assert stream.getvalue().endswith("\n")
+
+
+def test_a_closed_stream_is_no_reason_to_end() -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    with PlainDisplay(Closed(), Clock()) as display:
+        display.update(lambda: SNAPSHOT)
+        display.finish(SNAPSHOT)
+
+
+# Panel
+
+
+def test_the_panel_shows_every_pool_and_the_exchange() -> None:
+    text = drawn(SNAPSHOT)
+    assert "1,680/10,000 calls" in text
+    assert "1:01:01 left" in text
+    assert [line.split()[1:6] for line in text.splitlines() if " 0.2 " in line or " 0.8 " in line] == [
+        ["0", "0.8", "0.720", "0.610", "120"],
+        ["1", "0.2", "0.500", "0.250", "117"],
+    ]
+    assert "swaps ▁▇▄ 0.40" in text
+    assert "2.75" in text
+    assert "rejected 12.5%" in text
+
+
+def test_the_panel_leaves_out_what_a_method_does_not_have() -> None:
+    text = drawn(LONE)
+    assert "swaps" not in text
+    assert "ξ" not in text
+
+
+def test_the_panel_of_a_run_that_has_just_begun_can_be_drawn() -> None:
+    assert "0/10,000 calls" in drawn(replace(LONE, pools=(), oracle_calls=0))
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_the_panel_fits_a_narrow_terminal(width: int) -> None:
+    assert max(len(line) for line in drawn(SNAPSHOT, width).splitlines()) <= width
+
+
+def test_the_panel_is_drawn_as_often_as_it_costs_one_percent() -> None:
+    clock, looked = Clock(), []
+
+    def costly() -> Snapshot:
+        looked.append(clock.now)
+        clock.now += 0.05
+        return SNAPSHOT
+
+    with RichDisplay(Console(file=Terminal(), force_terminal=True, width=100), "jnk3/pt", clock) as display:
+        for _ in range(1000):
+            clock.now += 0.01
+            display.update(costly)
+    assert len(looked) == 2
+    assert 5.0 <= looked[1] - looked[0] <= 5.2
+
+
+def test_the_summary_takes_the_panels_place() -> None:
+    console = Console(file=Terminal(), width=100)
+    with RichDisplay(console, "jnk3/pt", Clock()) as display:
+        display.update(lambda: SNAPSHOT)
+        display.finish(replace(SNAPSHOT, stopped_by="budget"))
+    text = console.file.getvalue()
+    assert text.index("jnk3/pt") < text.index("budget") < text.index("0.720  CCO")
+
+
+def test_what_is_printed_meanwhile_stands_above_the_panel(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(file=Terminal(), force_terminal=True, width=100)
+    with RichDisplay(console, "jnk3/pt", Clock()) as display:
+        display.update(lambda: SNAPSHOT)
+        sys.stdout.write("a warning\n")
+    assert "a warning" in console.file.getvalue()
+
+
+@pytest.mark.parametrize("clock_steps", [[1e9], [-1e9], [0.0, -5.0, 1e6]])
+def test_a_clock_that_jumps_does_not_disturb(clock_steps: list[float]) -> None:
+    clock = Clock()
+    with RichDisplay(Console(file=io.StringIO(), width=100), "jnk3/pt", clock) as display:
+        for step in clock_steps:
+            clock.now += step
+            display.update(lambda: SNAPSHOT)
+
+
+# The rest
+
+
+def test_a_summary_says_how_a_run_ended() -> None:
+    assert dict(summarize(replace(SNAPSHOT, stopped_by="budget"))) == {
+        "stopped by": "budget",
+        "oracle calls": "1,680 of 10,000 in 12 iterations",
+        "best": "0.720  CCO",
+        "diverse top-10": "0.612",
+        "pool 0": "β = 0.8: best 0.720, mean 0.610, size 120",
+        "pool 1": "β = 0.2: best 0.500, mean 0.250, size 117",
+        "swaps accepted": "0.400 on average over the last 3",
+        "attempts": "12.5% rejected, 4.0% duplicate",
+        "time": "wall 0:01:10, operator 0:00:40, oracle 0:00:20",
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "bars"), [([0, 0.5, 1], "▁▅█"), ([3, 3], "▁▁"), ([1, 2, 3, 4, 5, 6, 7, 8], "▁▂▃▄▅▆▇█")]
+)
+def test_a_sparkline_rises_with_its_values(values: list[float], bars: str) -> None:
+    assert sparkline(values) == bars
+
+
+@pytest.mark.parametrize(
+    ("name", "on_terminal", "expected"),
+    [
+        ("auto", True, RichDisplay),
+        ("auto", False, PlainDisplay),
+        ("rich", False, RichDisplay),
+        ("plain", True, PlainDisplay),
+        ("none", True, NoDisplay),
+    ],
+)
+def test_a_display_is_chosen_by_name_and_by_what_there_is(
+    monkeypatch: pytest.MonkeyPatch, name: str, on_terminal: bool, expected: type
+) -> None:
+    monkeypatch.setattr("sys.stderr", Terminal() if on_terminal else io.StringIO())
+    assert type(choose_display(name, "title")) is expected

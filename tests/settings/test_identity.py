@@ -62,7 +62,14 @@ def test_awkward_characters_do_not_make_different_settings_share_a_folder() -> N
 
 
 def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
-    assert set(quiet_keys(schema.Config)) == {"evaluator.workers", "evaluator.batch", "outputs", "overwrite", "dry_run"}
+    assert set(quiet_keys(schema.Config)) == {
+        "evaluator.workers",
+        "evaluator.batch",
+        "outputs",
+        "overwrite",
+        "display",
+        "dry_run",
+    }
 
 
 def test_quiet_keys_are_found_at_any_depth() -> None:

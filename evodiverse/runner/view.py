@@ -1,0 +1,127 @@
+"""What a person sees of a run beside its state: counts, curves, and where its best candidates were found."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from evodiverse.ports import Found, PoolView, Snapshot, Summarizer, Task
+from evodiverse.runner.clock import Clock
+from evodiverse.search.archive import Archive
+from evodiverse.search.exchange import swap_rate
+from evodiverse.search.settings import Method
+from evodiverse.search.state import IterationInfo, State
+from evodiverse.vocabulary import Outcome
+
+N_EXCHANGES = 30
+N_BEST = 1000
+
+
+class View:
+    """Follows a run as it is committed.
+
+    Args:
+        method: Of the run.
+        budget: Oracle calls it may charge.
+        task: May be a `Summarizer`.
+        archive: Of the run.
+        clock: Of the run.
+    """
+
+    def __init__(self, method: Method, budget: int, task: Task, archive: Archive, clock: Clock) -> None:
+        self._method = method
+        self._budget = budget
+        self._task = task
+        self._archive = archive
+        self._clock = clock
+        self._outcomes: Counter[str] = Counter()
+        self._rates: deque[float | None] = deque(maxlen=N_EXCHANGES)
+        self._xis: deque[float] = deque(maxlen=N_EXCHANGES)
+        self._places: list[tuple[int, int | None]] = []
+        self._n_before = 0
+        self._summary: tuple[int, float] | None = None
+        self.n_evaluated = 0
+
+    def note(self, info: IterationInfo) -> None:
+        """Take note of an iteration that was committed."""
+        self._note_attempts(
+            (attempt.outcome, attempt.iteration, attempt.pool, attempt.call) for attempt in info.attempts
+        )
+        self.n_evaluated = self._archive.n_calls
+        if info.trials:
+            self._rates.append(swap_rate(info.trials))
+            self._xis.append(info.trials[-1].xi)
+
+    def resume(self, evaluations: Sequence[Mapping[str, Any]], swaps: Sequence[Mapping[str, Any]]) -> None:
+        """Take note of the logged rows of earlier processes, in the order committed."""
+        self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
+        self.n_evaluated = self._n_before = self._archive.n_calls
+        for _, rows in groupby(swaps, key=itemgetter("iteration")):
+            event = list(rows)
+            tried = [row["accepted"] for row in event if not row["blocked"]]
+            self._rates.append(sum(tried) / len(tried) if tried else None)
+            self._xis.append(event[-1]["xi"])
+
+    def snapshot(self, state: State | None, stopped_by: str | None = None) -> Snapshot:
+        """Return how the run stands; ``state`` is the last one committed, None before the first."""
+        best = self._archive.best()
+        rate = (self.n_evaluated - self._n_before) / max(self._clock.here, 1e-9)
+        n_attempts = max(self._outcomes.total(), 1)
+        name, summary = self._summarize(state)
+        return Snapshot(
+            iteration=state.iteration if state else 0,
+            oracle_calls=self.n_evaluated,
+            budget=self._budget,
+            best=best.score if best else None,
+            best_genotype=best.genotype if best else None,
+            summary_name=name,
+            summary=summary,
+            pools=self._pools(state) if state else (),
+            swap_rates=tuple(self._rates),
+            xis=tuple(self._xis),
+            xi=state.thermostat.xi if state and self._method.swap.rule == "metropolis" else None,
+            rejected=self._outcomes[Outcome.REJECTED] / n_attempts,
+            duplicate=self._outcomes[Outcome.DUPLICATE] / n_attempts,
+            calls_per_second=rate,
+            seconds_left=(self._budget - self.n_evaluated) / rate if rate else None,
+            seconds=self._clock.seconds,
+            stopped_by=stopped_by,
+        )
+
+    def best_found(self) -> list[Found]:
+        """Return the best candidates of the whole run, best first, the older first of two with one score."""
+        scores = self._archive.scores
+        ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, of failed evaluations, stands last
+        calls = (ranked[~np.isnan(scores[ranked])] + 1).tolist()
+        return [Found(self._archive.candidate(call), *self._places[call - 1]) for call in calls]
+
+    def _note_attempts(self, attempts: Iterable[tuple[str, int, int | None, int | None]]) -> None:
+        charged = []
+        for outcome, iteration, pool, call in attempts:
+            self._outcomes[outcome] += 1
+            if call is not None:
+                charged.append((call, iteration, pool))
+        self._places += [(iteration, pool) for _, iteration, pool in sorted(charged, key=lambda place: place[0])]
+
+    def _pools(self, state: State) -> tuple[PoolView, ...]:
+        views = []
+        for beta, calls in zip(self._method.ladder, state.pools, strict=True):
+            scores = self._archive.scores[calls - 1]
+            best, mean = (float(scores.max()), float(scores.mean())) if calls.size else (None, None)
+            views.append(PoolView(beta, best, mean, calls.size))
+        return tuple(views)
+
+    def _summarize(self, state: State | None) -> tuple[str | None, float | None]:
+        """Return the task's name for its summary and the number of all pools' members, made once an iteration."""
+        if not isinstance(self._task, Summarizer):
+            return None, None
+        if state is None:
+            return self._task.summary_name, None
+        if self._summary is None or self._summary[0] != state.iteration:
+            members = np.unique(np.concatenate(state.pools)).tolist()
+            number = self._task.summarize([self._archive.candidate(call) for call in members])
+            self._summary = (state.iteration, number)
+        return self._task.summary_name, self._summary[1]
