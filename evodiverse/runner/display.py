@@ -67,7 +67,7 @@ class PlainDisplay(NoDisplay):
         self._clock = clock
         self._is_terminal = stream.isatty()
         self._interval = 0.5 if self._is_terminal else 10.0
-        self._last = -inf
+        self._last = clock()
         self._width = 0
 
     def __exit__(

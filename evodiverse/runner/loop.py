@@ -23,7 +23,7 @@ from evodiverse.search.streams import Purpose, Streams
 from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Request
 
 # The best candidates are laid out no more often than this, and at no more than this share of the time.
-BEST_SECONDS = 5.0
+BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
 
 
@@ -64,7 +64,7 @@ class Loop:
         self.clock = Clock()
         self._view = View(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock)
         self._state: State | None = None
-        self._best_due = 0.0
+        self._best_due = time.perf_counter() + BEST_SECONDS
 
     def run(self) -> Result:
         """Run to the end and return how it ended.

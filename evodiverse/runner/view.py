@@ -86,7 +86,7 @@ class View:
             rejected=self._outcomes[Outcome.REJECTED] / n_attempts,
             duplicate=self._outcomes[Outcome.DUPLICATE] / n_attempts,
             calls_per_second=rate,
-            seconds_left=(self._budget - self.n_evaluated) / rate if rate else None,
+            seconds_left=(self._budget - self.n_evaluated) / rate if state and rate else None,
             seconds=self._clock.seconds,
             stopped_by=stopped_by,
         )

@@ -88,15 +88,16 @@ def test_a_line_leaves_out_what_a_method_does_not_have() -> None:
 def test_lines_are_not_written_more_often_than_a_person_reads(stream: io.StringIO, interval: float) -> None:
     clock, looked = Clock(), []
     display = PlainDisplay(stream, clock)
-    for step in (0, 0.4 * interval, 0.5 * interval, 0.2 * interval):
+    for step in (0, interval, 0.4 * interval, 0.5 * interval, 0.2 * interval):
         clock.now += step
         display.update(lambda: looked.append(clock.now) or SNAPSHOT)
-    assert looked == [100.0, 100.0 + 1.1 * interval]
+    assert looked == [100.0 + interval, 100.0 + 2.1 * interval]
 
 
 def test_the_last_line_is_always_written_and_the_summary_after_it() -> None:
-    stream = io.StringIO()
-    with PlainDisplay(stream, Clock()) as display:
+    stream, clock = io.StringIO(), Clock()
+    with PlainDisplay(stream, clock) as display:
+        clock.now += 10
         display.update(lambda: SNAPSHOT)
         display.finish(replace(SNAPSHOT, iteration=13, stopped_by="budget"))
     lines = stream.getvalue().splitlines()
@@ -108,6 +109,7 @@ def test_a_terminal_shows_one_line_that_is_rewritten_whole(monkeypatch: pytest.M
     monkeypatch.setenv("COLUMNS", "200")
     stream, clock = Terminal(), Clock()
     display = PlainDisplay(stream, clock)
+    clock.now += 1
     display.update(lambda: SNAPSHOT)
     clock.now += 1
     display.update(lambda: replace(SNAPSHOT, seconds_left=None))
@@ -118,14 +120,17 @@ def test_a_terminal_shows_one_line_that_is_rewritten_whole(monkeypatch: pytest.M
 
 def test_a_line_is_cut_where_the_terminal_would_wrap_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    stream = Terminal()
-    PlainDisplay(stream, Clock()).update(lambda: SNAPSHOT)
+    stream, clock = Terminal(), Clock()
+    display = PlainDisplay(stream, clock)
+    clock.now += 1
+    display.update(lambda: SNAPSHOT)
     assert stream.getvalue() == f"\r{format_snapshot(SNAPSHOT)[:39]}"
 
 
 def test_a_stopped_display_leaves_a_whole_line_behind() -> None:
-    stream = Terminal()
-    with PlainDisplay(stream, Clock()) as display:
+    stream, clock = Terminal(), Clock()
+    with PlainDisplay(stream, clock) as display:
+        clock.now += 1
         display.update(lambda: SNAPSHOT)
     assert stream.getvalue().endswith("\n")
 
@@ -135,7 +140,9 @@ def test_a_closed_stream_is_no_reason_to_end() -> None:
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    with PlainDisplay(Closed(), Clock()) as display:
+    clock = Clock()
+    with PlainDisplay(Closed(), clock) as display:
+        clock.now += 10
         display.update(lambda: SNAPSHOT)
         display.finish(SNAPSHOT)
 

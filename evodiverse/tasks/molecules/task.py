@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from evodiverse.errors import ContractError, EvoDiverseError, ServiceError
+from evodiverse.ports import Found
 from evodiverse.tasks.molecules.diversity import diverse_top_mean
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.oracle import OracleFunction
 from evodiverse.tasks.molecules.parsing import parse_smiles
+from evodiverse.tasks.molecules.showcase import draw_top, list_top
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
 
 # Where 1 - s vanishes the energy would be -inf.
@@ -93,6 +95,10 @@ class MoleculeTask:
         """Return the mean score of the diversity-aware top 10."""
         scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
+
+    def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
+        """Return ``top.csv``, the best 100, and ``top10.png``, the diversity-aware top 10 of the best given."""
+        return {"top.csv": list_top(found), "top10.png": draw_top(found)} if found else {}
 
 
 def energy(score: float) -> float:
