@@ -44,7 +44,10 @@ def main() -> None:
     except COMPOSITION_ERRORS as error:
         complain(str(explain(error, sys.argv[1:], _check)))
         sys.exit(InputError.exit_code)
-    except OSError as error:  # Hydra could not write the folder of a sweep
+    except OSError as error:  # Hydra could not write the folder of a sweep, or what it prints
+        if error.filename is None:
+            complain(f"cannot write to standard output ({error.strerror})")
+            sys.exit(1)
         complain(f"outputs: {error.filename}: {error.strerror}; choose another folder with outputs=…")
         sys.exit(InputError.exit_code)
 

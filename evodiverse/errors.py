@@ -6,6 +6,16 @@ Anything else that reaches the command line is a bug. A bad candidate is never a
 import signal
 
 
+def describe(error: BaseException) -> str:
+    """Return the kind and the message of any error on one line, whatever other people's code put into it."""
+    try:
+        message = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 (its own __str__ fails)
+        message = ""
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return text.encode("utf-8", "backslashreplace").decode()[:500]
+
+
 class EvoDiverseError(Exception):
     """Base of all errors of EvoDiverse; ``exit_code`` is what the command ends with."""
 

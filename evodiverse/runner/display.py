@@ -4,6 +4,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from math import inf
 from types import TracebackType
@@ -134,24 +135,30 @@ class RichDisplay(NoDisplay):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Give the terminal back."""
-        self._live.stop()
+        with suppress(OSError):
+            self._live.stop()
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
         """Draw the panel if the last one is old enough."""
         began = self._clock()
         if began < self._due:
             return
-        self._live.update(draw(snapshot(), self._title), refresh=True)
+        try:
+            self._live.update(draw(snapshot(), self._title), refresh=True)
+        except OSError:  # the terminal is gone, which is no reason to end a search
+            self._due = inf
+            return
         ended = self._clock()
         self._due = ended + max(0.25, (ended - began) / _MAX_SHARE)
 
     def finish(self, snapshot: Snapshot) -> None:
         """Put the summary in the panel's place."""
-        self._live.stop()
         table = Table(box=box.ROUNDED, show_header=False, title=self._title, title_justify="left")
         for name, value in summarize(snapshot):
             table.add_row(name, value)
-        self._console.print(table)
+        with suppress(OSError):
+            self._live.stop()
+            self._console.print(table)
 
 
 def format_snapshot(snapshot: Snapshot) -> str:

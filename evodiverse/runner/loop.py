@@ -158,21 +158,21 @@ class Loop:
         saved = store.checkpoint()
         if saved is None:
             return None
-        state, n_calls, seconds = restore(saved, self._setup.method.n_pools)
+        n_calls: int = saved["oracle_calls"]
         details = list(self._setup.task.columns)
         rows = store.rows("evaluations", [*EVALUATION_COLUMNS, *details])
         try:
             refill_archive(self._archive, rows, details)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise InputError(f"evaluations is damaged ({error}); use overwrite=true to start afresh") from error
         if self._archive.n_calls != n_calls:
             raise InputError(
                 f"evaluations is damaged ({self._archive.n_calls} charged calls, the checkpoint says {n_calls}); "
                 "use overwrite=true to start afresh"
             )
-        self.clock.resume(seconds)
+        self.clock.resume(saved["seconds"])
         self._view.resume(rows, store.rows("swaps", ["iteration", "accepted", "blocked", "xi"]))
-        return state
+        return restore(saved)
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         rows = log_rows(info, self._setup.method.ladder, self._seconds)

@@ -6,8 +6,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
 from evodiverse.errors import Interrupted, ServiceError
 
@@ -48,6 +50,7 @@ def prepare() -> None:
         signal.signal(signum, _signals.receive)
     logging.basicConfig(handlers=[_Complaints()], format="%(message)s", level=logging.WARNING)
     logging.getLogger("evodiverse").setLevel(logging.INFO)
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None where it was closed
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without Greek gets its letters as numbers
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -82,5 +85,11 @@ def say(line: str) -> None:
 
 
 def complain(message: str) -> None:
-    """Print each line of a message on standard error."""
-    sys.stderr.write("".join(f"evodiverse: {line}\n" for line in message.splitlines()))
+    """Print each line of a message on standard error, if anybody reads it."""
+    with suppress(OSError):
+        sys.stderr.write("".join(f"evodiverse: {line}\n" for line in message.splitlines()))
+        sys.stderr.flush()
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")

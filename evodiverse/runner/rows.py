@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from evodiverse.errors import InputError
 from evodiverse.ports import Row
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
@@ -70,29 +69,14 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
     }
 
 
-def restore(saved: Mapping[str, Any], n_pools: int) -> tuple[State, int, dict[str, float]]:
-    """Return what `checkpoint` saved: the state, the charged calls, and the seconds.
-
-    Raises:
-        InputError: It is no checkpoint of a run with so many pools.
-    """
-    try:
-        state = State(
-            iteration=int(saved["iteration"]),
-            pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
-            thermostat=Thermostat(float(saved["xi"]), tuple(float(rate) for rate in saved["rates"])),
-            progress=Progress(int(saved["idle"]), int(saved["stalled"]), saved["top_mean"]),
-        )
-        n_calls = int(saved["oracle_calls"])
-        seconds = {name: float(saved["seconds"][name]) for name in ("wall", "operator", "oracle")}
-        members = np.concatenate(state.pools)
-        sound = len(state.pools) == n_pools and all(pool.ndim == 1 for pool in state.pools)
-        sound &= bool(((members >= 1) & (members <= n_calls)).all())
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"the checkpoint is damaged ({error!r}); use overwrite=true to start afresh") from error
-    if not sound:
-        raise InputError("the checkpoint is damaged (no such pools); use overwrite=true to start afresh")
-    return state, n_calls, seconds
+def restore(saved: Mapping[str, Any]) -> State:
+    """Return the state that `checkpoint` saved."""
+    return State(
+        iteration=saved["iteration"],
+        pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
+        thermostat=Thermostat(saved["xi"], tuple(saved["rates"])),
+        progress=Progress(saved["idle"], saved["stalled"], saved["top_mean"]),
+    )
 
 
 EVALUATION_COLUMNS = ("iteration", "pool", "outcome", "call", "genotype", "key", "score", "energy", "valid", "error")

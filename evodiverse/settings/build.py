@@ -1,6 +1,7 @@
 """The composition root: from a composed configuration to a checked plan, and from the plan to a run."""
 
 import importlib
+import inspect
 import os
 import re
 import sys
@@ -14,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, describe
 from evodiverse.ports import Display, Domain, Task
 from evodiverse.runner.display import DISPLAYS
 from evodiverse.runner.loop import Loop, Result, Setup
@@ -222,11 +223,18 @@ def _import_domain(name: object) -> Domain:
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
-        return importlib.import_module(f"{name}.domain")
-    except (ImportError, TypeError, ValueError) as error:
+        domain: Domain = importlib.import_module(f"{name}.domain")
+    except BaseException as error:  # whatever a user's module raises
         raise InputError(
-            f"task.domain={name} cannot be imported ({error}); name a package with a module domain"
+            f"task.domain={name} cannot be imported ({describe(error)}); name a package with a module domain"
         ) from error
+    offered = [part for part in [*inspect.get_annotations(Domain), *vars(Domain)] if not part.startswith("_")]
+    absent = [part for part in offered if not hasattr(domain, part)]
+    if absent:
+        raise InputError(
+            f"task.domain={name} is no domain: its module lacks {', '.join(absent)} (see evodiverse.ports)"
+        )
+    return domain
 
 
 def _merge_task(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[str]]:

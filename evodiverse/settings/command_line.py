@@ -1,13 +1,16 @@
 """What is wrong with a command line: all of it at once, and of a sweep before its first run begins."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra._internal.utils import get_args_parser
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path, get_args_parser
 from hydra.conf import HydraConf
+from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
@@ -39,20 +42,20 @@ def check_sweep(arguments: Sequence[str], check: Check) -> None:
         HydraException: A run does not compose; `explain` says what is wrong.
     """
     parsed = get_args_parser().parse_args(list(arguments))
-    if not parsed.multirun or parsed.help or parsed.hydra_help:
+    is_sweep = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
+    if not is_sweep or parsed.help or parsed.hydra_help:
         return
-    searchpath = _searchpath(parsed.config_dir)
-    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+    with _hydra(parsed.config_dir):
         parser = _parser()
         fixed = [override for override in parser.parse_overrides(parsed.overrides) if not override.is_sweep_override()]
         lines = [str(override.input_line) for override in fixed]
-        sweeper = compose(CONFIG_NAME, overrides=[*searchpath, *lines], return_hydra_config=True).hydra.sweeper
+        sweeper = compose(CONFIG_NAME, overrides=lines, return_hydra_config=True).hydra.sweeper
         if not sweeper._target_.endswith(f".{BasicSweeper.__name__}"):
             return
         params = [f"{key}={value}" for key, value in (sweeper.params or {}).items()]
         overrides = parser.parse_overrides([*params, *parsed.overrides])
         (runs,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
-        violations = [line for run in runs for line in _find_in_run([*searchpath, *run], check)]
+        violations = [line for run in runs for line in _find_in_run(run, check)]
     if violations:
         raise InputError(*dict.fromkeys(violations))
 
@@ -68,15 +71,27 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
         arguments: The command line.
         check: Raises `InputError` for a run that cannot be meant.
     """
-    GlobalHydra.instance().clear()
     parsed = get_args_parser().parse_args(list(arguments))
-    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
-        violations = list(_find_violations(parsed.overrides, _searchpath(parsed.config_dir), check))
+    violations = []
+    if parsed.config_dir and not Path(parsed.config_dir).is_dir():
+        violations.append(f"--config-dir {parsed.config_dir} is no folder; check the path")
+    with _hydra(parsed.config_dir):
+        violations += _find_violations(parsed.overrides, check, is_sweep=parsed.multirun)
     return InputError(*dict.fromkeys(violations or [first_line(error)]))
 
 
-def _searchpath(config_dir: str | None) -> list[str]:
-    return [f"hydra.searchpath=[{config_dir}]"] if config_dir and Path(config_dir).is_dir() else []
+@contextmanager
+def _hydra(config_dir: str | None) -> Iterator[None]:
+    """Run Hydra as the command does, with the user's own folder of options if there is one."""
+    GlobalHydra.instance().clear()
+    search_path = create_config_search_path(str(find_conf()))
+    if config_dir and Path(config_dir).is_dir():
+        folder, schema = f"file://{Path(config_dir).absolute()}", SearchPathQuery(provider="schema")
+        search_path.prepend("command-line", folder, anchor=schema)
+    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+        GlobalHydra.instance().clear()
+        Hydra.create_main_hydra2(CONFIG_NAME, search_path)
+        yield
 
 
 def _parser() -> OverridesParser:
@@ -87,16 +102,21 @@ def _groups() -> set[str]:
     return set(GlobalHydra.instance().config_loader().list_groups(""))
 
 
-def _find_violations(overrides: Sequence[str], searchpath: Sequence[str], check: Check) -> Iterator[str]:
+def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) -> Iterator[str]:
     values: list[list[str]] = []
     for override in overrides:
         try:
-            values.append(_expand(override))
+            expanded = _expand(override)
+            if len(expanded) > 1 and not is_sweep:
+                yield f"{override} names {len(expanded)} values; start a sweep with evodiverse -m …, or quote the value"
+                continue
+            values.append(expanded)
         except (HydraException, ValueError) as error:
             yield f"{override} cannot be read ({first_line(error)}); write key=value, in quotes if it holds brackets"
     groups = _groups()
     is_choice = {single: single.lstrip("+").partition("=")[0] in groups for singles in values for single in singles}
-    good, chosen = set(), list(searchpath)
+    good: set[str] = set()
+    chosen: list[str] = []
     for single in sorted(is_choice, key=is_choice.__getitem__, reverse=True):
         violation = _compose_violation(chosen, single)
         if violation:
@@ -109,7 +129,7 @@ def _find_violations(overrides: Sequence[str], searchpath: Sequence[str], check:
         return  # without its option nobody can say which values would do
     combinable = [[single for single in singles if single in good] for singles in values]
     for run in product(*filter(None, combinable)):
-        yield from _find_in_run([*searchpath, *run], check)
+        yield from _find_in_run(run, check)
 
 
 def _expand(override: str) -> list[str]:
@@ -128,8 +148,12 @@ def _compose_violation(chosen: Sequence[str], override: str) -> str | None:
     except MissingConfigException as error:
         missing, options = str(error.missing_cfg_file or override), list(error.options or [])
         option = missing.rpartition("/")[2]
+        if option != value:
+            return f"{override}: its defaults name {missing}, which there is not; mend the file"
         return f"{key}={option} is unknown; {nearest(option, options)}"
     except ConfigCompositionException as error:
+        if override.startswith("~"):
+            return f"{override}: {first_line(error)}"
         if key in _groups():
             return _misplaced_plus(override, f"{key}={value}") or f"{override}: {first_line(error)}"
         if isinstance(error.__cause__, AttributeError | KeyError):

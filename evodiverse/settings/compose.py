@@ -1,6 +1,7 @@
 """Composition by Hydra, and from what it composed to plain objects."""
 
 import copy
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -11,7 +12,8 @@ from hydra import compose
 from hydra.conf import HydraConf
 from hydra.errors import HydraException
 from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf, open_dict
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
+from yaml import YAMLError
 
 from evodiverse.errors import InputError
 from evodiverse.settings.hints import first_line, nearest_key, wrong_value
@@ -19,7 +21,7 @@ from evodiverse.settings.identity import flatten
 from evodiverse.settings.schema import Config
 
 CONFIG_NAME = "config"
-COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, ValueError)
+COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
 
 
 def find_conf() -> Path:
@@ -60,7 +62,7 @@ def read(config: DictConfig) -> Config:
     Raises:
         InputError: Keys that nobody reads, values that are absent, refer to nothing or are of another type; names all.
     """
-    violations = [*find_unknown(config), *_find_unresolved(config)]
+    violations = [*find_unknown(config), *_find_absent_sources(config), *_find_unresolved(config)]
     if violations:
         raise InputError(*violations)
     return OmegaConf.to_object(config)  # type: ignore[return-value]
@@ -106,6 +108,20 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
     return None if absent else OmegaConf.to_object(typed), violations + absent
 
 
+def _find_absent_sources(config: DictConfig) -> list[str]:
+    """Return one line for all keys that others refer to and that do not exist."""
+    absent = []
+    for key, _ in _leaves(config):
+        try:
+            OmegaConf.select(config, key)
+        except InterpolationKeyError as error:
+            absent += re.findall(r"Interpolation key '([^']+)' not found", str(error))
+        except OmegaConfBaseException:  # `_find_unresolved` tells of it
+            continue
+    names = ", ".join(dict.fromkeys(absent))
+    return [f"{names} are referred to but absent; set them in the task's file"] if absent else []
+
+
 def _find_unresolved(config: DictConfig, prefix: str = "") -> Iterator[str]:
     """Yield what is wrong with each value that is absent, or refers to nothing or to a value of another type."""
     for name in config:
@@ -117,6 +133,8 @@ def _find_unresolved(config: DictConfig, prefix: str = "") -> Iterator[str]:
             value = config[name]
             if isinstance(value, ListConfig):
                 list(value)
+        except InterpolationKeyError:  # `_find_absent_sources` tells of it
+            continue
         except OmegaConfBaseException as error:
             yield f"{key}: {first_line(error)}"
             continue

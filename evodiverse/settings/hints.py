@@ -3,6 +3,9 @@
 import difflib
 import re
 from collections.abc import Sequence
+from itertools import takewhile
+
+from yaml import MarkedYAMLError
 
 _EXPECTED = {
     "could not be converted to Integer": "an integer",
@@ -43,5 +46,10 @@ def wrong_value(key: str, value: object, error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its kind where it has none."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    """Return the first line of an error's message that says something, or its kind where there is none."""
+    if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    head = list(takewhile(lambda line: line.endswith(":"), lines))
+    return " ".join(lines[: len(head) + 1]) or type(error).__name__

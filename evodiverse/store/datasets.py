@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from evodiverse.errors import InputError, describe
 from evodiverse.ports import Row
 
 _CALLS = pa.list_(pa.int64())
@@ -101,8 +102,34 @@ def write_part(path: Path, rows: Sequence[Row], schema: pa.Schema) -> None:
         use_dictionary=["outcome", "operator", "model"],
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED") | _list_encodings(schema),
         write_statistics=False,
+        write_page_checksum=True,
         store_schema=False,
     )
+
+
+def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read one part, all columns if none are named.
+
+    Raises:
+        InputError: It is damaged.
+    """
+    try:
+        return pq.ParquetFile(path, page_checksum_verification=True).read(columns=columns)
+    except (OSError, ValueError, KeyError) as error:  # Arrow's errors are among these
+        raise InputError(f"{path} is damaged ({describe(error)}); use overwrite=true to start afresh") from error
+
+
+def check_part(path: Path, schema: pa.Schema, iteration: int) -> None:
+    """Read one part to see that it is whole and in its place.
+
+    Raises:
+        InputError: It is damaged, or is another dataset's or another iteration's.
+    """
+    table = read_part(path)
+    if table.column_names != schema.names:
+        raise InputError(f"{path} is damaged (it has other columns); use overwrite=true to start afresh")
+    if any(row != iteration for row in table["iteration"].to_pylist()):
+        raise InputError(f"{path} is damaged (it holds another iteration); use overwrite=true to start afresh")
 
 
 def _list_encodings(schema: pa.Schema) -> dict[str, str]:

@@ -30,8 +30,12 @@ def sync_folder(path: Path) -> None:
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Replace ``path`` by ``content``."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    replace_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    replace_file(path, lambda temporary: temporary.write_bytes(text.encode("utf-8", "backslashreplace")))
     sync_folder(path.parent)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -41,7 +45,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         InputError: It cannot be read or is not a JSON object.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError:
         return None
     except NotADirectoryError as error:

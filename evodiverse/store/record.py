@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evodiverse.errors import InputError, ServiceError
+from evodiverse.errors import InputError, ServiceError, describe
 from evodiverse.store.files import read_json
 from evodiverse.store.run_directory import CHECKPOINT, RECORD, RunDirectory, check_not_foreign
 
@@ -111,7 +111,7 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
         record["status"] = "interrupted"
         raise
     except BaseException as error:
-        record |= {"status": "failed", "error": f"{type(error).__name__}: {error}"}
+        record |= {"status": "failed", "error": describe(error)}
         raise
     else:
         record["status"] = "complete"
@@ -119,7 +119,7 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
         saved = directory.checkpoint() or {}
         totals = {"iterations": "iteration", "oracle_calls": "oracle_calls", "best_score": "best_score"}
         record["totals"] = {name: saved.get(key) for name, key in totals.items()}
-        record["seconds"] = saved.get("seconds", record["seconds"])
+        record["seconds"] = saved.get("seconds", {})
         try:
             directory.write_record(record)
         except ServiceError as error:

@@ -1,5 +1,7 @@
 """The life cycle of a run directory: begun, committed to, finished, resumed."""
 
+import hashlib
+import json
 import os
 import shutil
 from collections import Counter
@@ -9,11 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Row
-from evodiverse.store.datasets import DATASETS, schemas, write_part
+from evodiverse.store.datasets import DATASETS, check_part, read_part, schemas, write_part
 from evodiverse.store.files import read_json, replace_file, sync_folder, write_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import LOCK
@@ -92,10 +92,10 @@ class RunDirectory:
             raise InputError(
                 f"cannot write to {path} ({error.strerror}); choose another folder with outputs=…"
             ) from error
-        iteration, counted = self._committed()
-        self._n_parts = Counter(counted)
+        saved = self.checkpoint() or {"iteration": -1, "parts": {}}
+        self._n_parts: Counter[str] = Counter(saved["parts"])
         with writing_to(path):
-            self._remove_parts_after(iteration)
+            self._remove_parts_after(saved["iteration"])
         self._check_parts()
 
     def write_record(self, record: Mapping[str, Any]) -> None:
@@ -108,8 +108,17 @@ class RunDirectory:
             write_json(self.path / RECORD, record)
 
     def checkpoint(self) -> dict[str, Any] | None:
-        """Return the last committed checkpoint, None before the first commit."""
-        return read_json(self.path / CHECKPOINT)
+        """Return the last committed checkpoint, None before the first commit.
+
+        Raises:
+            InputError: It is damaged.
+        """
+        saved = read_json(self.path / CHECKPOINT)
+        if saved is not None and saved.pop("checksum", None) != _checksum(saved):
+            raise InputError(
+                f"{self.path / CHECKPOINT} is damaged (its checksum is wrong); use overwrite=true to start afresh"
+            )
+        return saved
 
     def commit(self, iteration: int, rows: Mapping[str, Sequence[Row]], checkpoint: Mapping[str, object]) -> None:
         """Add the rows of one iteration and its checkpoint; iteration 0 gives every dataset a part, even empty.
@@ -124,7 +133,8 @@ class RunDirectory:
                 replace_file(part, partial(write_part, rows=rows.get(name, ()), schema=self._schemas[name]))
                 sync_folder(part.parent)
             self._n_parts.update(written)
-            write_json(self.path / CHECKPOINT, {**checkpoint, "iteration": iteration, "parts": dict(self._n_parts)})
+            saved = {**checkpoint, "iteration": iteration, "parts": dict(self._n_parts)}
+            write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
             self.journal.clear()
 
     def write_best(self, files: Mapping[str, bytes]) -> None:
@@ -143,25 +153,7 @@ class RunDirectory:
         Raises:
             InputError: A part cannot be read; names it.
         """
-        found: list[dict[str, Any]] = []
-        for part in self._parts(dataset):
-            try:
-                found += pq.ParquetFile(part).read(columns=list(columns)).to_pylist()
-            except (OSError, ValueError, KeyError) as error:
-                raise InputError(f"{part} is damaged ({error}); use overwrite=true to start afresh") from error
-        return found
-
-    def _committed(self) -> tuple[int, dict[str, int]]:
-        """Return the last committed iteration, -1 before the first, and how many parts each dataset then had."""
-        checkpoint = self.checkpoint()
-        if checkpoint is None:
-            return -1, dict.fromkeys(self._schemas, 0)
-        try:
-            return int(checkpoint["iteration"]), {name: int(checkpoint["parts"][name]) for name in self._schemas}
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"{self.path / CHECKPOINT} is damaged ({error!r}); use overwrite=true to start afresh"
-            ) from error
+        return [row for part in self._parts(dataset) for row in read_part(part, columns).to_pylist()]
 
     def _parts(self, name: str) -> list[Path]:
         return sorted((self.path / name).glob(f"part-{'[0-9]' * 6}.parquet"))
@@ -171,7 +163,7 @@ class RunDirectory:
             for temporary in (self.path / name).glob(".part-*.tmp"):
                 temporary.unlink()
             for part in self._parts(name):
-                if int(part.stem.removeprefix("part-")) > iteration:
+                if _iteration_of(part) > iteration:
                     part.unlink()
 
     def _check_parts(self) -> None:
@@ -179,3 +171,14 @@ class RunDirectory:
         missing = [f"{there} of {once} parts of {name}" for name, (there, once) in counted.items() if there != once]
         if missing:
             raise InputError(f"{self.path} holds only {', '.join(missing)}; use overwrite=true to start afresh")
+        for name, schema in self._schemas.items():
+            for part in self._parts(name):
+                check_part(part, schema, _iteration_of(part))
+
+
+def _iteration_of(part: Path) -> int:
+    return int(part.stem.removeprefix("part-"))
+
+
+def _checksum(saved: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,5 +1,9 @@
 """A command line that Hydra refuses is answered with one line for each thing that is wrong."""
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 from hydra import compose, initialize_config_dir
 
@@ -7,6 +11,7 @@ from evodiverse.settings.build import plan_run
 from evodiverse.settings.command_line import explain
 from evodiverse.settings.compose import COMPOSITION_ERRORS, find_conf
 from evodiverse.settings.schema import register
+from tests.runs import evodiverse
 
 
 def refuse(*arguments: str) -> tuple[str, ...]:
@@ -73,6 +78,79 @@ def test_every_value_of_a_sweep_is_looked_at() -> None:
     )
 
 
-def test_a_sweep_without_the_flag_is_told_as_hydra_tells_it() -> None:
-    (line,) = refuse("seed=0,1")
-    assert line.startswith("Ambiguous value for argument 'seed=0,1'")
+def test_a_sweep_without_the_flag_is_told_of_it() -> None:
+    assert refuse("seed=0,1") == ("seed=0,1 names 2 values; start a sweep with evodiverse -m …, or quote the value",)
+
+
+def test_an_absent_folder_of_options_is_told_with_the_rest() -> None:
+    assert refuse("--config-dir=nowhere", "seed=x") == (
+        "--config-dir nowhere is no folder; check the path",
+        "seed must be an integer, got x",
+    )
+
+
+@pytest.fixture
+def options(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder of a user's own task options, with a name that needs care."""
+    folder = tmp_path / "my [conf], ü=1"
+    (folder / "task").mkdir(parents=True)
+    return folder
+
+
+def start(options: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return evodiverse(*arguments, "dry_run=true", f"--config-dir={options}", cwd=options.parent)
+
+
+def test_a_sweep_over_options_of_ones_own_is_accepted(options: Path) -> None:
+    (options / "task" / "own.yaml").write_text("defaults: [jnk3, _self_]\nname: own\n")
+    swept = start(options, "-m", "task=own,jnk3", "method=pt")
+    assert swept.returncode == 0, swept.stderr
+    assert "outputs/own/pt" in swept.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("name: [x\n", r"task=own: .*own\.yaml, line 2, column 1: expected ',' or ']'"),
+        ("name: a\nname: b\n", r"task=own: .*own\.yaml, line 2, column 1: found duplicate key name"),
+        ("name: !!nothing a\n", r"task=own: .*own\.yaml, line 1, column 7: could not determine a constructor"),
+        ("name: ${name\n", r"task=own: "),
+        ("defaults: [absent]\n", r"task=own: its defaults name .*absent, which there is not; mend the file"),
+        (
+            "name: own\ndomain: evodiverse.tasks.molecules\n",
+            r"task\.defaults\..*, task\.defaults\..* are referred to but absent; set them in the task's file$",
+        ),
+    ],
+)
+@pytest.mark.parametrize("sweep", [[], ["-m"]])
+def test_an_option_file_that_cannot_be_used_is_one_line(
+    options: Path, content: str, expected: str, sweep: list[str]
+) -> None:
+    (options / "task" / "own.yaml").write_text(content)
+    refused = start(options, *sweep, "task=own")
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert re.match(f"evodiverse: {expected}", line), line
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(:\n", r"task.domain=own cannot be imported \(SyntaxError: invalid syntax"),
+        ("import sys; sys.exit(0)\n", r"task.domain=own cannot be imported \(SystemExit: 0\)"),
+        ("x = 1\n", r"task.domain=own is no domain: its module lacks settings, find_violations"),
+    ],
+)
+def test_a_domain_of_ones_own_that_cannot_be_used_is_one_line(options: Path, code: str, expected: str) -> None:
+    (options.parent / "own").mkdir()
+    (options.parent / "own" / "domain.py").write_text(code)
+    refused = start(options, "task.domain=own")
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert re.match(f"evodiverse: {expected}", line), line
+
+
+def test_a_sweep_by_its_mode_is_checked_too(tmp_path: Path) -> None:
+    swept = evodiverse("hydra.mode=MULTIRUN", "seed=0,-1", cwd=tmp_path)
+    assert (swept.returncode, len(swept.stderr.splitlines())) == (2, 1)
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from evodiverse import __version__
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.settings import build
-from tests.runs import DATASETS, Silent, log, plan, run_toy, stop_after
+from tests.runs import Silent, log, plan, run_toy, stop_after
 
 
 def read(run: Path) -> dict[str, Any]:
@@ -121,49 +122,69 @@ def test_a_missing_part_of_any_dataset_is_noticed(interrupted: Path, tmp_path: P
         run_toy(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("source", "reason"), [("evaluations", "was charged before"), ("empty", "the checkpoint says")]
-)
-def test_a_part_with_other_rows_is_noticed(interrupted: Path, tmp_path: Path, source: str, reason: str) -> None:
-    parts = sorted((interrupted / "evaluations").iterdir())
-    table = pq.read_table(parts[1])
-    pq.write_table(table if source == "evaluations" else table.slice(0, 0), parts[2])
-    with pytest.raises(InputError, match=rf"evaluations is damaged \(.*{reason}.*use overwrite=true"):
+def test_a_part_without_its_rows_is_noticed(interrupted: Path, tmp_path: Path) -> None:
+    part = max((interrupted / "evaluations").iterdir())
+    pq.write_table(pq.read_table(part).slice(0, 0), part)
+    with pytest.raises(InputError, match=r"evaluations is damaged \(.*the checkpoint says .*use overwrite=true"):
         run_toy(tmp_path)
 
 
-def state(**changes: Any) -> str:
-    seconds = {"wall": 1.0, "operator": 0.5, "oracle": 0.5}
-    parts = dict.fromkeys(DATASETS, 4) | {"swaps": 2, "adaptation": 2, "migrations": 1, "llm_calls": 1}
-    sound = {"iteration": 3, "parts": parts, "seconds": seconds, "oracle_calls": 40, "pools": [[1, 2], [3]]}
-    return json.dumps(sound | {"xi": 1.0, "rates": [], "idle": 0, "stalled": 0, "top_mean": None} | changes)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{}",
-        "[]",
-        state(iteration=[]),
-        state(iteration=None),
-        state(parts={}),
-        state(pools=[]),
-        state(pools=3),
-        state(pools=[[1], ["a"]]),
-        state(pools=[[[1]], [[2]]]),
-        state(pools=[[1], [2], [3]]),
-        state(pools=[[0], [1]]),
-        state(pools=[[1], [10**30]]),
-        state(xi=None),
-        state(rates=3),
-        state(seconds={}),
-        "[" * 100_000,
-    ],
-)
-def test_a_damaged_checkpoint_is_refused(interrupted: Path, tmp_path: Path, content: str) -> None:
-    (interrupted / "checkpoint" / "state.json").write_text(content)
-    with pytest.raises(InputError, match=r"damaged .*overwrite=true"):
+@pytest.mark.parametrize("change_it", [lambda saved: {}, lambda saved: [], lambda saved: saved | {"xi": 1.0}])
+def test_a_damaged_checkpoint_is_refused(
+    interrupted: Path, tmp_path: Path, change_it: Callable[[dict[str, Any]], object]
+) -> None:
+    state = interrupted / "checkpoint" / "state.json"
+    state.write_text(json.dumps(change_it(json.loads(state.read_text()))))
+    with pytest.raises(InputError, match=r"state\.json is damaged .*overwrite=true"):
         run_toy(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[" * 100_000, "\xff", '{"xi": NaN}'])
+def test_a_checkpoint_that_is_no_json_is_refused(interrupted: Path, tmp_path: Path, content: str) -> None:
+    (interrupted / "checkpoint" / "state.json").write_text(content, encoding="latin-1")
+    with pytest.raises(InputError, match=r"state\.json is damaged .*overwrite=true"):
+        run_toy(tmp_path)
+
+
+@pytest.mark.parametrize("dataset", ["evaluations", "populations", "swaps", "llm_calls"])
+@pytest.mark.parametrize(
+    "harm", [lambda content: b"", lambda content: content[:-9], lambda content: b"x" + content[1:]]
+)
+def test_a_damaged_part_of_any_dataset_is_named(
+    interrupted: Path, tmp_path: Path, dataset: str, harm: Callable[[bytes], bytes]
+) -> None:
+    part = max((interrupted / dataset).iterdir())
+    part.write_bytes(harm(part.read_bytes()))
+    with pytest.raises(InputError, match=rf"{dataset}/{part.name} is damaged .*overwrite=true"):
+        run_toy(tmp_path)
+
+
+def test_a_flipped_bit_in_any_page_is_noticed(interrupted: Path, tmp_path: Path) -> None:
+    part = max((interrupted / "evaluations").iterdir())
+    content = bytearray(part.read_bytes())
+    pages = pq.ParquetFile(part).metadata.row_group(0)
+    for number in range(pages.num_columns):
+        column = pages.column(number)
+        place = column.data_page_offset + column.total_compressed_size - 3
+        content[place] ^= 4
+        part.write_bytes(content)
+        with pytest.raises(InputError, match=r"part-000003\.parquet is damaged"):
+            run_toy(tmp_path)
+        content[place] ^= 4
+        part.write_bytes(content)
+
+
+def test_a_part_in_the_place_of_another_is_noticed(interrupted: Path, tmp_path: Path) -> None:
+    first, second = sorted((interrupted / "evaluations").iterdir())[1:3]
+    kept = second.read_bytes()
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds another iteration\)"):
+        run_toy(tmp_path)
+    second.write_bytes((interrupted / "populations" / second.name).read_bytes())
+    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it has other columns\)"):
+        run_toy(tmp_path)
+    second.write_bytes(kept)
+    assert read(run_toy(tmp_path))["status"] == "complete"
 
 
 @pytest.mark.parametrize("name", ["run.json", "checkpoint/state.json"])

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.errors import DataError
+from evodiverse.errors import DataError, describe
 from evodiverse.tasks.molecules.pickled_forest import NO_CHILD, TreeArrays, read_trees
 
 N_BITS = 2048
@@ -88,8 +88,9 @@ class Forest:
         except OSError as error:
             raise DataError(f"cannot read the forest {path} ({error.strerror or error}); check the path") from error
         except Exception as error:  # zipfile, zlib, numpy and the parser of its headers raise whatever they meet
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise DataError(f"{path} holds no usable forest ({reason}); write it again with Forest.save_npz") from error
+            raise DataError(
+                f"{path} holds no usable forest ({describe(error)}); write it again with Forest.save_npz"
+            ) from error
 
     def save_npz(self, path: Path) -> None:
         """Write the arrays to ``path`` as they are, uncompressed, so that they load fast."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.errors import DataError
+from evodiverse.errors import DataError, describe
 
 NO_CHILD = -1
 _NUMBER_CODES = {"i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"}
@@ -151,18 +151,14 @@ def read_trees(path: Path, n_features: int) -> list[TreeArrays]:
     try:
         forest = _InertUnpickler(content, path).load()
     except _UNPICKLING_ERRORS as error:
-        raise DataError(f"{path} is not a readable pickle ({_one_line(error)}); {_REMEDY}") from error
+        raise DataError(f"{path} is not a readable pickle ({describe(error)}); {_REMEDY}") from error
     try:
         estimators = _state(forest, _Forest)["estimators_"]
         if not isinstance(estimators, list):
             _refuse(f"expected a list of trees, got {type(estimators).__name__}")
         return [_tree_arrays(_state(estimator, _Estimator)["tree_"], n_features) for estimator in estimators]
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{path} holds no usable forest ({_one_line(error)}); {_REMEDY}") from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise DataError(f"{path} holds no usable forest ({describe(error)}); {_REMEDY}") from error
 
 
 def _refuse(reason: str) -> NoReturn:

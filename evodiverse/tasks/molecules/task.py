@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evodiverse.errors import ContractError, EvoDiverseError, ServiceError
+from evodiverse.errors import ContractError, EvoDiverseError, ServiceError, describe
 from evodiverse.ports import Found
 from evodiverse.tasks.molecules.diversity import diverse_top_mean
 from evodiverse.tasks.molecules.initial import Library
@@ -67,17 +67,17 @@ class MoleculeTask:
             answer = self._oracle(smiles)
         except EvoDiverseError:
             raise
-        except (Exception, SystemExit) as error:  # a user's function may raise anything
+        except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
             place = traceback.extract_tb(error.__traceback__)[-1]
             raise ServiceError(
-                f"the oracle raised {type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
-            ) from error
+                f"the oracle raised {describe(error)} ({place.filename}, line {place.lineno})"
+            ) from None  # which may not be fit to be sent to another process
         try:
             if isinstance(answer, np.ma.MaskedArray):
                 answer = np.ma.filled(answer.astype(np.float64), np.nan)
             scores = np.asarray(answer)
         except Exception as error:  # whatever a user's objects raise
-            raise ContractError(f"the oracle returned something else than numbers ({error})") from error
+            raise ContractError(f"the oracle returned something else than numbers ({describe(error)})") from error
         if scores.shape != (len(smiles),):
             raise ContractError(
                 f"the oracle returned an answer of shape {scores.shape} for {len(smiles)} molecules; "
