@@ -1,5 +1,7 @@
 """Whole runs in tests: composed and run in this process, or started as a user would."""
 
+import copy
+import functools
 import os
 import signal
 import subprocess
@@ -10,6 +12,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from hydra import compose, initialize_config_dir
+from hydra.conf import HydraConf
+from omegaconf import DictConfig
 
 from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
@@ -67,10 +71,19 @@ def stop_after(commits: int) -> Silent:
 def plan(*overrides: str) -> build.Plan:
     """Compose as `evodiverse OVERRIDES` does, with the toy task among the options, and check the configuration."""
     register()
+    folder = [override.partition("=")[2] for override in overrides if override.startswith("outputs=/")]
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
-        searchpath = f"hydra.searchpath=[file://{TOY_CONF}]"
-        config = compose("config", overrides=[searchpath, *overrides], return_hydra_config=True)
-        return build.plan_run(*split_hydra(config))
+        config, hydra = _compose(*(override for override in overrides if not override.startswith("outputs=/")))
+        config = copy.deepcopy(config)
+        config.outputs = folder[-1] if folder else config.outputs
+        return build.plan_run(config, hydra)
+
+
+@functools.cache
+def _compose(*overrides: str) -> tuple[DictConfig, HydraConf]:
+    """Compose once what differs in its output folder alone."""
+    searchpath = f"hydra.searchpath=[file://{TOY_CONF}]"
+    return split_hydra(compose("config", overrides=[searchpath, *overrides], return_hydra_config=True))
 
 
 def run_here(*overrides: str, display: Silent | None = None) -> Path:

@@ -117,7 +117,9 @@ def test_a_sweep_with_a_run_that_cannot_be_meant_does_not_begin(tmp_path: Path) 
 
 
 def test_the_runs_of_an_experiment_are_checked_before_the_first(tmp_path: Path) -> None:
-    swept = evodiverse("-m", "+experiment=mol_graphga", "method.swap.period=0", cwd=tmp_path)
+    swept = evodiverse(
+        "-m", "+experiment=mol_graphga", "method.swap.period=0", "task=jnk3", "seed=0,1", "method=pt", cwd=tmp_path
+    )
     assert (swept.returncode, swept.stderr) == (2, "evodiverse: method.swap.period must be at least 1, got 0\n")
     assert list(tmp_path.iterdir()) == []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.conf import HydraConf
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
@@ -27,7 +27,7 @@ from evodiverse.search.streams import Streams
 from evodiverse.search.survivors import survivor_rules
 from evodiverse.search.weights import weights
 from evodiverse.settings import schema
-from evodiverse.settings.compose import compose_alone, merge_typed, read
+from evodiverse.settings.compose import compose_alone, merge_typed, read, resolve
 from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
 from evodiverse.settings.validate import find_violations
 from evodiverse.store.lock import locked
@@ -94,7 +94,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     config = read(composed)
     domain = _import_domain(config.task.get("domain"))
     task, violations = _merge_task(domain, config.task)
-    settings = _identity(composed, domain)
+    settings = _identity(resolve(composed), domain)
     label = override_label(settings, _identity(compose_alone(hydra), domain))
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
@@ -241,9 +241,8 @@ def _merge_task(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[str]
     return merge_typed(domain.settings, {key: task[key] for key in task if key not in TASK_KEYS}, "task.")
 
 
-def _identity(composed: DictConfig, domain: Domain) -> dict[str, Any]:
+def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     """Return the flat settings that can change a run's log, with the domain's own as its types write them."""
-    values: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)  # type: ignore[assignment]
     task, _ = _merge_task(domain, values["task"])
     typed = {} if task is None else asdict(task)
     return identity({**values, "task": {**values["task"], **typed}}, frozenset(quiet_keys(schema.Config)))

@@ -39,8 +39,8 @@ def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:
     return config, composed.hydra
 
 
-def compose_alone(hydra: HydraConf) -> DictConfig:
-    """Return what a run's choice of task, method and llm composes to without anything else.
+def compose_alone(hydra: HydraConf) -> dict[str, Any]:
+    """Return the values that a run's choice of task, method and llm composes to without anything else.
 
     Args:
         hydra: Hydra's own part of the run's configuration. Hydra must be running.
@@ -51,9 +51,14 @@ def compose_alone(hydra: HydraConf) -> DictConfig:
 
 
 @lru_cache(maxsize=64)
-def _compose_once(*overrides: str) -> DictConfig:
+def _compose_once(*overrides: str) -> dict[str, Any]:
     """Compose; kept, because the jobs of a sweep share it."""
-    return compose(CONFIG_NAME, overrides=list(overrides))
+    return resolve(compose(CONFIG_NAME, overrides=list(overrides)))
+
+
+def resolve(config: DictConfig) -> dict[str, Any]:
+    """Return the plain values of a configuration, with what they refer to in place."""
+    return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
 
 
 def read(config: DictConfig) -> Config:
