@@ -13,10 +13,10 @@ run: .venv/.user data ## install, fetch the data and run a JNK3 search to the en
 	$(BIN)/evodiverse task=jnk3 method=pt
 
 test: .venv/.dev data ## run the tests, without network once the data is there
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: .venv/.dev data ## run the tests that take minutes
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 tables: .venv/.user ## print the tables of the complete runs in outputs/
 	@$(BIN)/python scripts/tables.py
