@@ -3,6 +3,7 @@
 Anything else that reaches the command line is a bug. A bad candidate is never an error: it is a `Rejection`.
 """
 
+import os
 import signal
 
 
@@ -14,6 +15,11 @@ def describe(error: BaseException) -> str:
         message = ""
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return text.encode("utf-8", "backslashreplace").decode()[:500]
+
+
+def reason(error: OSError) -> str:
+    """Return why the system refused something, in its own words."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 class EvoDiverseError(Exception):

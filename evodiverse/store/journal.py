@@ -1,5 +1,6 @@
 """The journal: what was evaluated since the last commit, so that a killed run need not evaluate it again."""
 
+import errno
 import json
 import logging
 import os
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evodiverse.errors import InputError, ServiceError
+from evodiverse.errors import InputError, ServiceError, reason
 
 _LOG = logging.getLogger("evodiverse.store")
 _SYNC_SECONDS = 1.0
@@ -40,7 +41,7 @@ class Journal:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
                 if os.write(descriptor, content) != len(content):
-                    raise OSError(None, "disk full")
+                    raise OSError(errno.ENOSPC, "disk full")
                 if time.monotonic() - self._synced > _SYNC_SECONDS:
                     os.fsync(descriptor)
                     self._synced = time.monotonic()
@@ -48,7 +49,7 @@ class Journal:
                 os.close(descriptor)
         except OSError as error:
             raise ServiceError(
-                f"cannot write {self._path} ({error.strerror}); mend that and start the same command to resume"
+                f"cannot write {self._path} ({reason(error)}); mend that and start the same command to resume"
             ) from error
 
     def read(self) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evodiverse.errors import InputError, ServiceError
+from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.ports import Row
 from evodiverse.store.datasets import DATASETS, check_part, read_part, schemas, write_part
 from evodiverse.store.files import read_json, replace_file, sync_folder, write_json
@@ -46,7 +46,7 @@ def writing_to(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ServiceError(
-            f"cannot write to {path} ({error.strerror}); mend that and start the same command to resume"
+            f"cannot write to {path} ({reason(error)}); mend that and start the same command to resume"
         ) from error
 
 

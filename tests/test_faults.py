@@ -1,0 +1,193 @@
+"""What breaks around a run ends in a clear line, loses nothing that was committed, and the same command goes on."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+
+from evodiverse.errors import Interrupted
+from evodiverse.ports import Snapshot
+from evodiverse.runner.display import NoDisplay
+from tests.runs import DATASETS, FROM_ROOT, TOY_CONF, evodiverse, log, run_toy
+
+TOY = ["--config-dir", str(TOY_CONF), "task=bits", "budget.oracle_calls=600", "search.patience=1000"]
+LABEL = "budget.oracle_calls=600,search.patience=1000"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, object]]]:
+    """The log of a run that nothing happened to."""
+    return log(run_toy(tmp_path_factory.mktemp("whole"), "budget.oracle_calls=600", "search.patience=1000"))
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """A small disk of the test's own; called with options of ``mount`` it is mounted, or mounted anew."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(options: str) -> Path:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True)
+        if done.returncode != 0:
+            pytest.skip("mounting a disk takes rights that are not there")
+        return place
+
+    yield mount
+    while subprocess.run(["umount", "-l", str(place)], capture_output=True).returncode == 0:
+        pass
+
+
+def start(cwd: Path, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "evodiverse", *TOY, *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=cwd, env=FROM_ROOT, stdout=pipe, stderr=pipe, text=True)
+
+
+def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)  # no claim depends on how long it takes
+
+
+def test_a_full_disk_ends_the_run_in_one_line_and_more_room_resumes_it(
+    disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]]
+) -> None:
+    place = disk("size=400k")
+    failed = evodiverse(*TOY, "evaluator.workers=1", cwd=place, env=FROM_ROOT)
+    assert failed.returncode == 1
+    assert "(No space left on device); mend that and start the same command to resume" in failed.stderr.splitlines()[-1]
+    assert "Traceback" not in failed.stderr
+    run = place / "outputs/bits/pt/off" / LABEL / "seed0"
+    assert all(ds.dataset(run / dataset).count_rows() >= 0 for dataset in DATASETS)
+    disk("remount,size=50m")
+    assert evodiverse(*TOY, "evaluator.workers=1", cwd=place, env=FROM_ROOT).returncode == 0
+    assert log(run) == whole
+
+
+def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
+    disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]], tmp_path: Path
+) -> None:
+    place = disk("size=50m")
+    arguments = ["evaluator.workers=1", "task.pause=0.01", f"outputs={place}"]
+    process = start(tmp_path, *arguments)
+    run = place / "bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"
+    wait_for(run / "evaluations" / "part-000002.parquet", process)
+    for options in (["--bind", str(place)], ["-o", "remount,bind,ro"]):  # the run's open lock keeps it from less
+        subprocess.run(["mount", *options, str(place)], check=True)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "(Read-only file system); mend that and start the same command to resume" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+    refused = evodiverse(*TOY, *arguments, cwd=tmp_path, env=FROM_ROOT)
+    assert refused.returncode == 2
+    assert len(refused.stderr.splitlines()) == 1
+    subprocess.run(["umount", str(place)], check=True)
+    assert evodiverse(*TOY, *arguments, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    assert log(run) == whole
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_directory_that_vanishes_ends_the_run_in_one_line(tmp_path: Path, n_workers: int) -> None:
+    process = start(tmp_path, f"evaluator.workers={n_workers}")
+    run = tmp_path / "outputs/bits/pt/off" / LABEL / "seed0"
+    wait_for(run / "evaluations" / "part-000002.parquet", process)
+    run.rename(tmp_path / "gone")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "(No such file or directory); mend that and start the same command to resume" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+def test_a_worker_that_is_killed_ends_the_run_in_one_line_and_it_resumes(
+    tmp_path: Path, whole: dict[str, list[dict[str, object]]]
+) -> None:
+    process = start(tmp_path, "evaluator.workers=2", "task.pause=0.01")
+    run = tmp_path / "outputs/bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"
+    wait_for(run / "evaluations" / "part-000002.parquet", process)
+    os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.splitlines()[-1] == (
+        "evodiverse: a worker process died (killed, or out of memory); start the same command to resume"
+    )
+    assert evodiverse(*TOY, "task.pause=0.01", cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    assert log(run) == whole
+
+
+def workers_of(pid: int) -> list[int]:
+    """Return the worker processes of a run: the children of the server that forks them."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    return [process for process, parent in parents.items() if parents.get(parent) == pid]
+
+
+class StopWithin(NoDisplay):
+    """Interrupts a run in the middle of an iteration, when some of its evaluations are finished."""
+
+    def update(self, snapshot: Callable[[], Snapshot]) -> None:
+        now = snapshot()
+        if now.iteration == 3 and now.oracle_calls > self.calls:
+            raise Interrupted(signal.SIGINT)
+        self.calls = now.oracle_calls
+
+    calls = 0
+
+
+@pytest.mark.parametrize("harm", ["none", "cut", "flipped", "emptied", "deleted"])
+def test_a_damaged_journal_costs_evaluations_but_changes_no_log(
+    tmp_path: Path, whole: dict[str, list[dict[str, object]]], harm: str
+) -> None:
+    diary = tmp_path / "diary"
+    overrides = ["budget.oracle_calls=600", "search.patience=1000", f"task.diary={diary}"]
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path, *overrides, display=StopWithin())
+    (journal,) = tmp_path.rglob("journal")
+    content = journal.read_bytes()
+    n_records = content.count(b"\n")
+    assert n_records > 0
+    harmed = {"cut": content[:-7], "flipped": content[:50] + b"?" + content[51:], "emptied": b"", "deleted": b""}
+    journal.write_bytes(harmed.get(harm, content))
+    if harm == "deleted":
+        journal.unlink()
+    assert log(run_toy(tmp_path, *overrides)) == whole
+    n_lost = {"none": 0, "cut": 1, "flipped": 1}.get(harm, n_records)
+    assert len(diary.read_text().split()) == 600 + n_lost
+
+
+def test_a_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = log(run_toy(tmp_path / "plain"))
+    rng = random.Random(0)  # noqa: S311 (times, not secrets)
+    monkeypatch.setattr(time, "time", lambda: rng.uniform(-1e9, 1e10))
+    jumping = run_toy(tmp_path / "jumping")
+    assert log(jumping) == plain
+    assert 0 < json.loads((jumping / "run.json").read_text())["seconds"]["wall"] < 3600
+    assert all(
+        0 <= row["seconds"] < 3600
+        for row in ds.dataset(jumping / "evaluations")
+        .to_table(columns=["seconds"], filter=ds.field("call").is_valid())
+        .to_pylist()
+    )
+
+
+def test_a_truncated_cache_file_is_named_with_its_remedy(tmp_path: Path) -> None:
+    cache = Path(os.environ.get("EVODIVERSE_CACHE", Path.home() / ".cache/evodiverse"))
+    shutil.copytree(cache, tmp_path / "cache", ignore=shutil.ignore_patterns("*.npz", ".*"))
+    forest = tmp_path / "cache" / "jnk3.pkl"
+    forest.write_bytes(forest.read_bytes()[:-1000])
+    refused = evodiverse("budget=smoke", cwd=tmp_path, env={**os.environ, "EVODIVERSE_CACHE": str(tmp_path / "cache")})
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith(f"evodiverse: {forest} is damaged (expected SHA-256 5c7548343996…")
+    assert line.endswith("run `evodiverse-data fetch jnk3` to replace it")
