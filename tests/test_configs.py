@@ -3,7 +3,6 @@
 import itertools
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
@@ -88,11 +87,3 @@ def test_every_key_is_documented(owner: type) -> None:
 def test_every_file_says_first_what_it_is(path: Path) -> None:
     assert path.read_text().startswith("# ")
     assert yaml.safe_load(path.read_text())
-
-
-def test_the_wheel_carries_the_configuration(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    packed = set(zipfile.ZipFile(wheel).namelist())
-    assert {f"evodiverse/conf/{path.relative_to(CONF)}" for path in CONF.rglob("*.yaml")} <= packed

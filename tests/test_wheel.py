@@ -1,0 +1,58 @@
+"""The wheel as a user installs it, without the checkout."""
+
+import json
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.runs import ROOT
+
+CONF = ROOT / "conf"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command of a clean environment that holds the wheel, and sees the packages installed here beside it."""
+    environment = tmp_path_factory.mktemp("clean")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "beside.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    pip = [sys.executable, "-m", "pip", f"--python={environment}/bin/python", "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", "--ignore-installed", str(wheel)], check=True)
+    return environment / "bin" / "evodiverse"
+
+
+def test_the_wheel_carries_the_configuration(wheel: Path) -> None:
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    assert {f"evodiverse/conf/{path.relative_to(CONF)}" for path in CONF.rglob("*.yaml")} <= packed
+
+
+def test_the_installed_wheel_is_not_the_checkout(installed: Path, tmp_path: Path) -> None:
+    where = [str(installed.with_name("python")), "-c", "import evodiverse; print(evodiverse.__file__)"]
+    printed = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert Path(printed.strip()).is_relative_to(installed.parents[1])
+
+
+def test_the_installed_wheel_helps(installed: Path, tmp_path: Path) -> None:
+    told = subprocess.run([str(installed), "--help"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "evodiverse task=jnk3 method=pt" in told.stdout
+
+
+def test_the_installed_wheel_runs_from_any_folder(installed: Path, tmp_path: Path) -> None:
+    subprocess.run([str(installed), "budget=smoke"], cwd=tmp_path, capture_output=True, check=True)
+    (record,) = tmp_path.rglob("run.json")
+    assert json.loads(record.read_text())["totals"]["oracle_calls"] == 500
+    assert (record.parent / "best" / "top10.png").exists()
