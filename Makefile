@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow tables lint format data constraints clean
+.PHONY: help run test test-slow test-leak tables lint format data constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ test: .venv/.dev data ## run the tests, without network once the data is there
 
 test-slow: .venv/.dev data ## run the tests that take minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+
+test-leak: .venv/.dev data ## run the tests that watch open files and memory
+	$(BIN)/python -m pytest -m leak
 
 tables: .venv/.user ## print the tables of the complete runs in outputs/
 	@$(BIN)/python scripts/tables.py
