@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-leak tables lint format data constraints clean
+.PHONY: help run test test-slow test-leak tables docs lint format data constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test-leak: .venv/.dev data ## run the tests that watch open files and memory
 
 tables: .venv/.user ## print the tables of the complete runs in outputs/
 	@$(BIN)/python scripts/tables.py
+
+docs: .venv/.user ## bring the configuration reference up to date
+	$(BIN)/python scripts/reference.py > docs/configuration.md
 
 lint: .venv/.dev ## check format, style and types
 	$(BIN)/ruff format --check .

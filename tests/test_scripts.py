@@ -23,3 +23,8 @@ def test_tables_without_runs_say_so(tmp_path: Path) -> None:
     refused = subprocess.run([*TABLES, str(tmp_path)], capture_output=True, text=True)
     assert refused.returncode == 2
     assert refused.stderr == f"tables: no complete molecule run labeled 'default' below {tmp_path}\n"
+
+
+def test_the_configuration_reference_is_that_of_the_schema() -> None:
+    printed = subprocess.run([sys.executable, str(ROOT / "scripts/reference.py")], capture_output=True, text=True)
+    assert printed.stdout == (ROOT / "docs/configuration.md").read_text(), "make docs brings it up to date"

@@ -1,0 +1,57 @@
+"""The configuration reference, made from the schema, so that it cannot go out of date."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, fields, is_dataclass
+from types import NoneType
+from typing import Any, get_args
+
+from evodiverse.settings.identity import show
+
+_KINDS = {int: "integer", float: "number", str: "text", bool: "true or false", list[float]: "list of numbers"}
+_HEAD = "| key | type | default | unit | meaning |\n|---|---|---|---|---|\n"
+
+
+def render(sections: Mapping[str, tuple[type, str]], defaults: Mapping[str, Any]) -> str:
+    """Return one Markdown table for each section.
+
+    Args:
+        sections: The schema of a section and what stands before its keys, by the section's heading.
+        defaults: Flat values that a run has where nothing is overridden.
+    """
+    return "\n".join(
+        f"## {heading}\n\n{_HEAD}" + "".join(_rows(schema, prefix, defaults))
+        for heading, (schema, prefix) in sections.items()
+    )
+
+
+def _rows(schema: type, prefix: str, defaults: Mapping[str, Any]) -> Iterator[str]:
+    for field in fields(schema):
+        key = f"{prefix}{field.name}"
+        inner = _inner(field.type)
+        if inner is not None:
+            yield from _rows(inner, f"{key}.", defaults)
+        elif "doc" in field.metadata:
+            yield _row(key, field, defaults)
+
+
+def _row(key: str, field: Field[Any], defaults: Mapping[str, Any]) -> str:
+    doc = field.metadata["doc"]
+    if not field.metadata["changes_log"]:
+        doc += " (cannot change the log)"
+    cells = [f"`{key}`", _kind(field.type), f"`{show(defaults.get(key, field.default))}`", field.metadata["unit"], doc]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _inner(kind: Any) -> type | None:
+    """Return the dataclass that holds a key's own keys, None for a plain value."""
+    for option in get_args(kind) or [kind]:
+        if isinstance(option, type) and is_dataclass(option):
+            return option
+    return None
+
+
+def _kind(kind: Any) -> str:
+    if kind in _KINDS:
+        return _KINDS[kind]
+    plain = [_KINDS[option] for option in get_args(kind) if option is not NoneType]
+    return " or ".join([*plain, "null"])
