@@ -94,7 +94,8 @@ def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_c
 
 def journal_record(hypothesis: Hypothesis, evaluation: Evaluation, seconds: float) -> Row:
     """Return what the journal keeps of an evaluation; `read_journal` reads it."""
-    return {"key": hypothesis.key, "seconds": seconds, **asdict(evaluation)}
+    values = {field.name: getattr(evaluation, field.name) for field in fields(Evaluation)}
+    return {"key": hypothesis.key, "seconds": seconds, **values, "details": dict(evaluation.details)}
 
 
 def read_journal(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Evaluation, float]]:

@@ -1,0 +1,98 @@
+"""What watching and keeping a run costs: the live panel, the journal and best/, as shares of one whole JNK3 run.
+
+python benchmarks/observers.py [--pictures FOLDER]
+
+With a folder it also keeps there what README shows: the panel amid the run, and the drawing of the best molecules.
+"""
+
+import argparse
+import io
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+from rich.console import Console
+
+from evodiverse.ports import Snapshot
+from evodiverse.runner.display import RichDisplay, draw
+from evodiverse.settings.build import plan_run, run
+from evodiverse.settings.compose import CONFIG_NAME, find_conf, split_hydra
+from evodiverse.settings.schema import register
+from evodiverse.store.journal import Journal
+from evodiverse.tasks.molecules.task import MoleculeTask
+
+# One process, so that the journal's share is all of it; the panel and best/ are the main process's business anyway.
+OVERRIDES = ["task=jnk3", "method=pt", "search.early_stop=null", "evaluator.workers=1"]
+PHOTO_ITERATION = 45
+TITLE = "outputs/jnk3/pt/off/default/seed0"
+WATCHED = {
+    "live panel": [(RichDisplay, "update"), (RichDisplay, "finish")],
+    "journal": [(Journal, "append"), (Journal, "clear")],
+    "best/": [(MoleculeTask, "show_best")],
+}
+
+
+def watch(owner: type, method: str, seconds: Counter[str], name: str) -> None:
+    """Add the time spent in a method to ``seconds``."""
+    original = getattr(owner, method)
+
+    def timed(*arguments: object, **named: object) -> object:
+        began = time.perf_counter()
+        try:
+            return original(*arguments, **named)
+        finally:
+            seconds[name] += time.perf_counter() - began
+
+    setattr(owner, method, timed)
+
+
+class Photographed(RichDisplay):
+    """Keeps how the run stood at some iteration."""
+
+    photo: Snapshot | None = None
+
+    def update(self, snapshot: Callable[[], Snapshot]) -> None:
+        super().update(snapshot)
+        if self.photo is None and snapshot().iteration == PHOTO_ITERATION:
+            self.photo = snapshot()
+
+
+def save_pictures(folder: Path, photo: Snapshot, path: Path) -> None:
+    """Write live.svg and top10.png."""
+    console = Console(record=True, file=io.StringIO(), width=82, force_terminal=True)
+    console.print(draw(photo, TITLE))
+    console.save_svg(str(folder / "live.svg"), title="evodiverse task=jnk3 method=pt")
+    shutil.copy(path / "best" / "top10.png", folder)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pictures", type=Path, help="folder for live.svg and top10.png")
+    arguments = parser.parse_args()
+    seconds: Counter[str] = Counter()
+    for name, methods in WATCHED.items():
+        for owner, method in methods:
+            watch(owner, method, seconds, name)
+    register()
+    with tempfile.TemporaryDirectory() as folder:
+        with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+            overrides = [*OVERRIDES, f"outputs={folder}"]
+            plan = plan_run(*split_hydra(compose(CONFIG_NAME, overrides=overrides, return_hydra_config=True)))
+        terminal = Console(file=io.StringIO(), force_terminal=True, width=110, height=40)
+        began = time.perf_counter()
+        display = Photographed(terminal, TITLE) if arguments.pictures else RichDisplay(terminal, TITLE)
+        run(plan, display, [].append, Path.mkdir)
+        wall = time.perf_counter() - began
+        if isinstance(display, Photographed) and display.photo is not None:
+            save_pictures(arguments.pictures, display.photo, plan.path)
+    print(f"one run: {wall:.1f} s")
+    for name, spent in seconds.items():
+        print(f"{name}: {spent:.2f} s, {spent / wall:.1%}")
+
+
+if __name__ == "__main__":
+    main()
