@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from evodiverse.ports import Display, PoolView, Snapshot
 
@@ -153,9 +154,9 @@ class RichDisplay(NoDisplay):
 
     def finish(self, snapshot: Snapshot) -> None:
         """Put the summary in the panel's place."""
-        table = Table(box=box.ROUNDED, show_header=False, title=self._title, title_justify="left")
+        table = Table(box=box.ROUNDED, show_header=False, title=Text(self._title), title_justify="left")
         for name, value in summarize(snapshot):
-            table.add_row(name, value)
+            table.add_row(name, Text(value))  # as it is: brackets are markup elsewhere, and atoms here
         with suppress(OSError):
             self._live.stop()
             self._console.print(table)
@@ -219,7 +220,7 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
     attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
     return Panel(
         Group(head, facts, _draw_pools(snapshot), *_draw_swaps(snapshot), attempts),
-        title=title,
+        title=Text(title),
         title_align="left",
         box=box.ROUNDED,
         expand=False,

@@ -64,9 +64,9 @@ class Clock:
         return self.now
 
 
-def drawn(snapshot: Snapshot, width: int = 100) -> str:
+def drawn(snapshot: Snapshot, width: int = 100, title: str = "jnk3/pt") -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(draw(snapshot, "jnk3/pt"))
+    console.print(draw(snapshot, title))
     return console.file.getvalue()
 
 
@@ -201,6 +201,16 @@ def test_the_summary_takes_the_panels_place() -> None:
         display.finish(replace(SNAPSHOT, stopped_by="budget"))
     text = console.file.getvalue()
     assert text.index("jnk3/pt") < text.index("budget") < text.index("0.720  CCO")
+
+
+def test_brackets_are_atoms_and_lists_not_markup() -> None:
+    console = Console(file=Terminal(), width=100)
+    smiles = "c1c[nH]c[/b]1[bold]"
+    with RichDisplay(console, "method.ladder=[red]", Clock()) as display:
+        display.finish(replace(SNAPSHOT, stopped_by="budget", best_genotype=smiles))
+    assert smiles in console.file.getvalue()
+    assert console.file.getvalue().count("method.ladder=[red]") == 1
+    assert "method.ladder=[red]" in drawn(SNAPSHOT, title="method.ladder=[red]")
 
 
 def test_what_is_printed_meanwhile_stands_above_the_panel(capsys: pytest.CaptureFixture[str]) -> None:
