@@ -1,1 +1,1 @@
-"""From logs to tables and figures. It reads Parquet and ``run.json`` only."""
+"""From logs to tables and figures. It reads Parquet, ``run.json`` and ``.hydra/overrides.yaml`` only."""

@@ -1,4 +1,4 @@
-"""Complete runs, read from their logs."""
+"""Runs, read from their logs."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, describe
+
+RECORD = "run.json"
+_NEEDED = frozenset({"task.name", "task.domain", "method.name", "llm.name", "seed"})
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One complete run: its folder, and the flat settings from its ``run.json``."""
+    """One run: its folder, and the flat settings from its ``run.json``."""
 
     path: Path
     settings: dict[str, Any]
@@ -47,18 +50,32 @@ class Run:
         """Return columns of a dataset in the order committed, those of all its parts.
 
         Raises:
-            InputError: The dataset cannot be read.
+            InputError: There is no part yet, or one cannot be read; names it.
         """
-        parts = sorted(map(str, (self.path / dataset).glob("part-*.parquet")))
-        if not parts:
+        if not self._parts(dataset):
             raise InputError(f"{self.path / dataset} holds no part; run it again with overwrite=true")
-        try:
-            table = ds.dataset(parts, format="parquet").to_table(columns=list(names))
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"{self.path / dataset} cannot be read ({error}); run it again with overwrite=true"
-            ) from error
-        return dict(table.to_pydict())
+        return self.columns_so_far(dataset, names)
+
+    def columns_so_far(self, dataset: str, names: Sequence[str]) -> dict[str, list[Any]]:
+        """Return what `columns` does, and empty columns of a dataset that has no part yet.
+
+        Raises:
+            InputError: A part cannot be read; names it.
+        """
+        columns: dict[str, list[Any]] = {name: [] for name in names}
+        for part in self._parts(dataset):
+            try:
+                table = pq.ParquetFile(part, page_checksum_verification=True).read(columns=list(names))
+                for name in names:
+                    columns[name] += table[name].to_pylist()
+            except (OSError, ValueError, KeyError) as error:  # Arrow's errors are among these
+                raise InputError(
+                    f"{part} cannot be read ({describe(error)}); run it again with overwrite=true"
+                ) from error
+        return columns
+
+    def _parts(self, dataset: str) -> list[Path]:
+        return sorted((self.path / dataset).glob("part-*.parquet"))
 
     def candidates(self) -> dict[int, tuple[str, float]]:
         """Return the key and the score of every charged call that has a score."""
@@ -67,20 +84,41 @@ class Run:
         return {call: (key, score) for call, key, score in charged if call is not None and score is not None}
 
 
+def find_records(folder: Path) -> list[Path]:
+    """Return the ``run.json`` of a run directory, or those of all runs below any other folder, sorted.
+
+    Folders whose names begin with a dot are passed over: a run that is being deleted is in one.
+    """
+    if (folder / RECORD).exists():
+        return [folder / RECORD]
+    found = folder.rglob(RECORD)
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Return the content of a ``run.json``; it has a status, and the settings that say which run it is.
+
+    Raises:
+        InputError: It is not that of a run; names it.
+    """
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        absent = [f"settings.{key}" for key in sorted(_NEEDED - record["settings"].keys())]
+        absent += [] if isinstance(record["status"], str) else ["status"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path} is no record of a run ({error!r}); move it away") from error
+    if absent:
+        raise InputError(f"{path} is no record of a run (no {', '.join(absent)}); move it away")
+    return record
+
+
 def find_runs(outputs: Path) -> Iterator[Run]:
     """Yield all complete runs below a folder, in the order of their paths.
 
     Raises:
         InputError: A ``run.json`` is not that of a run; names it.
     """
-    for record_path in sorted(outputs.rglob("run.json")):
-        try:
-            record = json.loads(record_path.read_text(encoding="utf-8"))
-            absent = {"task.name", "task.domain", "method.name", "llm.name", "seed"} - set(record["settings"])
-            is_complete = record["status"] == "complete"
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{record_path} is no record of a run ({error!r}); move it away") from error
-        if absent:
-            raise InputError(f"{record_path} is no record of a run (no {', '.join(sorted(absent))}); move it away")
-        if is_complete:
-            yield Run(record_path.parent, record["settings"])
+    for path in find_records(outputs):
+        record = read_record(path)
+        if record["status"] == "complete":
+            yield Run(path.parent, record["settings"])

@@ -3,7 +3,7 @@
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from math import inf
@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evodiverse.ports import Display, PoolView, Snapshot
+from evodiverse.sparkline import sparkline
 
 DISPLAYS = ("auto", "none", "plain", "rich")
-_BARS = "▁▂▃▄▅▆▇█"
 _MAX_SHARE = 0.01  # of a run's time
 
 
@@ -244,14 +244,6 @@ def _draw_swaps(snapshot: Snapshot) -> list[str]:
     if snapshot.xi is not None:
         lines.append(f"[dim]ξ    [/] {sparkline(snapshot.xis)} {snapshot.xi:.3g}")
     return lines
-
-
-def sparkline(values: Sequence[float], low: float | None = None, high: float | None = None) -> str:
-    """Return one bar a value, the lowest for ``low`` and the highest for ``high`` (of the values where not given)."""
-    low = min(values) if low is None else low
-    high = max(values) if high is None else high
-    span = (high - low) or 1.0
-    return "".join(_BARS[min(int((value - low) / span * len(_BARS)), len(_BARS) - 1)] for value in values)
 
 
 def _pool_line(pool: PoolView) -> str:

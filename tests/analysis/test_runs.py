@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.analysis.runs import Run, find_runs
+from evodiverse.analysis.runs import Run, find_records, find_runs
 from evodiverse.errors import InputError
 from tests.analysis.builders import evaluated_row, initial_row, write_parts, write_record
 
@@ -109,10 +109,12 @@ def test_a_folder_named_by_overrides_is_no_partition(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no parquet", b"PAR1" * 20])
-def test_a_damaged_part_is_an_error_that_names_its_dataset(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_part_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
     write_parts(tmp_path, "swaps", [[], []])
     (tmp_path / "swaps" / "part-000001.parquet").write_bytes(content)
-    with pytest.raises(InputError, match=r"/swaps cannot be read \((.|\n)*; run it again with overwrite=true"):
+    with pytest.raises(
+        InputError, match=r"/swaps/part-000001\.parquet cannot be read \(.*; run it again with overwrite=true$"
+    ):
         Run(tmp_path, {}).columns("swaps", ["xi"])
 
 
@@ -129,7 +131,7 @@ def test_a_dataset_without_parts_is_an_error_that_names_it(tmp_path: Path) -> No
 
 def test_a_column_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
     write_parts(tmp_path, "swaps", [[]])
-    with pytest.raises(InputError, match=r"/swaps cannot be read .*warmth"):
+    with pytest.raises(InputError, match=r"/swaps/part-000000\.parquet cannot be read .*warmth"):
         Run(tmp_path, {}).columns("swaps", ["warmth"])
 
 
@@ -143,3 +145,22 @@ def test_attempts_that_were_not_charged_and_failed_calls_are_no_candidates(tmp_p
     rejected = {"iteration": 1, "outcome": "rejected", "genotype": "((", "error": "unparsable"}
     write_parts(tmp_path, "evaluations", [charged(1), [reused, rejected, evaluated_row(1, 2, "C", None)]])
     assert Run(tmp_path, {}).candidates() == {1: ("k1", 0.01)}
+
+
+# Runs of any status
+
+
+def test_a_run_that_is_being_deleted_is_passed_over(tmp_path: Path) -> None:
+    write_record(tmp_path / "default" / ".seed0.deleted-17")
+    write_record(tmp_path / "default" / "seed1")
+    assert [path.parent.name for path in find_records(tmp_path)] == ["seed1"]
+
+
+def test_a_run_directory_has_one_record_even_within_a_folder_with_a_dot(tmp_path: Path) -> None:
+    write_record(tmp_path / ".kept" / "seed0", status="failed")
+    for folder in (tmp_path / ".kept", tmp_path / ".kept" / "seed0"):
+        assert find_records(folder) == [tmp_path / ".kept" / "seed0" / "run.json"]
+
+
+def test_a_dataset_without_parts_has_empty_columns_so_far(tmp_path: Path) -> None:
+    assert Run(tmp_path, {}).columns_so_far("swaps", ["xi"]) == {"xi": []}

@@ -13,7 +13,6 @@ from evodiverse.runner.display import (
     choose_display,
     draw,
     format_snapshot,
-    sparkline,
     summarize,
 )
 
@@ -245,13 +244,6 @@ def test_a_summary_says_how_a_run_ended() -> None:
         "attempts": "12.5% rejected, 4.0% duplicate",
         "time": "wall 0:01:10, operator 0:00:40, oracle 0:00:20",
     }
-
-
-@pytest.mark.parametrize(
-    ("values", "bars"), [([0, 0.5, 1], "▁▅█"), ([3, 3], "▁▁"), ([1, 2, 3, 4, 5, 6, 7, 8], "▁▂▃▄▅▆▇█")]
-)
-def test_a_sparkline_rises_with_its_values(values: list[float], bars: str) -> None:
-    assert sparkline(values) == bars
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,263 @@
+"""What a run is and how it went, for a person at a terminal."""
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evodiverse.analysis.runs import Run, read_record
+from evodiverse.analysis.summary import (
+    Kind,
+    Log,
+    best_candidates,
+    best_so_far,
+    errors_by_kind,
+    has_failed,
+    read_log,
+    swaps_by_rungs,
+    xi_curve,
+)
+from evodiverse.errors import InputError, describe
+from evodiverse.sparkline import sparkline
+from evodiverse.vocabulary import Outcome
+
+N_BARS = 32
+CUT = "… and what the overrides say: the folder's name is cut"
+_STYLES = {"complete": "green", "failed": "red"}
+_OVERRIDE = re.compile(r"(?:^|,)([A-Za-z_][\w.]*)=")
+_CUT_LABEL = re.compile(r".{100}-[0-9a-f]{8}")
+_KINDS = {"sources": dict, "versions": list, "seconds": dict, "totals": dict}
+
+
+def print_run(path: Path, console: Console) -> None:
+    """Print a run, whatever its status; nothing if it cannot be read.
+
+    Args:
+        path: The run directory, with a ``run.json``.
+        console: Must not take square brackets and colons, of which SMILES are full, for markup.
+
+    Raises:
+        InputError: A file is damaged; names it.
+    """
+    record = read_record(path / "run.json")
+    bad = [name for name, kind in _KINDS.items() if not isinstance(record.get(name, kind()), kind)]
+    if bad:
+        raise InputError(f"{path / 'run.json'} is damaged (no {', '.join(bad)}); run it again with overwrite=true")
+    run = Run(path, record["settings"])
+    log = read_log(run)
+    n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
+    if log.n_calls != n_expected:
+        raise InputError(
+            f"{path / 'evaluations'} holds {log.n_calls:,} of {n_expected:,} calls, so that a part is missing; "
+            "run it again with overwrite=true"
+        )
+    facts = [*_describe_record(run, record), *_describe_totals(run, log)]
+    console.print(Text(str(path), style="bold"), soft_wrap=True)
+    console.print(_grid(facts))
+    for title, drawn in _sections(run, log):
+        console.print()
+        console.print(Text(title, style="bold"))
+        for part in drawn:
+            console.print(part)
+
+
+def read_overrides(path: Path) -> list[str] | None:
+    """Return what the user wrote on the command line, None if the run directory does not say.
+
+    Raises:
+        InputError: The file that says it is damaged; names it.
+    """
+    file = path / ".hydra" / "overrides.yaml"
+    try:
+        overrides = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
+    if not isinstance(overrides, list):
+        raise InputError(f"{file} cannot be read (no list); move it away")
+    return [str(override) for override in overrides]
+
+
+def differing_settings(run: Run) -> list[str] | None:
+    """Return in what a run differs from its task, method and model alone, as ``key=value``.
+
+    The folder above the seed names the keys, and ``run.json`` has their values. Where that name was cut, a last item
+    says so.
+
+    Returns:
+        None if the run is not in such a folder.
+    """
+    label = run.path.resolve().parent.name
+    if label == "default":
+        return []
+    if not _OVERRIDE.match(label):
+        return None
+    starts = [match.start(1) for match in _OVERRIDE.finditer(label)]
+    pieces = [label[start:end].rstrip(",") for start, end in zip(starts, [*starts[1:], None], strict=True)]
+    settings = [(piece, piece.partition("=")[0]) for piece in pieces]
+    exact = [f"{key}={_written(run.settings[key])}" if key in run.settings else piece for piece, key in settings]
+    return [*exact, CUT] if _CUT_LABEL.fullmatch(label) else exact
+
+
+def thin(values: Sequence[float], n_most: int) -> list[float]:
+    """Return at most ``n_most`` of the values, evenly spaced, the first and the last among them."""
+    if len(values) <= n_most:
+        return list(values)
+    return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]
+
+
+def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
+    status, stopped_by = record["status"], record.get("stopped_by")
+    shown = "running or killed" if status == "running" else status
+    stopped = f", stopped by {stopped_by}" if stopped_by else ""
+    differing = differing_settings(run)
+    overrides = read_overrides(run.path)
+    seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in record.get("seconds", {}).items())
+    if status == "running":
+        seconds = f"{seconds} (until it was resumed)" if seconds else "written when it ends"
+    sources = ", ".join(f"{role} {str(sha256)[:12]}…" for role, sha256 in record.get("sources", {}).items())
+    commit, dash, dirty = str(record.get("git_commit") or "not known").partition("-")
+    return [
+        ("status", Text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
+        *([("error", _plain(record["error"]))] if record.get("error") else []),
+        ("run", f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}"),
+        ("changed", "not known: the folder above does not say" if differing is None else _lines(differing, "nothing")),
+        ("overrides", "not known: no .hydra" if overrides is None else _plain(shlex.join(overrides)) or "none"),
+        ("started", str(record.get("started") or "not known")),
+        ("seconds", seconds or "none until a commit"),
+        ("versions", _lines([_versions(session) for session in record.get("versions", [])], "not known")),
+        ("git commit", f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}"),
+        ("data", sources or "none"),
+    ]
+
+
+def _describe_totals(run: Run, log: Log) -> list[tuple[str, RenderableType]]:
+    if not log.evaluations:
+        return [("iterations", "none is logged yet")]
+    failed = sum(map(has_failed, log.evaluations))
+    ladder = run.settings.get("method.ladder", [])
+    return [
+        ("pools", ", ".join(f"{pool} at β = {_written(beta)}" for pool, beta in enumerate(ladder)) or "not known"),
+        ("iterations", f"{max(row['iteration'] for row in log.evaluations):,}"),
+        ("oracle calls", f"{log.n_calls:,} of {_quantity(run.settings.get('budget.oracle_calls'))}, {failed:,} failed"),
+    ]
+
+
+def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
+    if not log.evaluations:
+        return []
+    sections: list[tuple[str, list[RenderableType]]] = [
+        ("attempts, the initial ones included", [_draw_attempts(log)]),
+        ("best", _draw_best(log)),
+        ("exchange", _draw_exchange(run, log)),
+        ("errors", [_draw_errors(errors_by_kind(log.evaluations))]),
+    ]
+    return sections
+
+
+def _draw_attempts(log: Log) -> Table:
+    outcomes = Counter(row["outcome"] for row in log.evaluations)
+    table = _table("outcome", ">attempts", ">share")
+    for outcome in Outcome:
+        count = outcomes[outcome]
+        table.add_row(str(outcome), f"{count:,}", f"{count / outcomes.total():.1%}")
+    return table
+
+
+def _draw_best(log: Log) -> list[RenderableType]:
+    best = best_candidates(log.evaluations)
+    if not best:
+        return ["no candidate has a score yet"]
+    curve = best_so_far(log.evaluations)
+    table = _table("score", ">iteration", ">pool", "genotype")
+    for row in best:
+        pool = "all" if row["pool"] is None else str(row["pool"])
+        table.add_row(f"{row['score']:.6g}", str(row["iteration"]), pool, _one_line(row["genotype"]))
+    return [f"so far {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}", table]
+
+
+def _draw_exchange(run: Run, log: Log) -> list[RenderableType]:
+    drawn: list[RenderableType] = []
+    if log.swaps:
+        table = _table("rungs", ">events", ">tried", ">accepted", ">rate", ">blocked")
+        for rungs in swaps_by_rungs(log.swaps):
+            rate = f"{rungs.accepted / rungs.tried:.3f}" if rungs.tried else "-"
+            counts = [rungs.events, rungs.tried, rungs.accepted, rate, rungs.blocked]
+            table.add_row(f"{rungs.cold_pool} ⇄ {rungs.hot_pool}", *map(str, counts))
+        drawn.append(table)
+    if curve := xi_curve(log):
+        drawn.append(f"ξ {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}")
+    if log.migrations:
+        copies = Counter((row["from_pool"], row["to_pool"]) for row in log.migrations)
+        events = len({row["iteration"] for row in log.migrations})
+        each = ", ".join(f"{source} → {target}: {count:,}" for (source, target), count in sorted(copies.items()))
+        drawn.append(f"{len(log.migrations):,} migrations in {events:,} events ({each})")
+    rule = run.settings.get("method.swap.rule")
+    return drawn or [f"none{'' if rule == 'none' else ' yet'} (method.swap.rule={rule})"]
+
+
+def _draw_errors(kinds: Sequence[Kind]) -> RenderableType:
+    if not kinds:
+        return "none"
+    table = _table("reason", ">rejected", ">failed", "for example")
+    for kind in kinds:
+        detail = (kind.example["error"] or "").partition(":")[2].strip()
+        example = " in ".join(text for text in (detail, kind.example["genotype"]) if text)
+        table.add_row(_plain(kind.reason), f"{kind.rejected:,}", f"{kind.failed:,}", _one_line(example))
+    return table
+
+
+def _grid(facts: Sequence[tuple[str, RenderableType]]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        grid.add_row(name, value)
+    return grid
+
+
+def _table(*names: str) -> Table:
+    """Return a table without lines; columns of numbers are marked by ``>``."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for name in names:
+        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
+    return table
+
+
+def _one_line(text: str | None) -> Text:
+    """Return the first line that says something, cut where the table ends."""
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    return Text(_plain(lines[0]) + (" …" if len(lines) > 1 else "") if lines else "", no_wrap=True, overflow="ellipsis")
+
+
+def _plain(text: str) -> str:
+    """Return text without what could control a terminal: a genotype may hold anything."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
+def _lines(items: Sequence[str], none: str) -> str:
+    return "\n".join(map(_plain, items)) or none
+
+
+def _versions(session: Any) -> str:
+    return ", ".join(f"{name} {version}" for name, version in session.items()) if isinstance(session, dict) else "?"
+
+
+def _quantity(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _written(value: Any) -> str:
+    """Return a setting as one would write it on the command line."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,138 @@
+"""How a run went, in numbers counted from its log."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evodiverse.analysis.runs import Run
+from evodiverse.vocabulary import Outcome
+
+N_BEST = 10
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The rows of a run's log that are shown, by dataset, in the order committed."""
+
+    evaluations: Sequence[Row]
+    swaps: Sequence[Row]
+    migrations: Sequence[Row]
+    adaptation: Sequence[Row]
+
+    @property
+    def n_calls(self) -> int:
+        """Oracle calls charged."""
+        return sum(row["call"] is not None for row in self.evaluations)
+
+    @property
+    def last_call(self) -> int:
+        """Number of the last oracle call; calls are counted from 1."""
+        return max((row["call"] for row in self.evaluations if row["call"] is not None), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Rungs:
+    """The swaps between two neighbors on the ladder: in how many events, and how many of them ended how.
+
+    ``tried`` are those not blocked.
+    """
+
+    cold_pool: int
+    hot_pool: int
+    events: int
+    tried: int
+    accepted: int
+    blocked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Errors of one reason: attempts rejected for it, evaluations that failed for it, and the first of them."""
+
+    reason: str
+    rejected: int
+    failed: int
+    example: Row
+
+
+def read_log(run: Run) -> Log:
+    """Return what is logged so far.
+
+    A commit adds the parts in the order evaluations, swaps, migrations, adaptation. They are read in the opposite one,
+    so that the evaluations of whatever else is found are found too.
+
+    Raises:
+        InputError: A part is damaged; names it.
+    """
+    adaptation = _rows(run, "adaptation", "iteration", "xi")
+    migrations = _rows(run, "migrations", "iteration", "from_pool", "to_pool")
+    swaps = _rows(run, "swaps", "iteration", "cold_pool", "hot_pool", "accepted", "blocked", "xi")
+    evaluations = _rows(run, "evaluations", "iteration", "pool", "outcome", "call", "genotype", "score", "error")
+    return Log(evaluations, swaps, migrations, adaptation)
+
+
+def has_failed(row: Row) -> bool:
+    """Return whether a row of ``evaluations`` is a charged evaluation without a score."""
+    return row["outcome"] == Outcome.EVALUATED and row["score"] is None
+
+
+def best_candidates(evaluations: Sequence[Row]) -> list[Row]:
+    """Return the evaluations with the highest scores, best first, the older first of two with one score."""
+    scored = [row for row in evaluations if row["call"] is not None and row["score"] is not None]
+    return sorted(scored, key=lambda row: (-row["score"], row["call"]))[:N_BEST]
+
+
+def best_so_far(evaluations: Sequence[Row]) -> list[float]:
+    """Return the highest score up to each iteration, from the first that has one."""
+    by_iteration: dict[int, list[float]] = defaultdict(list)
+    for row in evaluations:
+        by_iteration[row["iteration"]] += [] if row["score"] is None else [row["score"]]
+    curve: list[float] = []
+    for iteration in sorted(by_iteration):
+        best = max([*curve[-1:], *by_iteration[iteration]], default=None)
+        curve += [] if best is None else [best]
+    return curve
+
+
+def swaps_by_rungs(swaps: Sequence[Row]) -> list[Rungs]:
+    """Return how the swaps between each two rungs went, from cold to hot."""
+    pairs: dict[tuple[int, int], list[Row]] = defaultdict(list)
+    for row in swaps:
+        pairs[row["cold_pool"], row["hot_pool"]].append(row)
+    return [
+        Rungs(
+            *pair,
+            events=len({row["iteration"] for row in rows}),
+            tried=sum(not row["blocked"] for row in rows),
+            accepted=sum(row["accepted"] for row in rows),
+            blocked=sum(row["blocked"] for row in rows),
+        )
+        for pair, rows in sorted(pairs.items())
+    ]
+
+
+def xi_curve(log: Log) -> list[float]:
+    """Return ξ at the first exchange and after each; empty where the rule has none to adapt."""
+    after = {row["iteration"]: row["xi"] for row in log.adaptation}
+    return [*(row["xi"] for row in log.swaps[:1]), *after.values()] if after else []
+
+
+def errors_by_kind(evaluations: Sequence[Row]) -> list[Kind]:
+    """Return the reasons of rejected attempts and of evaluations without a score, the most frequent first."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in evaluations:
+        if row["outcome"] == Outcome.REJECTED or has_failed(row):
+            found[(row["error"] or "no reason given").partition(":")[0]].append(row)
+    kinds = [
+        Kind(reason, sum(not has_failed(row) for row in rows), sum(map(has_failed, rows)), rows[0])
+        for reason, rows in found.items()
+    ]
+    return sorted(kinds, key=lambda kind: (-kind.rejected - kind.failed, kind.reason))
+
+
+def _rows(run: Run, dataset: str, *names: str) -> list[Row]:
+    columns = run.columns_so_far(dataset, names)
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]

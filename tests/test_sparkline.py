@@ -1,0 +1,12 @@
+"""A row of bars says how numbers went."""
+
+import pytest
+
+from evodiverse.sparkline import sparkline
+
+
+@pytest.mark.parametrize(
+    ("values", "bars"), [([0, 0.5, 1], "▁▅█"), ([3, 3], "▁▁"), ([1, 2, 3, 4, 5, 6, 7, 8], "▁▂▃▄▅▆▇█")]
+)
+def test_a_sparkline_rises_with_its_values(values: list[float], bars: str) -> None:
+    assert sparkline(values) == bars
