@@ -7,8 +7,9 @@ import pyarrow.dataset as ds
 import pytest
 
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.store.datasets import schemas
 from evodiverse.store.run_directory import RunDirectory
-from tests.runs import DATASETS, Silent, run_toy
+from tests.runs import DATASETS, ROOT, Silent, run_toy
 
 ROW = {
     "iteration": 0,
@@ -124,3 +125,9 @@ def test_duckdb_joins_members_with_their_scores(tmp_path: Path) -> None:
     """).fetchall()[0]
     initial = duckdb.sql(f"SELECT max(score) FROM '{run}/evaluations/part-000000.parquet'").fetchall()[0][0]
     assert best == initial
+
+
+def test_every_column_is_documented() -> None:
+    documented = (ROOT / "docs" / "log.md").read_text()
+    columns = {name for schema in schemas({}).values() for name in schema.names}
+    assert [name for name in sorted(columns) if f"`{name}`" not in documented] == []
