@@ -40,7 +40,7 @@ def test_another_seed_gives_another_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant[0])
-@pytest.mark.parametrize("k", [1, 2, 3, 8])
+@pytest.mark.parametrize("k", [1, 8])
 def test_k_iterations_and_the_rest_later_are_all_iterations_at_once(tmp_path: Path, variant: list[str], k: int) -> None:
     whole = run_toy(tmp_path / "whole", *variant)
     with pytest.raises(Interrupted):
