@@ -227,6 +227,28 @@ def test_a_stop_lets_evaluations_end_and_repeats_none(tmp_path: Path) -> None:
     assert len(evaluated) == len(set(evaluated)) == 17
 
 
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["start", "middle"])
+def test_a_signal_to_all_processes_of_a_run_stops_it_as_one_to_the_first(
+    tmp_path: Path, signum: int, moment: str
+) -> None:
+    slow = [*TOY, "evaluator.workers=2", "task.pause=0.05", f"task.diary={tmp_path}/diary", "budget.oracle_calls=40"]
+    command = [*STARTS["module"], *slow]
+    process = subprocess.Popen(command, cwd=tmp_path, env=FROM_ROOT, stderr=subprocess.PIPE, start_new_session=True)
+    awaited = tmp_path.joinpath("diary") if moment == "middle" else tmp_path / "outputs"
+    while not awaited.exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    os.killpg(process.pid, signum)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signum, errors.decode()
+    assert errors.decode().splitlines()[-1].startswith("evodiverse: interrupted by ")
+    assert "Traceback" not in errors.decode()
+    assert evodiverse(*slow, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    evaluated = (tmp_path / "diary").read_text().split()
+    assert len(evaluated) == len(set(evaluated)) == 40
+
+
 def test_a_second_process_on_a_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
     process = start_long_run(tmp_path)
     for arguments in (LONG, [*LONG, "overwrite=true"]):

@@ -26,14 +26,16 @@ _MAX_SHARE = 0.01  # of a run's time
 
 
 def choose_display(name: str, title: str) -> Display:
-    """Return the display of this name, see `DISPLAYS`; ``auto`` is rich on a terminal and plain elsewhere.
+    """Return the display of this name, see `DISPLAYS`; ``auto`` is rich on a terminal that can draw, else plain.
 
     Args:
         name: One of `DISPLAYS`.
         title: Says which run it is.
     """
-    if name == "rich" or (name == "auto" and sys.stderr.isatty()):
-        return RichDisplay(Console(stderr=True), title)
+    console = Console(stderr=True)
+    can_draw = console.is_terminal and not console.is_dumb_terminal and "utf" in console.encoding
+    if name == "rich" or (name == "auto" and can_draw):
+        return RichDisplay(console, title)
     return NoDisplay() if name == "none" else PlainDisplay(sys.stderr)
 
 
@@ -126,6 +128,7 @@ class RichDisplay(NoDisplay):
         self._clock = clock
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._due = -inf
+        self._cost = inf
 
     def __enter__(self) -> Self:
         """Take the terminal; what is printed meanwhile stands above the panel."""
@@ -150,7 +153,8 @@ class RichDisplay(NoDisplay):
             self._due = inf
             return
         ended = self._clock()
-        self._due = ended + max(0.25, (ended - began) / _MAX_SHARE)
+        self._cost = min(self._cost, ended - began)  # the first one loads what the others use
+        self._due = ended + max(0.25, self._cost / _MAX_SHARE)
 
     def finish(self, snapshot: Snapshot) -> None:
         """Put the summary in the panel's place."""

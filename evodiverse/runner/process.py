@@ -13,6 +13,8 @@ from typing import TextIO
 
 from evodiverse.errors import Interrupted, ServiceError
 
+_SHOW_CURSOR = "\x1b[?25h"
+
 
 class _Signals:
     """SIGINT and SIGTERM: raised at once, or noted while a run goes on, to be raised where nothing is lost."""
@@ -27,6 +29,8 @@ class _Signals:
         if not self.deferred:
             raise Interrupted(signum)
         self.noted = signum
+        if sys.stderr.isatty():  # a second signal ends the process before a display could
+            sys.stderr.write(_SHOW_CURSOR)
         complain(f"{Interrupted(signum)}: evaluations under way are ending; ask again to stop at once")
 
     def check(self) -> None:

@@ -6,10 +6,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -92,9 +94,14 @@ class Workers:
             if sys.platform == "linux":
                 used = [type(part).__module__ for part in (self._bench.task, self._bench.operator, self._bench.journal)]
                 context.set_forkserver_preload(["__main__", __name__, *used])
+                with _signals_ignored():  # the server that forks the workers, and they, stay so
+                    forkserver.ensure_running()
             self._pool = ProcessPoolExecutor(self._n, context, _start_worker, (self._bench,))
-            for _ in range(self._n):
-                self._pool.submit(os.getpid)
+            try:
+                for _ in range(self._n):
+                    self._pool.submit(os.getpid)
+            except (EOFError, OSError) as error:  # the server was killed
+                raise _dead_worker() from error
         return self
 
     def __exit__(
@@ -171,6 +178,24 @@ class Workers:
         except BaseException as error:  # noqa: BLE001 (goes on where the result is asked for)
             future.set_exception(error)
         return future
+
+
+@contextmanager
+def _signals_ignored() -> Iterator[None]:
+    """Ignore SIGINT and SIGTERM for a moment, so that a process started in it ignores them for good.
+
+    A terminal sends Ctrl-C, and a scheduler its SIGTERM, to all processes of a run; what becomes of it is the main
+    process's business.
+    """
+    if threading.current_thread() is not threading.main_thread():  # where signals cannot be set
+        yield
+        return
+    before = {signum: signal.signal(signum, signal.SIG_IGN) for signum in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
 
 _bench: Bench | None = None

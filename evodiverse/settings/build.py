@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
-from evodiverse.errors import InputError, describe
+from evodiverse.errors import InputError, Interrupted, describe
 from evodiverse.ports import Display, Domain, Task
 from evodiverse.runner.display import DISPLAYS
 from evodiverse.runner.loop import Loop, Result, Setup
@@ -133,6 +133,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     if _is_complete(_find_record(plan, sources), plan, say):
         return
     task = plan.domain.build_task(plan.task, artefact_path)
+    _check_offers(task, Task, "the task of this domain")
     with locked(plan.path):
         if plan.config.overwrite:
             delete_run(plan.path)
@@ -224,17 +225,22 @@ def _import_domain(name: object) -> Domain:
         sys.path.append(os.getcwd())
     try:
         domain: Domain = importlib.import_module(f"{name}.domain")
+    except Interrupted:
+        raise
     except BaseException as error:  # whatever a user's module raises
         raise InputError(
             f"task.domain={name} cannot be imported ({describe(error)}); name a package with a module domain"
         ) from error
-    offered = [part for part in [*inspect.get_annotations(Domain), *vars(Domain)] if not part.startswith("_")]
-    absent = [part for part in offered if not hasattr(domain, part)]
-    if absent:
-        raise InputError(
-            f"task.domain={name} is no domain: its module lacks {', '.join(absent)} (see evodiverse.ports)"
-        )
+    _check_offers(domain, Domain, f"task.domain={name}: its module")
     return domain
+
+
+def _check_offers(part: object, port: type, name: str) -> None:
+    """Refuse a part of a user's own domain that lacks something of its port."""
+    offered = [word for word in [*inspect.get_annotations(port), *vars(port)] if not word.startswith("_")]
+    absent = ", ".join(word for word in offered if not hasattr(part, word))
+    if absent:
+        raise InputError(f"{name} lacks {absent}; see {port.__name__} in evodiverse.ports")
 
 
 def _merge_task(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[str]]:

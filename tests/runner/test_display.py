@@ -49,6 +49,8 @@ LONE = replace(
 
 
 class Terminal(io.StringIO):
+    encoding = "utf-8"
+
     def isatty(self) -> bool:
         return True
 
@@ -259,5 +261,15 @@ def test_a_summary_says_how_a_run_ended() -> None:
 def test_a_display_is_chosen_by_name_and_by_what_there_is(
     monkeypatch: pytest.MonkeyPatch, name: str, on_terminal: bool, expected: type
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", Terminal() if on_terminal else io.StringIO())
     assert type(choose_display(name, "title")) is expected
+
+
+@pytest.mark.parametrize(("encoding", "kind"), [("ascii", "xterm"), ("utf-8", "dumb")])
+def test_a_terminal_that_cannot_draw_gets_lines(monkeypatch: pytest.MonkeyPatch, encoding: str, kind: str) -> None:
+    terminal = Terminal()
+    terminal.encoding = encoding
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert type(choose_display("auto", "title")) is PlainDisplay

@@ -138,7 +138,7 @@ def test_an_option_file_that_cannot_be_used_is_one_line(
     [
         ("def f(:\n", r"task.domain=own cannot be imported \(SyntaxError: invalid syntax"),
         ("import sys; sys.exit(0)\n", r"task.domain=own cannot be imported \(SystemExit: 0\)"),
-        ("x = 1\n", r"task.domain=own is no domain: its module lacks settings, find_violations"),
+        ("x = 1\n", r"task.domain=own: its module lacks settings, find_violations"),
     ],
 )
 def test_a_domain_of_ones_own_that_cannot_be_used_is_one_line(options: Path, code: str, expected: str) -> None:

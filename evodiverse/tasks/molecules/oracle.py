@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
-from evodiverse.errors import DataError, InputError, describe
+from evodiverse.errors import DataError, InputError, Interrupted, describe
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 
 OracleFunction = Callable[[list[str]], ArrayLike]
@@ -264,6 +264,8 @@ def _located(target: str) -> OracleFunction:
     try:
         found = getattr(importlib.import_module(module_name), name)
         function: OracleFunction = found() if isinstance(found, type) else found
+    except Interrupted:
+        raise
     except BaseException as error:  # whatever a user's module raises
         raise InputError(
             f"task.oracle._target_={target} cannot be used ({describe(error)}); name a function, or a "

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evodiverse.errors import ContractError, EvoDiverseError, ServiceError, describe
+from evodiverse.errors import ContractError, EvoDiverseError, Interrupted, ServiceError, describe
 from evodiverse.ports import Found
 from evodiverse.tasks.molecules.diversity import diverse_top_mean
 from evodiverse.tasks.molecules.initial import Library
@@ -65,7 +65,7 @@ class MoleculeTask:
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
         try:
             answer = self._oracle(smiles)
-        except EvoDiverseError:
+        except (EvoDiverseError, Interrupted):
             raise
         except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
             place = traceback.extract_tb(error.__traceback__)[-1]
