@@ -2,7 +2,7 @@
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -67,7 +67,7 @@ def read(config: DictConfig) -> Config:
     Raises:
         InputError: Keys that nobody reads, values that are absent, refer to nothing or are of another type; names all.
     """
-    violations = [*find_unknown(config), *_find_absent_sources(config), *_find_unresolved(config)]
+    violations = [*find_unknown(config), *_find_unresolved(config)]
     if violations:
         raise InputError(*violations)
     return OmegaConf.to_object(config)  # type: ignore[return-value]
@@ -113,38 +113,37 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
     return None if absent else OmegaConf.to_object(typed), violations + absent
 
 
-def _find_absent_sources(config: DictConfig) -> list[str]:
-    """Return one line for all keys that others refer to and that do not exist."""
-    absent = []
-    for key, _ in _leaves(config):
-        try:
-            OmegaConf.select(config, key)
-        except InterpolationKeyError as error:
+def _find_unresolved(config: DictConfig) -> list[str]:
+    """Return what is wrong with each value that cannot be had; one line has all that is referred to in vain."""
+    absent, wrong = [], []
+    for key, error in _resolution_errors(config):
+        if error is None:
+            wrong.append(f"{key} has no value; set it")
+        elif isinstance(error, InterpolationKeyError):
             absent += re.findall(r"Interpolation key '([^']+)' not found", str(error))
-        except OmegaConfBaseException:  # `_find_unresolved` tells of it
-            continue
+        else:
+            wrong.append(f"{key}: {first_line(error)}")
     names = ", ".join(dict.fromkeys(absent))
-    return [f"{names} are referred to but absent; set them in the task's file"] if absent else []
+    return [*([f"{names} are referred to but absent; set them in the task's file"] if absent else []), *wrong]
 
 
-def _find_unresolved(config: DictConfig, prefix: str = "") -> Iterator[str]:
-    """Yield what is wrong with each value that is absent, or refers to nothing or to a value of another type."""
-    for name in config:
-        key = prefix + str(name)
-        if OmegaConf.is_missing(config, str(name)):
-            yield f"{key} has no value; set it"
+def _resolution_errors(
+    config: DictConfig | ListConfig, prefix: str = ""
+) -> Iterator[tuple[str, OmegaConfBaseException | None]]:
+    """Yield each key whose value cannot be had, with the reason, None for one that has no value."""
+    names: Iterable[Any] = config if isinstance(config, DictConfig) else range(len(config))
+    for name in names:
+        key = f"{prefix}{name}" if isinstance(config, DictConfig) else prefix.rstrip(".")
+        if OmegaConf.is_missing(config, name):
+            yield key, None
             continue
         try:
             value = config[name]
-            if isinstance(value, ListConfig):
-                list(value)
-        except InterpolationKeyError:  # `_find_absent_sources` tells of it
-            continue
         except OmegaConfBaseException as error:
-            yield f"{key}: {first_line(error)}"
+            yield key, error
             continue
-        if isinstance(value, DictConfig):
-            yield from _find_unresolved(value, f"{key}.")
+        if isinstance(value, DictConfig | ListConfig):
+            yield from _resolution_errors(value, f"{key}.")
 
 
 def _leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:

@@ -57,6 +57,7 @@ BAD = [
     (["+bar.baz=3"], "bar is unknown; evodiverse --cfg job prints all keys"),
     (["+sed=3"], "sed is unknown; did you mean seed?"),
     (["task.defaults.capacity=many"], "method.capacity: While dereferencing interpolation"),
+    (["~task.defaults.cold"], "task.defaults.cold are referred to but absent; set them in the task's file"),
     (["method.parents=???"], "method.parents has no value; set it"),
 ]
 
