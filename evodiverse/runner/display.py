@@ -175,11 +175,11 @@ def format_snapshot(snapshot: Snapshot) -> str:
     ]
     if snapshot.summary_name is not None:
         parts.append(f"{snapshot.summary_name} {_number(snapshot.summary)}")
-    swaps = [f"swaps {_number(snapshot.swap_rates[-1] if snapshot.swap_rates else None)}"]
+    swaps = f"swaps {_number(snapshot.swap_rates[-1] if snapshot.swap_rates else None)}"
     if snapshot.xi is not None:
-        parts.append(f"{swaps[0]}, ξ {snapshot.xi:.3g}")
+        parts.append(f"{swaps}, ξ {snapshot.xi:.3g}")
     elif snapshot.swap_rates:
-        parts += swaps
+        parts.append(swaps)
     parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
     if snapshot.seconds_left is not None:
         parts.append(f"{_duration(snapshot.seconds_left)} left")

@@ -6,9 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evodiverse.errors import InputError
-from evodiverse.ports import Display, Showcase, Store, Task
+from evodiverse.ports import Display, Showcase, Snapshot, Store, Task
 from evodiverse.runner.clock import Clock
-from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, log_rows, read_journal, refill_archive, restore
+from evodiverse.runner.rows import (
+    EVALUATION_COLUMNS,
+    SWAP_COLUMNS,
+    checkpoint,
+    log_rows,
+    read_journal,
+    refill_archive,
+    restore,
+)
 from evodiverse.runner.view import View
 from evodiverse.runner.workers import Workers
 from evodiverse.search.advance import advance, start
@@ -43,16 +51,6 @@ class Setup:
     check: Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a run ended."""
-
-    stopped_by: StopReason
-    oracle_calls: int
-    best_score: float | None
-    best_genotype: str | None
-
-
 class Loop:
     """One run, from its first or its last committed iteration to its end."""
 
@@ -66,7 +64,7 @@ class Loop:
         self._state: State | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS
 
-    def run(self) -> Result:
+    def run(self) -> Snapshot:
         """Run to the end and return how it ended.
 
         Raises:
@@ -80,14 +78,9 @@ class Loop:
             state, info = self._iterate(state)
             self._commit(state, info)
         self._show_best()
-        self._setup.display.finish(self._view.snapshot(state, stopped_by=reason))
-        best = self._archive.best()
-        return Result(
-            reason,
-            self._archive.n_calls,
-            best.score if best else None,
-            best.genotype if best else None,
-        )
+        ended = self._view.snapshot(state, stopped_by=reason)
+        self._setup.display.finish(ended)
+        return ended
 
     def _stop_reason(self, state: State) -> StopReason | None:
         return stop_reason(state.progress, self._calls_left, self._setup.search)
@@ -171,7 +164,7 @@ class Loop:
                 "use overwrite=true to start afresh"
             )
         self.clock.resume(saved["seconds"])
-        self._view.resume(rows, store.rows("swaps", ["iteration", "accepted", "blocked", "xi"]))
+        self._view.resume(rows, store.rows("swaps", SWAP_COLUMNS))
         return restore(saved)
 
     def _commit(self, state: State, info: IterationInfo) -> None:

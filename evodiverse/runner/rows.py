@@ -10,6 +10,7 @@ import numpy as np
 from evodiverse.ports import Row
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
+from evodiverse.search.exchange import SwapTrial
 from evodiverse.search.state import Attempt, IterationInfo, Progress, State
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 
@@ -79,6 +80,7 @@ def restore(saved: Mapping[str, Any]) -> State:
     )
 
 
+SWAP_COLUMNS = ("iteration", *(field.name for field in fields(SwapTrial)))
 EVALUATION_COLUMNS = ("iteration", "pool", "outcome", "call", "genotype", "key", "score", "energy", "valid", "error")
 
 

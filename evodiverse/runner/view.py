@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from evodiverse.ports import Found, PoolView, Snapshot, Summarizer, Task
 from evodiverse.runner.clock import Clock
 from evodiverse.search.archive import Archive
-from evodiverse.search.exchange import swap_rate
+from evodiverse.search.exchange import SwapTrial, swap_rate
 from evodiverse.search.settings import Method
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.vocabulary import Outcome
@@ -51,19 +52,15 @@ class View:
             (attempt.outcome, attempt.iteration, attempt.pool, attempt.call) for attempt in info.attempts
         )
         self.n_evaluated = self._archive.n_calls
-        if info.trials:
-            self._rates.append(swap_rate(info.trials))
-            self._xis.append(info.trials[-1].xi)
+        self._note_exchange(info.trials)
 
     def resume(self, evaluations: Sequence[Mapping[str, Any]], swaps: Sequence[Mapping[str, Any]]) -> None:
         """Take note of the logged rows of earlier processes, in the order committed."""
         self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
         self.n_evaluated = self._n_before = self._archive.n_calls
+        names = [field.name for field in fields(SwapTrial)]
         for _, rows in groupby(swaps, key=itemgetter("iteration")):
-            event = list(rows)
-            tried = [row["accepted"] for row in event if not row["blocked"]]
-            self._rates.append(sum(tried) / len(tried) if tried else None)
-            self._xis.append(event[-1]["xi"])
+            self._note_exchange([SwapTrial(**{name: row[name] for name in names}) for row in rows])
 
     def snapshot(self, state: State | None, stopped_by: str | None = None) -> Snapshot:
         """Return how the run stands; ``state`` is the last one committed, None before the first."""
@@ -97,6 +94,11 @@ class View:
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, of failed evaluations, stands last
         calls = (ranked[~np.isnan(scores[ranked])] + 1).tolist()
         return [Found(self._archive.candidate(call), *self._places[call - 1]) for call in calls]
+
+    def _note_exchange(self, trials: Sequence[SwapTrial]) -> None:
+        if trials:
+            self._rates.append(swap_rate(trials))
+            self._xis.append(trials[-1].xi)
 
     def _note_attempts(self, attempts: Iterable[tuple[str, int, int | None, int | None]]) -> None:
         charged = []

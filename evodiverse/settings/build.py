@@ -16,9 +16,9 @@ from omegaconf import DictConfig
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError, Interrupted, describe
-from evodiverse.ports import Display, Domain, Task
+from evodiverse.ports import Display, Domain, Snapshot, Task
 from evodiverse.runner.display import DISPLAYS
-from evodiverse.runner.loop import Loop, Result, Setup
+from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.process import deferred_signals
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.search.exchange import exchange_rules, schedules
@@ -149,7 +149,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         with writing_to(plan.path):
             save_hydra(plan.path / ".hydra")
         result = _search(plan, task, directory, record, display)
-    best = f"; best {result.best_score:.4g}  {result.best_genotype}" if result.best_score is not None else ""
+    best = f"; best {result.best:.4g}  {result.best_genotype}" if result.best is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
 
@@ -173,7 +173,7 @@ def _is_complete(record: Mapping[str, Any] | None, plan: Plan, say: Callable[[st
     return True
 
 
-def _search(plan: Plan, task: Task, directory: RunDirectory, record: dict[str, Any], display: Display) -> Result:
+def _search(plan: Plan, task: Task, directory: RunDirectory, record: dict[str, Any], display: Display) -> Snapshot:
     """Run the loop, with `record` kept true."""
     evaluator = plan.config.evaluator
     bench = Bench(task, plan.domain.build_operator(plan.task), directory.journal)

@@ -2,13 +2,14 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evodiverse.errors import InputError, ServiceError
-from tests.runs import ROOT, Silent, plan, rows, run_toy
+from evodiverse.errors import InputError, Interrupted, ServiceError
+from tests.runs import ROOT, Silent, plan, rows, run_toy, stop_after
 
 METHODS = sorted(path.stem for path in (ROOT / "conf/method").glob("*.yaml") if path.stem != "pt_same_prompt")
 
@@ -149,3 +150,14 @@ def test_the_last_snapshot_tells_how_the_run_ended(tmp_path: Path) -> None:
     assert (last.oracle_calls, last.budget, last.iteration) == (200, 200, record["totals"]["iterations"])
     assert last.best == record["totals"]["best_score"]
     assert last.xi == rows(run, "adaptation")[-1]["xi"]
+
+
+def test_a_resumed_run_shows_what_one_that_nobody_stopped_shows(tmp_path: Path) -> None:
+    whole, parts = Silent(), Silent()
+    run_toy(tmp_path / "whole", display=whole)
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path / "parts", display=stop_after(8))
+    run_toy(tmp_path / "parts", display=parts)
+    timed = {"calls_per_second": 0.0, "seconds_left": None, "seconds": {}}
+    assert replace(parts.snapshots[-1], **timed) == replace(whole.snapshots[-1], **timed)
+    assert whole.snapshots[-1].swap_rates
