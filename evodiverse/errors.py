@@ -53,6 +53,19 @@ class ServiceError(EvoDiverseError):
     """A service that the run depends on failed for good."""
 
 
+class ModelUnavailableError(ServiceError):
+    """A language model does not answer; the same command resumes the run when it does.
+
+    Args:
+        message: What it said last.
+        status: The HTTP status of a refusal, None for anything else.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class ContractError(EvoDiverseError):
     """A port broke its contract, such as a missing answer in a batch; a bug, not a user's mistake."""
 

@@ -10,7 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Proposal, Rejection, Request, Stream
+from evodiverse.vocabulary import (
+    Candidate,
+    Evaluation,
+    Hypothesis,
+    Message,
+    Proposal,
+    Query,
+    Quote,
+    Rejection,
+    Reply,
+    Request,
+    Stream,
+    Tally,
+)
 
 
 class Task(Protocol):
@@ -38,6 +51,32 @@ class Operator(Protocol):
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request, a function of the request alone."""
+
+
+class LanguageModel(Protocol):
+    """Answers queries, all of an iteration's at once. What it answered it answers again, for nothing."""
+
+    def quote(self, queries: Sequence[Query]) -> list[Quote]:
+        """Return what each query costs at most; one that was answered before, as when it was bought."""
+
+    def complete(self, queries: Sequence[Query], finished: Callable[[int], object]) -> list[Reply]:
+        """Return one reply per query. ``finished`` is told how many more are there, and stops the rest by raising."""
+
+
+class Prompts(Protocol):
+    """How a domain speaks with a language model.
+
+    ``sha256`` is that of its templates; ``example`` a genotype of usual length, from which costs are estimated.
+    """
+
+    sha256: str
+    example: str
+
+    def messages(self, request: Request) -> tuple[Message, ...]:
+        """Return what a model is asked for a request, a function of the request alone."""
+
+    def read(self, request: Request, reply: str) -> str | None:
+        """Return the genotype that a reply proposes, None if it proposes none."""
 
 
 @runtime_checkable
@@ -131,6 +170,8 @@ class Snapshot:
         calls_per_second: In this process.
         seconds_left: If the budget is spent at that speed, None where there is no telling.
         seconds: Wall time of the run and how much of it its parts took.
+        llm: What the language model was used for, None without one.
+        awaited: Replies of the round under way that are there, and how many it asked for.
         stopped_by: Why the run ended, None while it goes on.
     """
 
@@ -150,6 +191,8 @@ class Snapshot:
     calls_per_second: float
     seconds_left: float | None
     seconds: Mapping[str, float]
+    llm: Tally | None = None
+    awaited: tuple[int, int] | None = None
     stopped_by: str | None = None
 
 
@@ -188,3 +231,11 @@ class Domain(Protocol):
 
     def build_operator(self, settings: Any) -> Operator:
         """Return the classical operator, which ``llm=off`` uses."""
+
+
+@runtime_checkable
+class Prompted(Protocol):
+    """A domain whose offspring a language model can make."""
+
+    def build_prompts(self, settings: Any) -> Prompts:
+        """Return the domain's prompts."""

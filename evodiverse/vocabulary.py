@@ -8,11 +8,12 @@ energies are lower-is-better and appear only where the paper's formulas use ``h`
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 Detail: TypeAlias = float | int | str | None
+Number = TypeVar("Number", int, float)
 
 
 class Stream(NamedTuple):
@@ -49,6 +50,8 @@ class Reason(StrEnum):
     """Why a genotype was rejected or an evaluation failed; a closed set, so that rates can be tabled."""
 
     NO_OFFSPRING = "no_offspring"
+    NO_ANSWER = "no_answer"
+    MODEL_ERROR = "model_error"
     EMPTY = "empty"
     UNPARSABLE = "unparsable"
     MULTI_FRAGMENT = "multi_fragment"
@@ -132,3 +135,107 @@ class Proposal:
     operator: str
     error: str = ""
     llm_call: int | None = None
+
+
+class Message(NamedTuple):
+    """One message to a language model; ``role`` is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How a language model samples; None leaves a parameter out of the request.
+
+    ``max_tokens`` bounds the reply, ``extra`` holds further parameters of the provider's own.
+    """
+
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int
+    seed: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What the cold rung, or a hot one, asks: a model by its name in the log, and how it samples."""
+
+    model: str
+    decoding: Decoding
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a language model is asked. ``stream`` tells apart queries that would be alike: each has its own reply."""
+
+    model: str
+    messages: tuple[Message, ...]
+    decoding: Decoding
+    stream: Stream
+
+
+class Finish(StrEnum):
+    """How a reply ended."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a language model answered.
+
+    Attributes:
+        text: The answer, empty where there is none.
+        finish: STOP for a whole answer, LENGTH for one that was cut, ERROR for none (a content filter, say).
+        error: Why there is no answer.
+        prompt_tokens: As the provider counted them, None where it did not.
+        completion_tokens: The same of the answer.
+        cost_usd: None where the price is unknown.
+        seconds: From sending the query that was answered to its answer.
+        retries: Times it had failed before.
+        cached: It was bought earlier.
+    """
+
+    text: str
+    finish: Finish
+    error: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    retries: int = 0
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What a query costs at most; ``usd`` is None where the price is unknown."""
+
+    tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a language model has been used for; a sum is None once a part of it is unknown."""
+
+    calls: int = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+    cost_usd: float | None = 0.0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            self.calls + other.calls,
+            _sum(self.prompt_tokens, other.prompt_tokens),
+            _sum(self.completion_tokens, other.completion_tokens),
+            _sum(self.cost_usd, other.cost_usd),
+        )
+
+
+def _sum(one: Number | None, other: Number | None) -> Number | None:
+    return None if one is None or other is None else one + other

@@ -50,9 +50,14 @@ def test_every_method_is_valid_for_molecules(method: str) -> None:
     assert plan("task=jnk3", f"method={method}").path.name == "seed0"
 
 
-def test_the_molecule_tasks_differ_in_their_oracle_alone() -> None:
+def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
     first, second = (plan(f"task={task}").settings for task in ("jnk3", "gsk3b"))
-    assert {key for key in first if first[key] != second[key]} == {"task.name", "task.oracle.published"}
+    assert {key for key in first if first[key] != second[key]} == {
+        "task.name",
+        "task.oracle.published",
+        "task.prompts.target",
+        "task.prompts.meaning",
+    }
 
 
 @pytest.mark.parametrize("experiment", sorted((CONF / "experiment").glob("*.yaml")), ids=lambda path: path.stem)

@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "runner": BOTTOM | {"search"},
     "analysis": BOTTOM | {"tasks"},
     "settings": BOTTOM,
+    "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},
     "settings/build": None,
     "cli": None,
     "__main__": {"cli"},
@@ -53,7 +54,7 @@ def part_of(parts: tuple[str, ...]) -> str:
     """The part of EvoDiverse that a module below it, given by its path or dotted name, belongs to."""
     if parts[:1] == ("tasks",) and len(parts) > 1:
         return "/".join(parts[:2])
-    return "settings/build" if parts[:2] == ("settings", "build") else parts[0]
+    return "/".join(parts[:2]) if "/".join(parts[:2]) in ALLOWED else parts[0]
 
 
 def violations(source: str, path: Path) -> list[str]:

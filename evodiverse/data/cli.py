@@ -89,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
         subcommand.set_defaults(command=command)
         return subcommand
 
-    names = f"{', '.join(ARTEFACTS)}; all of them if none is given"
+    optional = ", ".join(name for name, artefact in ARTEFACTS.items() if artefact.is_optional)
+    names = f"{', '.join(ARTEFACTS)}; all if none is given, but for those marked optional ({optional})"
     add(
         "list",
         _list,
@@ -123,8 +124,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _named(arguments: argparse.Namespace) -> list[str]:
-    """Return the names asked for, each once; all if none is."""
-    return list(dict.fromkeys(arguments.names)) or list(ARTEFACTS)
+    """Return the names asked for, each once; all but the optional ones if none is."""
+    needed = [name for name, artefact in ARTEFACTS.items() if not artefact.is_optional]
+    return list(dict.fromkeys(arguments.names)) or needed
 
 
 def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (it has none)

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from evodiverse.ports import Display, PoolView, Snapshot
 from evodiverse.sparkline import sparkline
+from evodiverse.vocabulary import Tally
 
 DISPLAYS = ("auto", "none", "plain", "rich")
 _MAX_SHARE = 0.01  # of a run's time
@@ -180,10 +181,20 @@ def format_snapshot(snapshot: Snapshot) -> str:
         parts.append(f"{swaps}, ξ {snapshot.xi:.3g}")
     elif snapshot.swap_rates:
         parts.append(swaps)
+    if snapshot.llm is not None:
+        parts.append(f"llm {format_tally(snapshot.llm)}{_awaited(snapshot)}")
     parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
     if snapshot.seconds_left is not None:
         parts.append(f"{_duration(snapshot.seconds_left)} left")
     return " | ".join(parts)
+
+
+def format_tally(tally: Tally) -> str:
+    """Return what a language model was used for; a sum is unknown where one price in it is."""
+    known = tally.prompt_tokens is not None and tally.completion_tokens is not None
+    tokens = f"{tally.prompt_tokens:,} + {tally.completion_tokens:,}" if known else "unknown"
+    cost = "unknown cost" if tally.cost_usd is None else f"${tally.cost_usd:,.4f}"
+    return f"{tally.calls:,} calls, {tokens} tokens, {cost}"
 
 
 def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -200,6 +211,7 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
             if rates
             else []
         ),
+        *([("language model", format_tally(snapshot.llm))] if snapshot.llm is not None else []),
         ("attempts", f"{snapshot.rejected:.1%} rejected, {snapshot.duplicate:.1%} duplicate"),
         ("time", ", ".join(f"{name} {_duration(seconds)}" for name, seconds in snapshot.seconds.items())),
     ]
@@ -221,9 +233,10 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
     if snapshot.summary_name is not None:
         numbers[snapshot.summary_name] = f"[bold green]{_number(snapshot.summary)}[/]"
     facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
+    llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_tally(snapshot.llm)}{_awaited(snapshot)}"]
     attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
     return Panel(
-        Group(head, facts, _draw_pools(snapshot), *_draw_swaps(snapshot), attempts),
+        Group(head, facts, _draw_pools(snapshot), *_draw_swaps(snapshot), *llm, attempts),
         title=Text(title),
         title_align="left",
         box=box.ROUNDED,
@@ -252,6 +265,13 @@ def _draw_swaps(snapshot: Snapshot) -> list[str]:
 
 def _pool_line(pool: PoolView) -> str:
     return f"β = {pool.beta:g}: best {_number(pool.best)}, mean {_number(pool.mean)}, size {pool.size}"
+
+
+def _awaited(snapshot: Snapshot) -> str:
+    if snapshot.awaited is None:
+        return ""
+    there, asked = snapshot.awaited
+    return f" (+ {there} of {asked} replies)"
 
 
 def _number(value: float | None) -> str:

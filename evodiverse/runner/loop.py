@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from evodiverse.errors import InputError
 from evodiverse.ports import Display, Showcase, Snapshot, Store, Task
 from evodiverse.runner.clock import Clock
+from evodiverse.runner.ledger import Cap, Ledger
+from evodiverse.runner.proposers import Proposer
 from evodiverse.runner.rows import (
     EVALUATION_COLUMNS,
     SWAP_COLUMNS,
@@ -18,7 +20,7 @@ from evodiverse.runner.rows import (
     restore,
 )
 from evodiverse.runner.view import View
-from evodiverse.runner.workers import Workers
+from evodiverse.runner.workers import Answer, Workers
 from evodiverse.search.advance import advance, start
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
@@ -37,7 +39,11 @@ MAX_BEST_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Everything a run is made of. ``check`` raises `Interrupted` when somebody asked the run to stop."""
+    """Everything a run is made of.
+
+    ``proposers`` answer the attempts at a slot, the first of them the first. ``check`` raises `Interrupted` when
+    somebody asked the run to stop.
+    """
 
     method: Method
     search: Search
@@ -46,6 +52,8 @@ class Setup:
     shared_start: bool
     task: Task
     workers: Workers
+    proposers: Sequence[Proposer]
+    ledger: Ledger
     store: Store
     display: Display
     check: Callable[[], None]
@@ -60,8 +68,9 @@ class Loop:
         self._seconds: dict[int, float] = {}
         self._journalled: dict[str, tuple[Evaluation, float]] = {}
         self.clock = Clock()
-        self._view = View(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock)
+        self._view = View(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger)
         self._state: State | None = None
+        self._cap: Cap | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS
 
     def run(self) -> Snapshot:
@@ -75,38 +84,51 @@ class Loop:
         if not any(pool.size for pool in state.pools):
             raise InputError(f"no initial candidate can enter a pool ({self._failures()}); the log says why of each")
         while (reason := self._stop_reason(state)) is None:
-            state, info = self._iterate(state)
-            self._commit(state, info)
+            iterated = self._iterate(state)
+            if iterated is not None:
+                state, info = iterated
+                self._commit(state, info)
         self._show_best()
         ended = self._view.snapshot(state, stopped_by=reason)
         self._setup.display.finish(ended)
         return ended
 
-    def _stop_reason(self, state: State) -> StopReason | None:
-        return stop_reason(state.progress, self._calls_left, self._setup.search)
+    def _stop_reason(self, state: State) -> StopReason | Cap | None:
+        return self._cap or stop_reason(state.progress, self._calls_left, self._setup.search)
 
     @property
     def _calls_left(self) -> int:
         return self._setup.oracle_calls - self._archive.n_calls
 
-    def _iterate(self, state: State) -> tuple[State, IterationInfo]:
+    def _iterate(self, state: State) -> tuple[State, IterationInfo] | None:
+        """Return the next state and what happened, None if a cap keeps the first round from starting."""
         setup, iteration = self._setup, state.iteration + 1
         attempts = Attempts(
             deal_slots(state.pools, setup.method.offspring, self._calls_left), state.pools, self._archive
         )
         mating_pools = draw_mating_pools(iteration, state.pools, self._archive, setup.method, setup.streams)
-        for attempt in range(1, setup.search.attempts + 1):
+        for attempt, proposer in enumerate(setup.proposers, start=1):
             if not attempts.open_slots:
                 break
             requests = make_requests(
                 iteration, attempt, attempts.open_slots, mating_pools, self._archive, setup.method, setup.streams
             )
-            began = time.perf_counter()
-            answers = setup.workers.propose(requests)
-            self.clock.operator += time.perf_counter() - began
-            setup.check()
-            self._evaluate(attempts, attempts.settle(requests, answers))
+            self._cap = proposer.find_cap(requests, self.clock.seconds["wall"])
+            if self._cap is not None:
+                if attempt == 1:
+                    return None
+                break
+            self._evaluate(attempts, attempts.settle(requests, self._propose(proposer, requests)))
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams)
+
+    def _propose(self, proposer: Proposer, requests: Sequence[Request]) -> list[Answer]:
+        self._view.n_replies, self._view.n_awaited = 0, len(requests)
+        began = time.perf_counter()
+        answers = proposer.propose(requests, self._note_reply)
+        self.clock.operator += time.perf_counter() - began
+        self._view.n_awaited = 0
+        self._setup.check()
+        return answers
 
     def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis]) -> None:
         """Evaluate what a round has charged, but for what an earlier process did, and close the round."""
@@ -120,6 +142,12 @@ class Loop:
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         attempts.close([evaluation for evaluation, _ in timed])
+        self._setup.check()
+
+    def _note_reply(self, n: int) -> None:
+        """Take note that ``n`` more replies of a language model are there."""
+        self._view.n_replies += n
+        self._update_display()
         self._setup.check()
 
     def _note_finished(self, n: int) -> None:
@@ -164,14 +192,18 @@ class Loop:
                 "use overwrite=true to start afresh"
             )
         self.clock.resume(saved["seconds"])
+        self._setup.ledger.resume(saved["ledger"])
+        self._cap = None if saved["cap"] is None else Cap(saved["cap"])
         self._view.resume(rows, store.rows("swaps", SWAP_COLUMNS))
         return restore(saved)
 
     def _commit(self, state: State, info: IterationInfo) -> None:
-        rows = log_rows(info, self._setup.method.ladder, self._seconds)
+        ledger = self._setup.ledger
+        rows = log_rows(info, self._setup.method.ladder, self._seconds) | {"llm_calls": ledger.take_rows()}
         self._seconds.clear()
         self._journalled.clear()
         saved = checkpoint(state, self._archive, self.clock.seconds)
+        saved |= {"ledger": ledger.saved(), "cap": self._cap}
         self._setup.store.commit(state.iteration, rows, saved)
         self._state = state
         self._view.note(info)

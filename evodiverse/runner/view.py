@@ -11,6 +11,7 @@ import numpy as np
 
 from evodiverse.ports import Found, PoolView, Snapshot, Summarizer, Task
 from evodiverse.runner.clock import Clock
+from evodiverse.runner.ledger import Ledger
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import SwapTrial, swap_rate
 from evodiverse.search.settings import Method
@@ -30,14 +31,16 @@ class View:
         task: May be a `Summarizer`.
         archive: Of the run.
         clock: Of the run.
+        ledger: Of the run.
     """
 
-    def __init__(self, method: Method, budget: int, task: Task, archive: Archive, clock: Clock) -> None:
+    def __init__(self, method: Method, budget: int, task: Task, archive: Archive, clock: Clock, ledger: Ledger) -> None:
         self._method = method
         self._budget = budget
         self._task = task
         self._archive = archive
         self._clock = clock
+        self._ledger = ledger
         self._outcomes: Counter[str] = Counter()
         self._rates: deque[float | None] = deque(maxlen=N_EXCHANGES)
         self._xis: deque[float] = deque(maxlen=N_EXCHANGES)
@@ -45,6 +48,8 @@ class View:
         self._n_before = 0
         self._summary: tuple[int, float] | None = None
         self.n_evaluated = 0
+        self.n_replies = 0
+        self.n_awaited = 0
 
     def note(self, info: IterationInfo) -> None:
         """Take note of an iteration that was committed."""
@@ -85,6 +90,8 @@ class View:
             calls_per_second=rate,
             seconds_left=(self._budget - self.n_evaluated) / rate if state and rate else None,
             seconds=self._clock.seconds,
+            llm=self._ledger.total if self._ledger.total.calls or self.n_replies else None,
+            awaited=(self.n_replies, self.n_awaited) if self.n_replies < self.n_awaited else None,
             stopped_by=stopped_by,
         )
 

@@ -2,11 +2,13 @@
 
 import importlib
 import inspect
+import logging
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +17,34 @@ from omegaconf import DictConfig
 
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
+from evodiverse.data.environment import cache_folder
 from evodiverse.errors import InputError, Interrupted, describe
-from evodiverse.ports import Display, Domain, Snapshot, Task
+from evodiverse.llm.check import find_violations as find_model_violations
+from evodiverse.llm.estimate import describe_estimate
+from evodiverse.llm.local import name_model
+from evodiverse.llm.open import opened
+from evodiverse.llm.settings import CLIENTS, ModelSettings
+from evodiverse.ports import Display, Domain, Prompted, Prompts, Snapshot, Task
 from evodiverse.runner.display import DISPLAYS
+from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.process import deferred_signals
+from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.search.exchange import exchange_rules, schedules
-from evodiverse.search.settings import EarlyStop, MatingPool, Method, Search, Survivors, Swap
 from evodiverse.search.streams import Streams
 from evodiverse.search.survivors import survivor_rules
 from evodiverse.search.weights import weights
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_alone, merge_typed, read, resolve
+from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model, freeze_search
 from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
-from evodiverse.settings.validate import find_violations
+from evodiverse.settings.validate import FALLBACKS, find_violations
 from evodiverse.store.lock import locked
 from evodiverse.store.provenance import git_commit, package_versions
 from evodiverse.store.record import check_same_data, check_same_run, continue_record, kept, new_record, read_record
 from evodiverse.store.run_directory import RunDirectory, delete_run, writing_to
-from evodiverse.vocabulary import Prompt
+from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Role, Stream
 
 NAMES = {
     "method.mating_pool.weight": weights.names,
@@ -43,10 +53,14 @@ NAMES = {
     "method.swap.rule": exchange_rules.names,
     "method.swap.schedule": schedules.names,
     "method.hot_prompt": [prompt.value for prompt in Prompt],
+    "llm.client": CLIENTS,
+    "llm.fallback": FALLBACKS,
     "display": DISPLAYS,
 }
 # Keys of `task` that are read here; the others are the domain's.
 TASK_KEYS = ("name", "domain", "defaults")
+_LOG = logging.getLogger("evodiverse.settings")
+ModelRound = Callable[[Task, Ledger], ModelProposer]
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
@@ -60,6 +74,7 @@ class Plan:
         task: The domain's own settings.
         settings: The flat settings that make the run the run it is.
         path: The run directory.
+        model: The language model's settings, None for a run without one.
     """
 
     config: schema.Config
@@ -67,18 +82,52 @@ class Plan:
     task: Any
     settings: Mapping[str, Any]
     path: Path
+    model: ModelSettings | None
 
     @property
     def n_initial(self) -> int:
         """Oracle calls that the initial candidates cost at most."""
-        n_draws = 1 if self.domain.is_shared(self.task) else len(self.config.method.ladder)
+        n_draws = 1 if self.domain.is_shared(self.task) else self.n_pools
         return self.domain.count_initial(self.task) * n_draws
+
+    @property
+    def n_pools(self) -> int:
+        """Number of pools."""
+        return len(self.config.method.ladder)
 
     @property
     def summary(self) -> str:
         """What a dry run says."""
         n_calls = self.config.budget.oracle_calls
-        return f"would run in {self.path}\nwith {self.n_initial:,} initial of {n_calls:,} oracle calls"
+        lines = [f"would run in {self.path}", f"with {self.n_initial:,} initial of {n_calls:,} oracle calls"]
+        if self.model is not None:
+            fewest = n_calls - self.n_initial
+            most = fewest * self.config.search.attempts
+            cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
+            lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
+        return "\n".join(lines)
+
+    @property
+    def prompts(self) -> Prompts:
+        """The prompts of a run with a language model."""
+        if not isinstance(self.domain, Prompted):
+            raise TypeError("the domain has no prompts")
+        return self.domain.build_prompts(self.task)
+
+    def samplers(self, model: ModelSettings) -> list[Role]:
+        """Return what each pool samples with: the coldest has a role of its own."""
+        return [model.roles["cold" if pool == 0 else "hot"] for pool in range(self.n_pools)]
+
+    def example_queries(self, model: ModelSettings) -> list[Query]:
+        """Return a query of usual length for each pool."""
+        prompts, stream = self.prompts, Stream(0, 0)
+        parents = tuple(Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents))
+        return [
+            Query(
+                role.model, prompts.messages(Request(0, 0, 0, 0, parents, Prompt.COLD, stream)), role.decoding, stream
+            )
+            for role in self.samplers(model)
+        ]
 
 
 def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
@@ -99,21 +148,25 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     path = outputs.joinpath(*map(str, names.values()), label, f"seed{config.seed}")
-    plan = Plan(config, domain, task, settings, path)
-    has_model = hydra.runtime.choices["llm"] != "off"
+    plan = Plan(config, domain, task, settings, path, None)
     violations += [
         *(
             f"{group}.name must be a folder name, got {name!r}"
             for group, name in names.items()
             if name is None or not _FOLDER_NAME.fullmatch(str(name))
         ),
-        *find_violations(config, 0 if task is None else plan.n_initial, NAMES, has_model=has_model),
+        *find_violations(config, 0 if task is None else plan.n_initial, NAMES, can_ask=isinstance(domain, Prompted)),
         *([] if task is None else domain.find_violations(task)),
         *(bad_outputs or _find_unwritable(path)),
     ]
     if violations:
         raise InputError(*violations)
-    return plan
+    model = freeze_model(config.llm, cache_folder())
+    if model is not None:
+        violations = find_model_violations(model, needs_price=config.budget.usd is not None)
+    if violations:
+        raise InputError(*violations)
+    return replace(plan, model=model)
 
 
 def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> None:
@@ -129,17 +182,20 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         InputError: The run directory holds another run, or data cannot be used.
         ServiceError: Something that the run depends on failed for good.
     """
-    sources = plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256)
+    sources = dict(plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256))
+    if plan.model is not None:
+        sources["prompts"] = plan.prompts.sha256
     if _is_complete(_find_record(plan, sources), plan, say):
         return
     task = plan.domain.build_task(plan.task, artefact_path)
     _check_offers(task, Task, "the task of this domain")
-    with locked(plan.path):
+    with locked(plan.path), ExitStack() as stack:
         if plan.config.overwrite:
             delete_run(plan.path)
         record = _find_record(plan, sources)  # once more: another process may have written since
         if _is_complete(record, plan, say):
             return
+        proposes = _open_model(plan, stack)
         versions = package_versions(["numpy", "rdkit"])
         if record is None:
             record = new_record(digest(plan.settings), plan.settings, sources, versions, git_commit())
@@ -148,7 +204,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         directory = RunDirectory(plan.path, task.columns)
         with writing_to(plan.path):
             save_hydra(plan.path / ".hydra")
-        result = _search(plan, task, directory, record, display)
+        result = _search(plan, task, directory, record, display, proposes)
     best = f"; best {result.best:.4g}  {result.best_genotype}" if result.best is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
@@ -173,9 +229,45 @@ def _is_complete(record: Mapping[str, Any] | None, plan: Plan, say: Callable[[st
     return True
 
 
-def _search(plan: Plan, task: Task, directory: RunDirectory, record: dict[str, Any], display: Display) -> Snapshot:
+def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
+    """Return what makes the proposer of a round by a language model, None for a run without one."""
+    if plan.model is None:
+        return None
+    settings = plan.model
+    if settings.client == "local":
+        settings = name_model(settings, settings.gguf or artefact_path("smollm2"))
+    model = stack.enter_context(opened(settings))
+    round_quotes = model.quote(plan.example_queries(settings)) * plan.config.method.offspring
+    cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_quotes, 0.0)
+    if cap is not None:
+        _LOG.warning("budget.%s does not cover a round of %d requests at its worst", cap, len(round_quotes))
+    return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.prompts, task, ledger)
+
+
+def _make_proposers(
+    plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
+) -> list[Proposer]:
+    """Return who answers the attempts at a slot, in their order."""
+    attempts = plan.config.search.attempts
+    if by_model is None:
+        return [OperatorProposer(workers, ledger)] * attempts
+    proposers: list[Proposer] = [by_model(task, ledger)] * attempts
+    if plan.config.llm.fallback == "classical":
+        proposers += [OperatorProposer(workers, ledger, is_fallback=True)] * attempts
+    return proposers
+
+
+def _search(
+    plan: Plan,
+    task: Task,
+    directory: RunDirectory,
+    record: dict[str, Any],
+    display: Display,
+    by_model: ModelRound | None,
+) -> Snapshot:
     """Run the loop, with `record` kept true."""
     evaluator = plan.config.evaluator
+    ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
     bench = Bench(task, plan.domain.build_operator(plan.task), directory.journal)
     workers = Workers(bench, evaluator.workers or available_cores(), evaluator.batch)
     with deferred_signals() as check, display, workers, kept(directory, record):
@@ -187,6 +279,8 @@ def _search(plan: Plan, task: Task, directory: RunDirectory, record: dict[str, A
             shared_start=plan.domain.is_shared(plan.task),
             task=task,
             workers=workers,
+            proposers=_make_proposers(plan, task, ledger, workers, by_model),
+            ledger=ledger,
             store=directory,
             display=display,
             check=check,
@@ -194,29 +288,6 @@ def _search(plan: Plan, task: Task, directory: RunDirectory, record: dict[str, A
         result = Loop(setup).run()
         record["stopped_by"] = result.stopped_by
     return result
-
-
-def freeze_method(method: schema.Method) -> Method:
-    """Return the settings of the search core for ``method``."""
-    return Method(
-        ladder=tuple(method.ladder),
-        capacity=method.capacity,
-        offspring=method.offspring,
-        parents=method.parents,
-        elites=method.elites,
-        hot_prompt=Prompt(method.hot_prompt),
-        mating_pool=MatingPool(**asdict(method.mating_pool)),
-        survivors=Survivors(**asdict(method.survivors)),
-        swap=Swap(**asdict(method.swap)),
-    )
-
-
-def freeze_search(search: schema.Search) -> Search:
-    """Return the settings of the search core for ``search``; an early stop without patience is none."""
-    early_stop = search.early_stop
-    if early_stop is None or early_stop.patience is None:
-        return Search(search.attempts, search.patience, None)
-    return Search(search.attempts, search.patience, EarlyStop(early_stop.top, early_stop.gain, early_stop.patience))
 
 
 def _import_domain(name: object) -> Domain:

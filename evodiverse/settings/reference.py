@@ -1,9 +1,9 @@
 """The configuration reference, made from the schema, so that it cannot go out of date."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from evodiverse.settings.identity import show
 
@@ -38,7 +38,8 @@ def _row(key: str, field: Field[Any], defaults: Mapping[str, Any]) -> str:
     doc = field.metadata["doc"]
     if not field.metadata["changes_log"]:
         doc += " (cannot change the log)"
-    cells = [f"`{key}`", _kind(field.type), f"`{show(defaults.get(key, field.default))}`", field.metadata["unit"], doc]
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    cells = [f"`{key}`", _kind(field.type), f"`{show(defaults.get(key, default))}`", field.metadata["unit"], doc]
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -51,6 +52,8 @@ def _inner(kind: Any) -> type | None:
 
 
 def _kind(kind: Any) -> str:
+    if get_origin(kind) is dict:
+        return "keys"
     if kind in _KINDS:
         return _KINDS[kind]
     plain = [_KINDS[option] for option in get_args(kind) if option is not NoneType]

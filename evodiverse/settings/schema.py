@@ -10,7 +10,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
-from evodiverse.documented import documented
+from evodiverse.documented import documented, documented_mapping
 
 
 @dataclass
@@ -62,17 +62,64 @@ class Method:
 
 
 @dataclass
+class LlmPool:
+    """``llm.pools.*``: how the model of a pool samples."""
+
+    model: str | None = documented("model; null is llm.model", default=None)
+    temperature: float | None = documented("sampling temperature; null sends none", default=None)
+    top_p: float | None = documented("nucleus of the sampling; null sends none", default=None, unit="0 to 1")
+    max_tokens: int = documented("longest reply; one that was cut proposes nothing", default=2048, unit="tokens")
+    seed: int | None = documented("from which each request's own seed is drawn; null sends none", default=None)
+
+
+@dataclass
+class LlmPools:
+    """``llm.pools``: the cold rung, and all others."""
+
+    cold: LlmPool = field(default_factory=LlmPool)
+    hot: LlmPool = field(default_factory=LlmPool)
+
+
+@dataclass
+class LlmLocal:
+    """``llm.local``."""
+
+    gguf: str | None = documented("GGUF file that llm=local serves; null is the small model it fetches", default=None)
+
+
+@dataclass
 class Llm:
     """``llm``: the language model; ``off`` uses the domain's classical operator."""
 
     name: str = documented("name of the option, a folder of the run directory", default=MISSING)
+    client: str = documented("who answers: none, litellm, local, replay", default="none")
+    model: str | None = documented("model, as litellm names it: provider/name", default=None)
+    provider: str | None = documented("litellm's provider, where the models' names have none", default=None)
+    pools: LlmPools = field(default_factory=LlmPools)
+    extra: dict[str, Any] = documented_mapping("further parameters of every request, as litellm takes them")
+    fallback: str = documented("what fills a slot that the model left empty: none, classical", default="none")
+    local: LlmLocal = field(default_factory=LlmLocal)
+    api_base: str | None = documented("address of the provider; null is its usual one", default=None, changes_log=False)
+    api_key_env: str | None = documented(
+        "variable that holds the key; null is the provider's usual one", default=None, changes_log=False
+    )
+    concurrency: int = documented("requests under way at once", default=64, unit="requests", changes_log=False)
+    retries: int = documented("times a request that failed is sent again", default=8, changes_log=False)
+    timeout: float = documented("longest a reply may take", default=300.0, unit="s", changes_log=False)
+    cache: str | None = documented(
+        "file that keeps all replies; null is replies.sqlite in EVODIVERSE_CACHE", default=None, changes_log=False
+    )
 
 
 @dataclass
 class Budget:
-    """``budget``: hard limits of a run."""
+    """``budget``: hard limits of a run; null is none."""
 
     oracle_calls: int = documented("oracle calls a run may charge", default=MISSING, unit="calls")
+    llm_calls: int | None = documented("requests to language models", default=None, unit="requests")
+    tokens: int | None = documented("tokens of all prompts and replies", default=None, unit="tokens")
+    usd: float | None = documented("what all replies cost, at litellm's prices", default=None, unit="USD")
+    seconds: float | None = documented("wall time; a repeat may stop elsewhere", default=None, unit="s")
 
 
 @dataclass

@@ -5,27 +5,37 @@ from itertools import pairwise
 from math import inf, isfinite, isnan
 
 from evodiverse.settings.hints import nearest
-from evodiverse.settings.schema import Config, Method, Swap
+from evodiverse.settings.schema import Budget, Config, Llm, Method, Swap
 
 SWAPPING = ("metropolis", "random")
+NAMED_CLIENTS = ("litellm", "replay")
+UNNAMED_CLIENTS = ("none", "local")
+FALLBACKS = ("none", "classical")
+# Parameters of a request that EvoDiverse sets, or that would change what an answer is.
+RESERVED = {
+    *("api_key", "api_base", "base_url", "timeout", "max_retries", "num_retries"),
+    *("model", "messages", "n", "stream", "temperature", "top_p", "max_tokens", "seed"),
+}
 Names = Mapping[str, Sequence[str]]
 
 
-def find_violations(config: Config, n_initial: int, names: Names, *, has_model: bool) -> list[str]:
+def find_violations(config: Config, n_initial: int, names: Names, *, can_ask: bool) -> list[str]:
     """Return what cannot be meant in a composed configuration, each with its key and what to do.
 
     Args:
         config: All keys but the domain's own.
         n_initial: Candidates that all pools together start from at most.
         names: The rules there are, by the key that selects one.
-        has_model: A language model makes offspring.
+        can_ask: The task's domain has prompts.
     """
     return [
         *_unknown_names(config, names),
         *_ladder(config.method),
         *_counts(config),
         *_rates(config.method.swap),
-        *_across(config, n_initial, has_model=has_model),
+        *_llm(config.llm),
+        *_caps(config.budget),
+        *_across(config, n_initial, can_ask=can_ask),
     ]
 
 
@@ -38,6 +48,8 @@ def _unknown_names(config: Config, names: Names) -> Iterator[str]:
         "method.swap.rule": method.swap.rule,
         "method.swap.schedule": method.swap.schedule,
         "method.hot_prompt": method.hot_prompt,
+        "llm.client": config.llm.client,
+        "llm.fallback": config.llm.fallback,
         "display": config.display,
     }
     for key, name in chosen.items():
@@ -99,7 +111,45 @@ def _rates(swap: Swap) -> Iterator[str]:
         yield f"method.swap.xi must be between 0.001 and 1000, got {swap.xi}"
 
 
-def _across(config: Config, n_initial: int, *, has_model: bool) -> Iterator[str]:
+def _llm(llm: Llm) -> Iterator[str]:
+    least: dict[str, tuple[float, int]] = {"llm.concurrency": (llm.concurrency, 1), "llm.retries": (llm.retries, 0)}
+    for role, pool in {"cold": llm.pools.cold, "hot": llm.pools.hot}.items():
+        key = f"llm.pools.{role}"
+        least[f"{key}.max_tokens"] = (pool.max_tokens, 1)
+        if pool.temperature is not None:
+            least[f"{key}.temperature"] = (pool.temperature, 0)
+        if pool.seed is not None:
+            least[f"{key}.seed"] = (pool.seed, 0)
+        if pool.top_p is not None and not 0 < pool.top_p <= 1:
+            yield f"{key}.top_p must be above 0 and at most 1, got {pool.top_p}"
+        if llm.client in NAMED_CLIENTS and not (pool.model or llm.model):
+            yield f"llm.model has no value; name the model that {llm.name} is to use"
+    for key, (value, smallest) in least.items():
+        if not smallest <= value < inf:
+            yield f"{key} must be at least {smallest}, got {value}"
+    if not 0 < llm.timeout < inf:
+        yield f"llm.timeout must be above 0, got {llm.timeout}"
+    if llm.client in UNNAMED_CLIENTS and (llm.model or llm.pools.cold.model or llm.pools.hot.model):
+        yield f"llm={llm.name} takes no model; use llm=litellm llm.model=provider/name"
+    if llm.provider is not None and llm.api_base is None and llm.client == "litellm":
+        yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
+    for key in sorted(RESERVED & {str(key) for key in llm.extra}):
+        yield f"llm.extra.{key} cannot be set; it is EvoDiverse's own"
+
+
+def _caps(budget: Budget) -> Iterator[str]:
+    caps = {
+        "llm_calls": budget.llm_calls,
+        "tokens": budget.tokens,
+        "usd": budget.usd,
+        "seconds": budget.seconds,
+    }
+    for key, value in caps.items():
+        if value is not None and not value > 0:
+            yield f"budget.{key} must be above 0, or null for no cap, got {value}"
+
+
+def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:
     method = config.method
     if method.swap.size > method.capacity:
         yield f"method.swap.size must not exceed method.capacity={method.capacity}, got {method.swap.size}"
@@ -110,5 +160,8 @@ def _across(config: Config, n_initial: int, *, has_model: bool) -> Iterator[str]
             f"budget.oracle_calls={config.budget.oracle_calls} does not cover the initial population of {n_initial}; "
             "raise it or start from fewer"
         )
+    has_model = config.llm.client != "none"
     if method.needs_model and not has_model:
         yield f"method={method.name} needs a model, got llm=off; choose one with llm=… or use method=pt"
+    if has_model and not can_ask:
+        yield f"task.domain={config.task.get('domain')} has no prompts for a model; use llm=off"

@@ -78,6 +78,7 @@ DATASETS: Mapping[str, pa.Schema] = {
         outcome=pa.string(),
         prompt=pa.string(),
         reply=pa.string(),
+        error=pa.string(),
     ),
 }
 

@@ -83,6 +83,7 @@ def new_record(
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": {},
         "totals": {},
+        "llm": {},
     }
 
 
@@ -119,6 +120,7 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
         saved = directory.checkpoint() or {}
         totals = {"iterations": "iteration", "oracle_calls": "oracle_calls", "best_score": "best_score"}
         record["totals"] = {name: saved.get(key) for name, key in totals.items()}
+        record["llm"] = saved.get("ledger", {})
         record["seconds"] = saved.get("seconds", {})
         try:
             directory.write_record(record)

@@ -65,6 +65,12 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
     assert set(quiet_keys(schema.Config)) == {
         "evaluator.workers",
         "evaluator.batch",
+        "llm.api_base",
+        "llm.api_key_env",
+        "llm.cache",
+        "llm.concurrency",
+        "llm.retries",
+        "llm.timeout",
         "outputs",
         "overwrite",
         "display",

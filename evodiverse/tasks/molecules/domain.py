@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evodiverse.errors import InputError
+from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
 from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import (
@@ -17,7 +18,16 @@ from evodiverse.tasks.molecules.oracle import (
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, find_setting_violations
 from evodiverse.tasks.molecules.task import MoleculeTask
 
-__all__ = ["build_operator", "build_task", "count_initial", "find_violations", "is_shared", "settings", "sources"]
+__all__ = [
+    "build_operator",
+    "build_prompts",
+    "build_task",
+    "count_initial",
+    "find_violations",
+    "is_shared",
+    "settings",
+    "sources",
+]
 
 settings = MoleculeSettings
 
@@ -28,6 +38,8 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
     violations = find_setting_violations(settings)
     checks: list[Callable[[], object]] = [lambda: _user_oracle(settings.oracle)]
+    if settings.prompts.dir is not None:
+        checks.append(lambda: build_prompts(settings))
     if settings.initial.path is not None:
         checks.append(lambda: _read_user_library(settings))
     oracle = settings.oracle
@@ -59,6 +71,11 @@ def is_shared(settings: MoleculeSettings) -> bool:
 def build_operator(settings: MoleculeSettings) -> GraphGA:
     """Return the Graph GA."""
     return GraphGA(settings.mutation_rate)
+
+
+def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
+    """Return the prompts, which a language model is asked with."""
+    return prompts.build(settings.prompts)
 
 
 def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:

@@ -27,11 +27,22 @@ class Initial:
 
 
 @dataclass
+class PromptSettings:
+    """``task.prompts``: what a language model is told."""
+
+    dir: str | None = documented("folder of your own cold.txt and hot.txt", default=None)
+    target: str = documented("name of the target", default="target")
+    meaning: str = documented("one sentence on what the score measures", default="")
+    name_target: bool = documented("tell the model the target's name and what the score measures", default=True)
+
+
+@dataclass
 class MoleculeSettings:
     """``task``, for molecules."""
 
     oracle: Oracle = field(default_factory=Oracle)
     initial: Initial = field(default_factory=Initial)
+    prompts: PromptSettings = field(default_factory=PromptSettings)
     max_heavy_atoms: int = documented("larger molecules are rejected", default=80, unit="heavy atoms")
     mutation_rate: float = documented("chance that Graph GA mutates a child", default=0.067, unit="0 to 1")
 

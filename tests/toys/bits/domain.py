@@ -4,6 +4,7 @@ from pathlib import Path
 
 from evodiverse.documented import documented
 from tests.toys.bits.operators import BitCrossover
+from tests.toys.bits.prompts import BitPrompts
 from tests.toys.bits.task import BitTask
 
 
@@ -38,6 +39,10 @@ def is_shared(settings: BitSettings) -> bool:
 
 def build_operator(settings: BitSettings) -> BitCrossover:
     return BitCrossover()
+
+
+def build_prompts(settings: BitSettings) -> BitPrompts:
+    return BitPrompts()
 
 
 def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:

@@ -1,0 +1,226 @@
+"""The reply cache: every reply ever bought, in one SQLite file that all runs share."""
+
+import fcntl
+import hashlib
+import json
+import logging
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from evodiverse.errors import InputError, ServiceError
+from evodiverse.llm.prices import Price
+from evodiverse.vocabulary import Finish, Query, Reply
+
+_LOG = logging.getLogger("evodiverse.llm")
+_BUSY_SECONDS = 60.0
+_KEYS_A_SELECT = 500
+_SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
+Result = TypeVar("Result")
+
+
+class Bought(NamedTuple):
+    """A reply and the price at which it was bought, None if that was unknown."""
+
+    reply: Reply
+    price: Price | None
+
+
+def query_key(query: Query) -> bytes:
+    """Return the identity of a query: a digest of model, messages, decoding and stream."""
+    parts = [query.model, query.messages, asdict(query.decoding), query.stream]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
+
+
+class ReplyCache:
+    """Replies by query. Any number of processes may use one file at once.
+
+    A file that SQLite cannot read is set aside, with a warning, and rebuilt from the rows that are sound; a single row
+    that is not is passed over. Use it as a context manager.
+
+    Args:
+        path: The file; made if absent.
+
+    Raises:
+        InputError: It cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = _connect(path)
+            self._repairing(lambda: _check(self._connection))
+        except (OSError, sqlite3.OperationalError) as error:
+            raise InputError(
+                f"cannot open the reply cache {path} ({error}); choose another file with llm.cache=…"
+            ) from error
+
+    def __enter__(self) -> "ReplyCache":
+        """Use the cache."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    def find(self, queries: Sequence[Query]) -> list[Bought | None]:
+        """Return for each query what was bought, None where nothing was.
+
+        Raises:
+            ServiceError: The file cannot be read any more.
+        """
+        keys = [query_key(query) for query in queries]
+        rows: dict[bytes, bytes] = {}
+        for at in range(0, len(keys), _KEYS_A_SELECT):
+            some = keys[at : at + _KEYS_A_SELECT]
+            rows |= self._reporting(partial(self._select, some))
+        found = [_decode(rows[key]) if key in rows else None for key in keys]
+        n_damaged = sum(key in rows and bought is None for key, bought in zip(keys, found, strict=True))
+        if n_damaged:
+            _LOG.warning("%s: %d replies are damaged and asked for again", self._path, n_damaged)
+        return found
+
+    def keep(self, bought: Sequence[tuple[Query, Bought]]) -> None:
+        """Add replies; they survive the death of the process and a power cut.
+
+        Raises:
+            ServiceError: The disk is full or gone.
+        """
+        rows = [(query_key(query), query.model, _encode(entry)) for query, entry in bought]
+
+        def write() -> None:
+            with self._connection:
+                self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", rows)
+
+        self._reporting(write)
+
+    def _select(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        marks = ",".join("?" * len(keys))
+        return dict(self._connection.execute(f"SELECT key, reply FROM replies WHERE key IN ({marks})", keys))  # noqa: S608
+
+    def _reporting(self, work: Callable[[], Result]) -> Result:
+        try:
+            return self._repairing(work)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise ServiceError(
+                f"cannot use the reply cache {self._path} ({error}); mend that and start the same command to resume"
+            ) from error
+
+    def _repairing(self, work: Callable[[], Result]) -> Result:
+        """Return what ``work`` does, on a rebuilt file if this one is damaged."""
+        try:
+            return work()
+        except sqlite3.OperationalError:  # the disk, or another process: nothing is wrong with the file
+            raise
+        except sqlite3.DatabaseError as error:
+            self._rebuild(error)
+            return work()
+
+    def _rebuild(self, reason: sqlite3.DatabaseError) -> None:
+        self._connection.close()
+        with _locked(self._path.with_name(f"{self._path.name}.lock")):
+            if _is_damaged(self._path):  # else another process was faster
+                aside = _free_name(self._path)
+                rebuilt = self._path.with_name(f".{self._path.name}.rebuilt")
+                rebuilt.unlink(missing_ok=True)
+                n_saved = _copy_sound(self._path, rebuilt)
+                self._path.rename(aside)
+                self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
+                rebuilt.rename(self._path)
+                _LOG.warning(
+                    "%s is damaged (%s); set aside as %s and rebuilt with the %d replies that could be read",
+                    self._path,
+                    reason,
+                    aside.name,
+                    n_saved,
+                )
+        self._connection = _connect(self._path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    """Make the table if absent, and see that the file is whole.
+
+    Raises:
+        DatabaseError: It is not.
+    """
+    (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if answer != "ok":
+        raise sqlite3.DatabaseError(answer)
+    with connection:
+        connection.execute(_SCHEMA)
+    connection.execute("SELECT key, model, reply FROM replies LIMIT 1").fetchall()
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        with closing(_connect(path)) as connection:
+            _check(connection)
+    except sqlite3.DatabaseError:
+        return True
+    return False
+
+
+def _copy_sound(damaged: Path, rebuilt: Path) -> int:
+    """Copy the rows of a damaged file that can be read, from both of its ends, and return how many."""
+    with closing(_connect(rebuilt)) as target:
+        _check(target)
+        for order in ("ASC", "DESC"):
+            with suppress(sqlite3.DatabaseError), closing(_connect(damaged)) as source, target:
+                rows = source.execute(f"SELECT key, model, reply FROM replies NOT INDEXED ORDER BY rowid {order}")  # noqa: S608
+                for row in _readable(rows):
+                    if _decode(row[2]) is not None:
+                        target.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", row)
+        (n_rows,) = target.execute("SELECT count(*) FROM replies").fetchone()
+    return int(n_rows)
+
+
+def _readable(rows: Iterator[tuple[bytes, str, bytes]]) -> Iterator[tuple[bytes, str, bytes]]:
+    """Yield rows until one cannot be read."""
+    with suppress(sqlite3.DatabaseError):
+        yield from rows
+
+
+def _free_name(path: Path) -> Path:
+    n = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{n}")).exists():
+        n += 1
+    return aside
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        with suppress(OSError):  # a network file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _encode(bought: Bought) -> bytes:
+    """Return a reply as compressed JSON, whose checksum tells a damaged one."""
+    content = {"reply": asdict(replace(bought.reply, cached=True)), "price": bought.price}
+    return zlib.compress(json.dumps(content).encode())
+
+
+def _decode(content: bytes) -> Bought | None:
+    """Return the reply of a row, None if it is not what was written."""
+    try:
+        values = json.loads(zlib.decompress(content))
+        reply = Reply(**values["reply"] | {"finish": Finish(values["reply"]["finish"])})
+        return Bought(reply, None if values["price"] is None else Price(*values["price"]))
+    except (zlib.error, ValueError, TypeError, KeyError):
+        return None

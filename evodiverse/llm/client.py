@@ -1,0 +1,135 @@
+"""One query to one provider, through litellm."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from evodiverse.errors import describe
+from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
+from evodiverse.llm.keys import redact
+from evodiverse.llm.library import load_litellm
+from evodiverse.llm.prices import Price, find_price
+from evodiverse.vocabulary import Decoding, Finish, Query, Reply
+
+TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+# No model answers so much; what lies beyond is cut off, and the reply counts as cut.
+MAX_CHARACTERS = 1_000_000
+
+
+class Client(Protocol):
+    """Sends queries."""
+
+    async def ask(self, query: Query) -> Reply:
+        """Send one query.
+
+        Raises:
+            TransientError: It may be answered another time.
+            RefusedError: It never will.
+        """
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of a model, None if it is unknown."""
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+
+
+class LiteLlmClient:
+    """Sends queries through litellm.
+
+    Args:
+        names: litellm's names of models, by their names in queries.
+        api_base: Address of the provider, None for its usual one.
+        api_key: None leaves it to litellm to find the provider's own variable.
+        timeout_s: Longest a reply may take.
+        prices: Of models whose price litellm does not know.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        api_base: str | None,
+        api_key: str | None,
+        timeout_s: float,
+        prices: Mapping[str, Price] | None = None,
+    ) -> None:
+        self._litellm: Any = load_litellm()
+        self._names = names
+        self._api_base = api_base
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._prices = prices or {}
+
+    async def ask(self, query: Query) -> Reply:
+        """Send one query; a content filter's answer is a reply without text."""
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await self._litellm.acompletion(
+                    model=self._names[query.model],
+                    messages=[message._asdict() for message in query.messages],
+                    api_base=self._api_base,
+                    api_key=self._api_key,
+                    timeout=self._timeout_s,
+                    max_retries=0,
+                    **sent_parameters(query.decoding),
+                )
+        except TimeoutError as error:
+            raise TransientError(f"no reply within {self._timeout_s:g} s") from error
+        except Exception as error:  # noqa: BLE001 (whatever a provider's answer makes litellm raise)
+            return self._refused(error)
+        return self._read(response, query.model, time.perf_counter() - began)
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of a model by litellm's map, None if it is not there."""
+        return self._prices.get(model) or find_price(self._names[model])
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._litellm.close_litellm_async_clients()
+
+    def _refused(self, error: Exception) -> Reply:
+        """Return the reply of a provider that will not answer this query, and raise for all other failures."""
+        status = getattr(error, "status_code", None)
+        message = redact(describe(error))
+        if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
+            return Reply("", Finish.ERROR, message)
+        if status is None or status in TRANSIENT_STATUS or status >= 500:
+            headers = getattr(error, "litellm_response_headers", None) or {}
+            raise TransientError(message, parse_retry_after(headers.get("retry-after"))) from error
+        raise RefusedError(message, status) from error
+
+    def _read(self, response: Any, model: str, seconds: float) -> Reply:
+        if not response.choices:
+            raise TransientError("the provider answered without a choice")
+        choice = response.choices[0]
+        text = (choice.message.content or "").encode("utf-8", "backslashreplace").decode()
+        finish = {"length": Finish.LENGTH, "content_filter": Finish.ERROR}.get(choice.finish_reason, Finish.STOP)
+        if len(text) > MAX_CHARACTERS:
+            text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
+        usage = getattr(response, "usage", None)
+        prompt_tokens, completion_tokens, cost = None, None, None
+        if usage is not None and usage.prompt_tokens:  # litellm says 0 where the provider said nothing
+            prompt_tokens, completion_tokens = usage.prompt_tokens, usage.completion_tokens
+            cost = 0.0 if model in self._prices else response._hidden_params.get("response_cost")
+        return Reply(
+            text=text,
+            finish=finish,
+            error="content filter" if finish is Finish.ERROR else "",
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            cost_usd=cost,
+            seconds=seconds,
+        )
+
+
+def sent_parameters(decoding: Decoding) -> dict[str, Any]:
+    """Return the parameters of a request; those that are None are left out."""
+    named = {
+        "temperature": decoding.temperature,
+        "top_p": decoding.top_p,
+        "max_tokens": decoding.max_tokens,
+        "seed": decoding.seed,
+    }
+    return {key: value for key, value in {**named, **decoding.extra}.items() if value is not None}

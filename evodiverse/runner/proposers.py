@@ -1,0 +1,134 @@
+"""Who answers the requests of a round: worker processes with a classical operator, or a language model."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from evodiverse.errors import ContractError
+from evodiverse.ports import LanguageModel, Prompts, Task
+from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
+from evodiverse.runner.workers import Answer, Workers
+from evodiverse.vocabulary import (
+    Finish,
+    Hypothesis,
+    Proposal,
+    Query,
+    Reason,
+    Rejection,
+    Reply,
+    Request,
+    Role,
+)
+
+MODEL_OPERATOR = "llm"
+_MAX_SEED = 2**31
+
+
+class Proposer(Protocol):
+    """Answers requests."""
+
+    def find_cap(self, requests: Sequence[Request], seconds: float) -> Cap | None:
+        """Return which cap forbids these requests ``seconds`` into the run, None if none does."""
+
+    def propose(self, requests: Sequence[Request], finished: Callable[[int], object]) -> list[Answer]:
+        """Return one answer per request, in order. ``finished`` is told how many more are there."""
+
+
+class OperatorProposer:
+    """Asks the classical operator, in the worker processes.
+
+    Args:
+        workers: Have the operator.
+        ledger: Knows the caps.
+        is_fallback: It fills slots that a language model left empty; then the log says so of every proposal.
+    """
+
+    def __init__(self, workers: Workers, ledger: Ledger, *, is_fallback: bool = False) -> None:
+        self._workers = workers
+        self._ledger = ledger
+        self._is_fallback = is_fallback
+
+    def find_cap(self, requests: Sequence[Request], seconds: float) -> Cap | None:  # noqa: ARG002 (they cost nothing)
+        """Return whether the time is up."""
+        return self._ledger.find_cap((), seconds)
+
+    def propose(self, requests: Sequence[Request], finished: Callable[[int], object]) -> list[Answer]:  # noqa: ARG002
+        """Return one answer per request, in order."""
+        answers = self._workers.propose(requests)
+        if not self._is_fallback:
+            return answers
+        return [(replace(proposal, operator=f"fallback_{proposal.operator}"), parsed) for proposal, parsed in answers]
+
+
+class ModelProposer:
+    """Asks a language model, for all pools and slots at once, and enters every request into the ledger.
+
+    Args:
+        model: Answers.
+        roles: What each pool asks, and how.
+        prompts: The domain's.
+        task: Parses what is proposed.
+        ledger: Of the run.
+    """
+
+    def __init__(
+        self, model: LanguageModel, roles: Sequence[Role], prompts: Prompts, task: Task, ledger: Ledger
+    ) -> None:
+        self._model = model
+        self._roles = roles
+        self._prompts = prompts
+        self._task = task
+        self._ledger = ledger
+
+    def find_cap(self, requests: Sequence[Request], seconds: float) -> Cap | None:
+        """Return which cap forbids these requests, at what they cost at worst."""
+        return self._ledger.find_cap(self._model.quote(self._queries(requests)), seconds)
+
+    def propose(self, requests: Sequence[Request], finished: Callable[[int], object]) -> list[Answer]:
+        """Return one answer per request, in order."""
+        queries = self._queries(requests)
+        quotes = self._model.quote(queries)
+        replies = self._model.complete(queries, finished)
+        if len(replies) != len(queries):
+            raise ContractError(f"the language model returned {len(replies)} replies to {len(queries)} queries")
+        read = [self._read(request, reply) for request, reply in zip(requests, replies, strict=True)]
+        parsed = iter(self._task.parse([text for text in read if isinstance(text, str)]))
+        answers = []
+        for request, query, quote, reply, text in zip(requests, queries, quotes, replies, read, strict=True):
+            hypothesis = next(parsed) if isinstance(text, str) else text
+            number = self._ledger.record(request, query, quote, reply, _outcome(hypothesis))
+            proposed = text if isinstance(text, str) else None
+            answers.append((Proposal(proposed, MODEL_OPERATOR, llm_call=number), hypothesis))
+        return answers
+
+    def _queries(self, requests: Sequence[Request]) -> list[Query]:
+        return [self._query(request) for request in requests]
+
+    def _query(self, request: Request) -> Query:
+        role = self._roles[request.pool]
+        decoding = role.decoding
+        if decoding.seed is not None:
+            drawn = int(request.stream.rng().integers(_MAX_SEED))
+            decoding = replace(decoding, seed=(decoding.seed + drawn) % _MAX_SEED)
+        return Query(role.model, self._prompts.messages(request), decoding, request.stream)
+
+    def _read(self, request: Request, reply: Reply) -> str | Rejection:
+        """Return the genotype that a reply proposes, or why it proposes none."""
+        if reply.finish is Finish.ERROR:
+            return Rejection(Reason.MODEL_ERROR, reply.error)
+        if reply.finish is Finish.LENGTH:
+            return Rejection(Reason.NO_ANSWER, "the reply was cut at max_tokens")
+        text = self._prompts.read(request, reply.text)
+        return Rejection(Reason.NO_ANSWER, "the reply proposes nothing") if text is None else text
+
+
+_OUTCOMES: Mapping[Reason, CallOutcome] = {
+    Reason.MODEL_ERROR: CallOutcome.ERROR,
+    Reason.NO_ANSWER: CallOutcome.NO_ANSWER,
+}
+
+
+def _outcome(parsed: Hypothesis | Rejection) -> CallOutcome:
+    if isinstance(parsed, Hypothesis):
+        return CallOutcome.PARSED
+    return _OUTCOMES.get(parsed.reason, CallOutcome.INVALID)

@@ -1,0 +1,65 @@
+"""From the schema, whose fields Hydra overrides, to the frozen settings that the program uses."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from evodiverse.llm.settings import ModelSettings
+from evodiverse.runner.ledger import Caps
+from evodiverse.search.settings import EarlyStop, MatingPool, Method, Search, Survivors, Swap
+from evodiverse.settings import schema
+from evodiverse.vocabulary import Decoding, Prompt, Role
+
+
+def freeze_method(method: schema.Method) -> Method:
+    """Return the settings of the search core for ``method``."""
+    return Method(
+        ladder=tuple(method.ladder),
+        capacity=method.capacity,
+        offspring=method.offspring,
+        parents=method.parents,
+        elites=method.elites,
+        hot_prompt=Prompt(method.hot_prompt),
+        mating_pool=MatingPool(**asdict(method.mating_pool)),
+        survivors=Survivors(**asdict(method.survivors)),
+        swap=Swap(**asdict(method.swap)),
+    )
+
+
+def freeze_search(search: schema.Search) -> Search:
+    """Return the settings of the search core for ``search``; an early stop without patience is none."""
+    early_stop = search.early_stop
+    if early_stop is None or early_stop.patience is None:
+        return Search(search.attempts, search.patience, None)
+    return Search(search.attempts, search.patience, EarlyStop(early_stop.top, early_stop.gain, early_stop.patience))
+
+
+def freeze_caps(budget: schema.Budget) -> Caps:
+    """Return the caps of the ledger for ``budget``."""
+    return Caps(budget.llm_calls, budget.tokens, budget.usd, budget.seconds)
+
+
+def freeze_model(llm: schema.Llm, cache_folder: Path) -> ModelSettings | None:
+    """Return the settings of the language model for ``llm``, None for a run without one.
+
+    A local model gets its name when its file is there.
+    """
+    if llm.client == "none":
+        return None
+    pools = {"cold": llm.pools.cold, "hot": llm.pools.hot}
+    return ModelSettings(
+        client=llm.client,
+        roles={name: _freeze_role(pool, llm) for name, pool in pools.items()},
+        provider=llm.provider,
+        api_base=llm.api_base,
+        api_key_env=llm.api_key_env,
+        concurrency=llm.concurrency,
+        retries=llm.retries,
+        timeout_s=llm.timeout,
+        cache=cache_folder / "replies.sqlite" if llm.cache is None else Path(llm.cache).expanduser(),
+        gguf=None if llm.local.gguf is None else Path(llm.local.gguf).expanduser(),
+    )
+
+
+def _freeze_role(pool: schema.LlmPool, llm: schema.Llm) -> Role:
+    decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(llm.extra))
+    return Role(pool.model or llm.model or "local", decoding)

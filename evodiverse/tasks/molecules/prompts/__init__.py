@@ -1,0 +1,94 @@
+"""How a language model is asked for a molecule, and how its answer is read (paper, appendix "Prompts")."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+from evodiverse.errors import InputError, reason
+from evodiverse.tasks.molecules.settings import PromptSettings
+from evodiverse.vocabulary import Candidate, Message, Prompt, Request
+
+SHIPPED = Path(__file__).parent
+FIELDS = ("score", "meaning", "parents")
+_BOX = re.compile(r"<box>((?:(?!<box>).)*?)</box>", re.IGNORECASE | re.DOTALL)
+_FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
+
+
+class MoleculePrompts:
+    """The prompts of the cold and the hot rungs, filled from template files.
+
+    Args:
+        templates: Text by the name of the prompt; see `read_templates`.
+        target: What the score is about, such as JNK3.
+        meaning: One sentence on what the score measures.
+        name_target: False hides both, to measure what a model knows by heart.
+    """
+
+    example = "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2"
+
+    def __init__(self, templates: Mapping[Prompt, str], target: str, meaning: str, *, name_target: bool) -> None:
+        self._templates = {prompt: Template(text) for prompt, text in templates.items()}
+        self._score = f"{target} score" if name_target else "target score"
+        self._meaning = (
+            meaning if name_target else "It measures how well a molecule acts on a target that is not named."
+        )
+        self.sha256 = hashlib.sha256("\0".join(templates[prompt] for prompt in sorted(templates)).encode()).hexdigest()
+
+    def messages(self, request: Request) -> tuple[Message, ...]:
+        """Return one message: the prompt of the request's rung with its parents and their scores."""
+        parents = "\n".join(map(_line, request.parents))
+        template = self._templates[request.prompt]
+        text = template.substitute(score=self._score, meaning=self._meaning, parents=parents)
+        return (Message("user", text.strip()),)
+
+    def read(self, request: Request, reply: str) -> str | None:  # noqa: ARG002 (other domains need the parents)
+        """Return what stands in the last box of a reply, without code fences, spaces and a period at its end."""
+        boxes = _BOX.findall(reply)
+        return _FENCE.sub("", boxes[-1]).strip().rstrip(".").strip() or None if boxes else None
+
+
+def read_templates(folder: Path) -> dict[Prompt, str]:
+    """Return the templates of a folder, ``cold.txt`` and ``hot.txt``.
+
+    Raises:
+        InputError: One is missing, has no place for the parents, or names a field that there is not; names all.
+    """
+    templates, violations = {}, []
+    for prompt in Prompt:
+        path = folder / f"{prompt}.txt"
+        try:
+            templates[prompt] = path.read_text(encoding="utf-8")
+        except OSError as error:
+            violations.append(f"task.prompts.dir: cannot read {path} ({reason(error)})")
+        except ValueError:
+            violations.append(f"task.prompts.dir: {path} is not UTF-8")
+        else:
+            violations += [f"task.prompts.dir: {path} {problem}" for problem in _find_problems(templates[prompt])]
+    if violations:
+        raise InputError(*violations)
+    return templates
+
+
+def build(settings: PromptSettings) -> MoleculePrompts:
+    """Return the prompts that the settings name.
+
+    Raises:
+        InputError: The user's own templates cannot be used.
+    """
+    folder = SHIPPED if settings.dir is None else Path(settings.dir).expanduser()
+    return MoleculePrompts(read_templates(folder), settings.target, settings.meaning, name_target=settings.name_target)
+
+
+def _find_problems(text: str) -> list[str]:
+    template = Template(text)
+    if not template.is_valid():
+        return ["has a $ that names no field; write $$ for the character"]
+    unknown = [name for name in template.get_identifiers() if name not in FIELDS]
+    problems = [f"has the field ${name}, which there is not; use ${', $'.join(FIELDS)}" for name in unknown]
+    return problems + ([] if "parents" in template.get_identifiers() else ["lacks $parents"])
+
+
+def _line(parent: Candidate) -> str:
+    return f"{parent.genotype}, {parent.score:.4f}"

@@ -1,0 +1,139 @@
+"""A language model's server on this machine: OpenAI's protocol over real HTTP, with scripted answers and failures."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+Body = dict[str, Any]
+
+
+@dataclass
+class Answer:
+    """What the server does with one request.
+
+    ``content`` is the model's text; ``body``, if given, is sent in place of a well-formed reply. The connection is cut
+    after ``cut`` bytes of the body, where that is given; a negative one cuts it before the status line.
+    """
+
+    content: str | None = "hello"
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    cut: int | None = None
+    delay: float = 0.0
+    finish_reason: str = "stop"
+    usage: tuple[int, int] | None = (100, 20)
+
+
+def error(status: int, message: str = "scripted failure", **headers: str) -> Answer:
+    """An error as OpenAI's API words it."""
+    body = json.dumps({"error": {"message": message, "type": "scripted", "code": None}}).encode()
+    return Answer(status=status, body=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+class ModelServer:
+    """Answers chat completions as ``script`` says.
+
+    Args:
+        script: From a request's JSON and its number, counted from 0, to what the server does.
+    """
+
+    def __init__(self, script: Callable[[Body, int], Answer] = lambda body, number: Answer()) -> None:
+        self.script = script
+        self.requests: list[Body] = []
+        self.headers: list[dict[str, str]] = []
+        self.n_answered = 0
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def prompts(self) -> list[str]:
+        """The last message of each request, in the order received."""
+        return [body["messages"][-1]["content"] for body in self.requests]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while await self._serve_one(reader, writer):
+                pass
+        writer.close()
+
+    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
+        body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))))
+        answer = self.script(body, len(self.requests))
+        self.requests.append(body)
+        self.headers.append(headers)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(answer.delay)
+        finally:
+            self.in_flight -= 1
+        content = _body(answer) if answer.body is None else answer.body
+        if answer.cut is not None and answer.cut < 0:
+            return False
+        sent = {"Content-Type": "application/json", "Content-Length": str(len(content)), **answer.headers}
+        lines = [f"HTTP/1.1 {answer.status} Scripted", *(f"{name}: {value}" for name, value in sent.items())]
+        writer.write("\r\n".join([*lines, "", ""]).encode() + content[: answer.cut])
+        await writer.drain()
+        self.n_answered += answer.status == 200
+        return answer.cut is None
+
+
+def _body(answer: Answer) -> bytes:
+    reply: Body = {
+        "id": "scripted",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "scripted",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": answer.content},
+                "finish_reason": answer.finish_reason,
+            }
+        ],
+    }
+    if answer.usage is not None:
+        prompt, completion = answer.usage
+        reply["usage"] = {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+        }
+    return json.dumps(reply).encode()
+
+
+@contextmanager
+def serving(server: ModelServer) -> Iterator[ModelServer]:
+    """Run a server in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    listening = loop.run_until_complete(asyncio.start_server(server.serve, "127.0.0.1", 0, backlog=4096))
+    server.port = listening.sockets[0].getsockname()[1]
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        listening.close()
+        loop.run_until_complete(_cancel_all())
+        loop.close()
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,178 @@
+"""The reply cache on real files, with real harm done to them."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError, ServiceError
+from evodiverse.llm.cache import Bought, ReplyCache, query_key
+from evodiverse.llm.prices import Price
+from evodiverse.vocabulary import Decoding, Finish, Message, Query, Reply, Stream
+from tests.runs import FROM_ROOT
+
+QUERY = Query(
+    "toy/model:1", (Message("user", "say β"),), Decoding(1.3, 0.9, 40, 7, {"think": {"a": 1}}), Stream(1, 4, 2)
+)
+BOUGHT = Bought(Reply("β 药", Finish.STOP, "", 10, 3, 0.25, 1.5, 2), Price(1e-6, 2e-6))
+
+
+def query(number: int) -> Query:
+    return replace(QUERY, stream=Stream(0, 4, 1, 0, number))
+
+
+def bought(number: int) -> Bought:
+    return Bought(Reply(f"reply {number} {'x' * (number % 90)}", Finish.STOP), None)
+
+
+def fill(path: Path, n: int) -> None:
+    with ReplyCache(path) as cache:
+        cache.keep([(query(number), bought(number)) for number in range(n)])
+
+
+def test_a_reply_comes_back_as_it_was_bought_and_says_that_it_was_cached(tmp_path: Path) -> None:
+    with ReplyCache(tmp_path / "new" / "replies.sqlite") as cache:
+        assert cache.find([QUERY]) == [None]
+        cache.keep([(QUERY, BOUGHT)])
+    with ReplyCache(tmp_path / "new" / "replies.sqlite") as cache:
+        assert cache.find([QUERY]) == [Bought(replace(BOUGHT.reply, cached=True), BOUGHT.price)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(QUERY, model="toy/model:2"),
+        replace(QUERY, messages=(Message("user", "say it"),)),
+        replace(QUERY, messages=(Message("system", "say β"),)),
+        replace(QUERY, messages=(Message("user", "say "), Message("user", "β"))),
+        *(
+            replace(QUERY, decoding=replace(QUERY.decoding, **change))
+            for change in (
+                {"temperature": 1.2},
+                {"temperature": None},
+                {"top_p": None},
+                {"max_tokens": 41},
+                {"seed": None},
+                {"extra": {"think": {"a": 2}}},
+            )
+        ),
+        *(replace(QUERY, stream=QUERY.stream._replace(**{name: 9})) for name in Stream._fields),
+    ],
+    ids=repr,
+)
+def test_a_query_that_differs_in_anything_is_another(tmp_path: Path, other: Query) -> None:
+    assert query_key(other) != query_key(QUERY)
+    assert query_key(replace(QUERY)) == query_key(QUERY)
+
+
+def test_answers_stand_in_the_order_of_the_queries(tmp_path: Path) -> None:
+    fill(tmp_path / "cache", 1200)
+    with ReplyCache(tmp_path / "cache") as cache:
+        numbers = [1199, 3, 5000, 3, *range(700)]
+        found = cache.find([query(number) for number in numbers])
+    texts = [entry.reply.text.split()[1] if entry else None for entry in found]
+    assert texts == [None if number == 5000 else str(number) for number in numbers]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from evodiverse.llm.cache import ReplyCache
+from tests.llm.test_cache import bought, query
+
+first = int(sys.argv[2])
+with ReplyCache(Path(sys.argv[1])) as cache:
+    for number in range(first, first + 50):
+        cache.keep([(query(number), bought(number))])
+"""
+
+
+def test_processes_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    command = [sys.executable, "-c", WRITER, str(path)]
+    writers = [subprocess.Popen([*command, str(50 * n)], env=FROM_ROOT) for n in range(4)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
+    with ReplyCache(path) as cache:
+        assert None not in cache.find([query(number) for number in range(200)])
+
+
+def overwrite(path: Path, at: int, length: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(b"\x99" * length)
+
+
+def spoil_table(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE replies")
+    connection.execute("CREATE TABLE replies (other TEXT)")
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "n_saved"),
+    [
+        (lambda path: path.write_bytes(b"not a database at all" * 100), 0),
+        (lambda path: overwrite(path, 0, 100), 0),
+        (lambda path: path.write_bytes(path.read_bytes()[:-30_000]), 0),
+        (lambda path: overwrite(path, 40_960, 8_192), 50),
+    ],
+    ids=["garbage", "head", "cut", "pages"],
+)
+def test_a_damaged_file_is_set_aside_and_rebuilt_from_what_is_sound(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: Callable[[Path], object], n_saved: int
+) -> None:
+    path = tmp_path / "cache"
+    fill(path, 600)
+    harm(path)
+    with ReplyCache(path) as cache:
+        found = cache.find([query(number) for number in range(600)])
+        cache.keep([(query(number), bought(number)) for number in range(600)])
+        assert None not in cache.find([query(number) for number in range(600)])
+    assert sum(entry is not None for entry in found) >= n_saved
+    assert [entry.reply for entry in found if entry] == [
+        replace(bought(number).reply, cached=True) for number, entry in enumerate(found) if entry
+    ]
+    assert (tmp_path / "cache.damaged-1").exists()
+    assert "set aside as cache.damaged-1 and rebuilt with the" in caplog.text
+
+
+def test_a_file_that_is_damaged_while_in_use_is_rebuilt(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "cache"
+    fill(path, 600)
+    with ReplyCache(path) as cache:
+        path.write_bytes(b"garbage" * 10_000)
+        assert cache.find([QUERY]) == [None]
+        cache.keep([(QUERY, BOUGHT)])
+        assert cache.find([QUERY]) != [None]
+    assert "set aside as cache.damaged-1" in caplog.text
+
+
+def test_a_damaged_row_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "cache"
+    fill(path, 3)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE replies SET reply = substr(reply, 1, 20) WHERE key = ?", [query_key(query(1))])
+    connection.commit()
+    connection.close()
+    with ReplyCache(path) as cache:
+        found = cache.find([query(number) for number in range(3)])
+    assert [entry is not None for entry in found] == [True, False, True]
+    assert "1 replies are damaged and asked for again" in caplog.text
+
+
+def test_a_path_that_cannot_be_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"choose another file with llm\.cache="):
+        ReplyCache(tmp_path)
+
+
+def test_a_disk_that_refuses_is_a_failure_that_can_be_resumed(tmp_path: Path) -> None:
+    with ReplyCache(tmp_path / "cache") as cache:
+        cache._connection.execute("PRAGMA query_only = ON")
+        with pytest.raises(ServiceError, match="mend that and start the same command to resume"):
+            cache.keep([(QUERY, BOUGHT)])

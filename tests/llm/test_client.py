@@ -1,0 +1,190 @@
+"""One query over real HTTP, through real litellm."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from evodiverse.llm.client import MAX_CHARACTERS, LiteLlmClient
+from evodiverse.llm.failures import RefusedError, TransientError
+from evodiverse.llm.prices import Price
+from evodiverse.vocabulary import Decoding, Finish, Message, Query, Reply, Stream
+from tests.llm.servers import Answer, ModelServer, error, serving
+
+KEY = "sk-very-secret-key"
+QUERY = Query("toy", (Message("user", "say hello"),), Decoding(1.3, None, 40), Stream(0, 4, 1, 0, 2, 1))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with serving(ModelServer()) as running:
+        yield running
+
+
+def ask(
+    server: ModelServer,
+    answer: Answer,
+    query: Query = QUERY,
+    name: str = "openai/toy",
+    prices: dict[str, Price] | None = None,
+    timeout_s: float = 30.0,
+) -> Reply:
+    """Send one query to a server that gives this answer."""
+    server.script = lambda body, number: answer
+    server.requests.clear()
+    server.headers.clear()
+
+    async def once() -> Reply:
+        client = LiteLlmClient({query.model: name}, server.url, KEY, timeout_s, prices)
+        try:
+            return await client.ask(query)
+        finally:
+            await client.close()
+
+    return asyncio.run(once())
+
+
+def test_a_reply_has_its_text_and_its_tokens(server: ModelServer) -> None:
+    reply = ask(server, Answer("hello there", usage=(7, 3)))
+    assert (reply.text, reply.finish, reply.prompt_tokens, reply.completion_tokens) == (
+        "hello there",
+        Finish.STOP,
+        7,
+        3,
+    )
+    assert 0 < reply.seconds < 30
+
+
+def test_parameters_that_are_none_are_not_sent(server: ModelServer) -> None:
+    ask(server, Answer())
+    (body,) = server.requests
+    assert body["messages"] == [{"role": "user", "content": "say hello"}]
+    assert {key: body.get(key) for key in ("model", "temperature", "max_tokens", "top_p", "seed")} == {
+        "model": "toy",
+        "temperature": 1.3,
+        "max_tokens": 40,
+        "top_p": None,
+        "seed": None,
+    }
+
+
+def test_all_parameters_of_the_decoding_are_sent(server: ModelServer) -> None:
+    decoding = Decoding(0.7, 0.8, 30, 11, {"thinking": {"type": "disabled"}, "user": None})
+    ask(server, Answer(), Query("toy", QUERY.messages, decoding, QUERY.stream), name="deepseek/toy")
+    (body,) = server.requests
+    sent = {key: body.get(key) for key in ("temperature", "top_p", "max_tokens", "seed", "thinking")}
+    assert sent == {"temperature": 0.7, "top_p": 0.8, "max_tokens": 30, "seed": 11, "thinking": {"type": "disabled"}}
+    assert "user" not in body
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(error(status) for status in (408, 409, 425, 429, 500, 502, 503, 504, 529)),
+        Answer(cut=-1),
+        Answer(cut=0),
+        Answer(cut=30),
+        Answer(body=b""),
+        Answer(body=b'{"id": "x", "choi'),
+        Answer(body=b"null"),
+        Answer(body=b"[1, 2]"),
+        Answer(body=b"<html>welcome</html>", headers={"Content-Type": "text/html"}),
+        Answer(body=json.dumps({"id": "x", "choices": [], "usage": None}).encode()),
+        Answer(body=json.dumps({"id": "x", "choices": [{"index": 0, "finish_reason": "stop"}]}).encode()),
+    ],
+    ids=repr,
+)
+def test_what_may_pass_is_transient(server: ModelServer, answer: Answer) -> None:
+    with pytest.raises(TransientError):
+        ask(server, answer)
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 418, 422])
+def test_what_will_not_pass_is_refused_with_its_status(server: ModelServer, status: int) -> None:
+    with pytest.raises(RefusedError, match="scripted failure") as refused:
+        ask(server, error(status))
+    assert refused.value.status == status
+
+
+def test_a_server_that_hangs_is_given_up(server: ModelServer) -> None:
+    with pytest.raises(TransientError, match=r"0\.3 s"):
+        ask(server, Answer(delay=5.0), timeout_s=0.3)
+
+
+def test_nobody_at_the_address_is_transient(server: ModelServer) -> None:
+    async def once() -> None:
+        await LiteLlmClient({"toy": "openai/toy"}, "http://127.0.0.1:9/v1", KEY, 5.0).ask(QUERY)
+
+    with pytest.raises(TransientError, match="Connection error"):
+        asyncio.run(once())
+
+
+def test_the_wait_that_a_provider_asks_for_is_known(server: ModelServer) -> None:
+    with pytest.raises(TransientError) as failed:
+        ask(server, error(429, Retry_After="7"))
+    assert failed.value.retry_after == 7
+
+
+def test_a_key_in_an_error_is_hidden(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOY_API_KEY", KEY)
+    with pytest.raises(RefusedError) as refused:
+        ask(server, error(401, f"no such key: {KEY}"))
+    assert KEY not in str(refused.value)
+    assert "no such key: ***" in str(refused.value)
+
+
+def test_a_content_filter_is_a_reply_without_text(server: ModelServer) -> None:
+    reply = ask(server, Answer(None, finish_reason="content_filter", usage=(7, 0)))
+    assert (reply.text, reply.finish, reply.error, reply.prompt_tokens) == ("", Finish.ERROR, "content filter", 7)
+
+
+def test_a_prompt_that_is_too_long_is_a_reply_without_text(server: ModelServer) -> None:
+    reply = ask(server, error(400, "This model's maximum context length is 100 tokens. Please reduce the length."))
+    assert (reply.text, reply.finish) == ("", Finish.ERROR)
+    assert "maximum context length" in reply.error
+
+
+def test_a_reply_that_was_cut_says_so(server: ModelServer) -> None:
+    assert ask(server, Answer("<box>CC", finish_reason="length")).finish is Finish.LENGTH
+
+
+def test_an_empty_answer_is_a_reply(server: ModelServer) -> None:
+    reply = ask(server, Answer(None))
+    assert (reply.text, reply.finish) == ("", Finish.STOP)
+
+
+def test_a_flood_is_cut(server: ModelServer) -> None:
+    reply = ask(server, Answer("C" * (2 * MAX_CHARACTERS)))
+    assert (len(reply.text), reply.finish) == (MAX_CHARACTERS, Finish.LENGTH)
+
+
+@pytest.mark.parametrize("text", ["β-lactam 药 🧪", "a\u0000b", "broken \ud800 surrogate", "\u202eright to left"])
+def test_unicode_arrives_and_can_be_written(server: ModelServer, text: str) -> None:
+    reply = ask(server, Answer(text))
+    assert reply.text == text.replace("\ud800", "\\ud800")
+    assert reply.text.encode()
+
+
+def test_tokens_that_nobody_counted_are_unknown(server: ModelServer) -> None:
+    reply = ask(server, Answer(usage=None))
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
+
+
+def test_the_cost_is_tokens_times_price(server: ModelServer) -> None:
+    client = LiteLlmClient({"toy": "openai/gpt-4o"}, server.url, KEY, 30.0)
+    price = client.price("toy")
+    assert price is not None
+    reply = ask(server, Answer(usage=(1000, 100)), name="openai/gpt-4o")
+    assert reply.cost_usd == pytest.approx(1000 * price.prompt + 100 * price.completion)
+
+
+def test_an_unknown_price_is_no_price(server: ModelServer) -> None:
+    client = LiteLlmClient({"toy": "openai/toy"}, server.url, KEY, 30.0)
+    assert client.price("toy") is None
+    assert ask(server, Answer()).cost_usd is None
+
+
+def test_a_model_of_this_machine_is_free(server: ModelServer) -> None:
+    assert ask(server, Answer(), prices={"toy": Price(0.0, 0.0)}).cost_usd == 0

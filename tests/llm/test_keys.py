@@ -1,0 +1,45 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.llm.keys import load_env_file, redact
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {**os.environ, "THERE": "from the shell"})
+
+
+def added() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("THERE", "TOY_API_KEY", "OTHER", "NOTHING") if name in os.environ}
+
+
+def test_a_file_adds_variables_and_replaces_none(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text("# keys\nTHERE=from the file\nTOY_API_KEY='sk-abc def'\nexport OTHER=1\nNOTHING\n")
+    load_env_file(path)
+    assert added() == {"THERE": "from the shell", "TOY_API_KEY": "sk-abc def", "OTHER": "1"}
+
+
+def test_no_file_is_fine(tmp_path: Path) -> None:
+    load_env_file(tmp_path / ".env")
+    assert added() == {"THERE": "from the shell"}
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_bytes(b"KEY=\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"cannot read .*/\.env"):
+        load_env_file(path)
+
+
+def test_values_of_secret_variables_are_hidden() -> None:
+    os.environ |= {"TOY_API_KEY": "sk-12345678", "TOY_API_KEY_2": "sk-12345678-long", "DB_PASSWORD": "hunter22"}
+    assert redact("sk-12345678-long and sk-12345678, hunter22, from the shell") == "*** and ***, ***, from the shell"
+
+
+def test_short_values_are_left_since_they_stand_in_many_words() -> None:
+    os.environ |= {"USE_KEY": "no"}
+    assert redact("there is no model") == "there is no model"

@@ -1,0 +1,227 @@
+"""What a cached model promises, on a client that does as it is told."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
+from evodiverse.llm import model as module
+from evodiverse.llm.cache import ReplyCache
+from evodiverse.llm.failures import RefusedError, TransientError
+from evodiverse.llm.model import CachedModel
+from evodiverse.llm.prices import Price
+from evodiverse.vocabulary import Decoding, Finish, Message, Query, Quote, Reply, Stream
+
+PRICE = Price(1e-3, 2e-3)
+
+
+def query(number: int, content: str = "hello") -> Query:
+    return Query("toy", (Message("user", content),), Decoding(1.3, None, 40), Stream(0, 4, 1, 0, number))
+
+
+class ToldClient:
+    """Answers a query with its slot; ``script`` may raise instead, and says how many turns of the loop it takes."""
+
+    def __init__(self, script: Callable[[int, int], int] = lambda slot, n_before: 1) -> None:
+        self.script = script
+        self.sent: Counter[int] = Counter()
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.known_price: Price | None = PRICE
+        self.is_closed = False
+
+    async def ask(self, query: Query) -> Reply:
+        slot = query.stream.slot
+        n_before = self.sent[slot]
+        self.sent[slot] += 1
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            for _ in range(self.script(slot, n_before)):
+                await asyncio.sleep(0)
+        finally:
+            self.in_flight -= 1
+        return Reply(f"reply {slot}", Finish.STOP, prompt_tokens=10, completion_tokens=2)
+
+    def price(self, model: str) -> Price | None:
+        return self.known_price
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[ReplyCache]:
+    with ReplyCache(tmp_path / "cache") as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float | None]]:
+    """The failures and the provider's wish at each wait; none takes any time."""
+    waited: list[tuple[int, float | None]] = []
+
+    def note(failures: int, retry_after: float | None, rng: object) -> float:
+        waited.append((failures, retry_after))
+        return 0.0
+
+    monkeypatch.setattr(module, "backoff", note)
+    return waited
+
+
+def texts(cache: ReplyCache, client: ToldClient | None, numbers: list[int], **options: int) -> list[str]:
+    with CachedModel(cache, client, **{"concurrency": 64, "retries": 2, **options}) as model:
+        return [reply.text for reply in model.complete([query(number) for number in numbers])]
+
+
+def test_replies_stand_in_the_order_of_the_queries_whichever_comes_first(cache: ReplyCache) -> None:
+    client = ToldClient(lambda slot, n_before: 50 - slot)
+    assert texts(cache, client, list(range(50))) == [f"reply {slot}" for slot in range(50)]
+    assert client.most_in_flight == 50
+    assert client.is_closed
+
+
+def test_no_query_is_no_reply(cache: ReplyCache) -> None:
+    assert texts(cache, ToldClient(), []) == []
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+def test_no_more_than_the_bound_are_under_way(cache: ReplyCache, concurrency: int) -> None:
+    client = ToldClient(lambda slot, n_before: 1 + slot % 7)
+    assert len(texts(cache, client, list(range(40)), concurrency=concurrency)) == 40
+    assert client.most_in_flight == concurrency
+
+
+def test_a_slow_reply_does_not_hold_up_the_others(cache: ReplyCache) -> None:
+    class SlowFirst(ToldClient):
+        async def ask(self, query: Query) -> Reply:
+            while query.stream.slot == 0 and self.sent.total() < 29:
+                await asyncio.sleep(0)
+            return await super().ask(query)
+
+    assert len(texts(cache, SlowFirst(), list(range(30)), concurrency=2)) == 30
+
+
+def test_a_reply_is_bought_once(cache: ReplyCache) -> None:
+    client = ToldClient()
+    texts(cache, client, [1, 2, 3])
+    texts(cache, client, [2, 3, 4])
+    assert client.sent == Counter([1, 2, 3, 4])
+    with CachedModel(cache, client, 64, 0) as model:
+        assert [reply.cached for reply in model.complete([query(4), query(5)])] == [True, False]
+
+
+def test_what_fails_for_a_moment_is_sent_again(cache: ReplyCache, waits: list[tuple[int, float | None]]) -> None:
+    def script(slot: int, n_before: int) -> int:
+        if slot % 2 and n_before < 2:
+            raise TransientError("not now", retry_after=3.0 if n_before else None)
+        return 1
+
+    with CachedModel(cache, ToldClient(script), 64, retries=2) as model:
+        replies = model.complete([query(number) for number in range(4)])
+    assert [reply.retries for reply in replies] == [0, 2, 0, 2]
+    assert sorted(waits, key=str) == [(1, None), (1, None), (2, 3.0), (2, 3.0)]
+
+
+def fail_at(bad: int, error: Exception) -> Callable[[int, int], int]:
+    def script(slot: int, n_before: int) -> int:
+        if slot == bad:
+            raise error
+        return 5
+
+    return script
+
+
+def test_when_retries_run_out_the_others_under_way_are_kept_and_no_more_is_sent(cache: ReplyCache) -> None:
+    client = ToldClient(fail_at(2, TransientError("still not")))
+    with pytest.raises(ModelUnavailableError, match="toy failed 3 times in a row, the last time with: still not"):
+        texts(cache, client, list(range(100)), concurrency=10)
+    assert client.sent[2] == 3
+    assert len(client.sent) < 100
+    kept = [number for number in range(100) if cache.find([query(number)]) != [None]]
+    assert kept == [number for number in sorted(client.sent) if number != 2]
+
+
+def test_a_refusal_is_not_sent_again(cache: ReplyCache) -> None:
+    client = ToldClient(fail_at(0, RefusedError("no such model", 404)))
+    with pytest.raises(ModelUnavailableError, match="toy refused: no such model") as failed:
+        texts(cache, client, [0])
+    assert (client.sent[0], failed.value.status) == (1, 404)
+
+
+def test_a_provider_that_asks_for_a_day_ends_the_run(cache: ReplyCache) -> None:
+    client = ToldClient(fail_at(0, TransientError("quota", retry_after=86_400.0)))
+    with pytest.raises(ModelUnavailableError, match="toy asks to wait 86,400 s: quota"):
+        texts(cache, client, [0])
+    assert client.sent[0] == 1
+
+
+def test_a_bug_goes_on_as_it_is(cache: ReplyCache) -> None:
+    with pytest.raises(ZeroDivisionError):
+        texts(cache, ToldClient(fail_at(0, ZeroDivisionError())), [0, 1])
+
+
+def test_the_caller_is_told_of_each_reply_that_is_kept(cache: ReplyCache, tmp_path: Path) -> None:
+    texts(cache, ToldClient(), [0, 1])
+    told: list[int] = []
+
+    def look(n: int) -> None:
+        told.append(n)
+        with ReplyCache(tmp_path / "cache") as other:
+            kept = sum(entry is not None for entry in other.find([query(number) for number in range(6)]))
+        assert kept >= sum(told)
+
+    with CachedModel(cache, ToldClient(), 2, 0) as model:
+        model.complete([query(number) for number in range(6)], look)
+    assert told == [2, 1, 1, 1, 1]
+
+
+def test_an_interruption_keeps_what_is_under_way_and_sends_no_more(cache: ReplyCache) -> None:
+    client = ToldClient()
+
+    def stop(n: int) -> None:
+        if n:
+            raise Interrupted(2)
+
+    with CachedModel(cache, client, concurrency=5, retries=0) as model, pytest.raises(Interrupted):
+        model.complete([query(number) for number in range(50)], stop)
+    assert 1 <= len(client.sent) <= 10
+    assert None not in cache.find([query(number) for number in client.sent])
+
+
+def test_without_a_client_the_first_missing_reply_is_named(cache: ReplyCache) -> None:
+    texts(cache, ToldClient(), [0])
+    assert texts(cache, None, [0, 0]) == ["reply 0", "reply 0"]
+    with pytest.raises(InputError, match=r"iteration 1, pool 0, slot 7, attempt 0 \(seed 0, toy\)"):
+        texts(cache, None, [0, 7, 8])
+
+
+def test_a_quote_bounds_what_a_query_can_cost(cache: ReplyCache) -> None:
+    text = "C1=CC=CN1 β 药" * 10
+    with CachedModel(cache, ToldClient(), 64, 0) as model:
+        (quote,) = model.quote([query(0, text)])
+    assert quote.tokens - 40 >= len(text.encode())
+    assert quote.usd == pytest.approx((quote.tokens - 40) * PRICE.prompt + 40 * PRICE.completion)
+
+
+def test_an_unknown_price_is_no_price(cache: ReplyCache) -> None:
+    client = ToldClient()
+    client.known_price = None
+    with CachedModel(cache, client, 64, 0) as model:
+        assert model.quote([query(0)])[0].usd is None
+
+
+def test_a_reply_that_was_bought_is_quoted_at_the_price_of_that_time(cache: ReplyCache) -> None:
+    client = ToldClient()
+    with CachedModel(cache, client, 64, 0) as model:
+        then: list[Quote] = model.quote([query(0)])
+        model.complete([query(0)])
+        client.known_price = Price(1.0, 1.0)
+        assert model.quote([query(0)]) == then
+        assert model.quote([replace(query(0), model="other")]) != then
+    with CachedModel(cache, None, 64, 0) as model:
+        assert model.quote([query(0)]) == then

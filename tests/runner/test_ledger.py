@@ -1,0 +1,139 @@
+"""What was asked of language models is counted once, and caps hold even at the worst."""
+
+from dataclasses import asdict
+
+import pytest
+
+from evodiverse.runner.ledger import CallOutcome, Cap, Caps, Ledger
+from evodiverse.vocabulary import Decoding, Finish, Message, Prompt, Query, Quote, Reply, Request, Stream, Tally
+
+QUERY = Query("toy", (Message("user", "hello"),), Decoding(1.0, None, 50), Stream(0, 4))
+QUOTE = Quote(100, 0.5)
+
+
+def record(ledger: Ledger, reply: Reply, pool: int = 0, quote: Quote = QUOTE, query: Query = QUERY) -> int:
+    request = Request(3, pool, 5, 2, (), Prompt.COLD, Stream(0, 4))
+    return ledger.record(request, query, quote, reply, CallOutcome.PARSED)
+
+
+def reply(prompt: int | None = 30, completion: int | None = 12, usd: float | None = 0.25) -> Reply:
+    return Reply("text", Finish.STOP, "", prompt, completion, usd, 1.5, 2, cached=True)
+
+
+def test_calls_are_numbered_and_summed_by_pool() -> None:
+    ledger = Ledger(Caps(), 3)
+    assert [record(ledger, reply(), pool) for pool in (0, 2, 2)] == [1, 2, 3]
+    assert ledger.pools == (Tally(1, 30, 12, 0.25), Tally(), Tally(2, 60, 24, 0.5))
+    assert ledger.total == Tally(3, 90, 36, 0.75)
+
+
+def test_a_row_says_all_there_is_to_say() -> None:
+    ledger = Ledger(Caps(), 2)
+    record(ledger, reply(), 1)
+    assert ledger.take_rows() == [
+        {
+            "llm_call": 1,
+            "iteration": 3,
+            "pool": 1,
+            "slot": 5,
+            "attempt": 2,
+            "model": "toy",
+            "prompt_tokens": 30,
+            "completion_tokens": 12,
+            "cost_usd": 0.25,
+            "seconds": 1.5,
+            "cached": True,
+            "retries": 2,
+            "outcome": "parsed",
+            "prompt": "hello",
+            "reply": "text",
+            "error": None,
+        }
+    ]
+    assert ledger.take_rows() == []
+
+
+def test_several_messages_are_one_text_that_says_who_spoke() -> None:
+    ledger = Ledger(Caps(), 1)
+    query = Query("toy", (Message("system", "be brief"), Message("user", "hello")), QUERY.decoding, QUERY.stream)
+    record(ledger, reply(), query=query)
+    assert ledger.take_rows()[0]["prompt"] == "system: be brief\n\nuser: hello"
+
+
+@pytest.mark.parametrize(
+    ("unknown", "expected"),
+    [
+        (reply(usd=None), Tally(2, 60, 24, None)),
+        (reply(prompt=None), Tally(2, None, 24, 0.5)),
+        (reply(completion=None), Tally(2, 60, None, 0.5)),
+    ],
+)
+def test_a_sum_with_an_unknown_part_is_unknown(unknown: Reply, expected: Tally) -> None:
+    ledger = Ledger(Caps(), 1)
+    record(ledger, unknown)
+    record(ledger, reply())
+    assert ledger.total == expected
+
+
+@pytest.mark.parametrize(
+    ("caps", "n_fitting"),
+    [
+        (Caps(llm_calls=5), 4),  # one was made
+        (Caps(tokens=341), 2),  # 42 were used; a request may take 100
+        (Caps(tokens=342), 3),
+        (Caps(usd=1.74), 2),  # 0.25 were spent; a request may cost 0.5
+        (Caps(usd=1.75), 3),
+        (Caps(seconds=60.0), 1000),
+        (Caps(), 1000),
+    ],
+)
+def test_a_round_starts_only_if_it_fits_at_its_worst(caps: Caps, n_fitting: int) -> None:
+    ledger = Ledger(caps, 1)
+    record(ledger, reply())
+    assert ledger.find_cap([QUOTE] * n_fitting, 59.9) is None
+    if n_fitting < 1000:
+        (name,) = (name for name, value in asdict(caps).items() if value is not None)
+        assert ledger.find_cap([QUOTE] * (n_fitting + 1), 59.9) == name
+
+
+def test_time_that_is_up_stops_even_what_costs_nothing() -> None:
+    ledger = Ledger(Caps(seconds=60.0), 1)
+    assert ledger.find_cap([], 60.0) is Cap.SECONDS
+
+
+def test_caps_on_models_do_not_stop_what_asks_none() -> None:
+    ledger = Ledger(Caps(llm_calls=1, tokens=1, usd=0.1), 1)
+    record(ledger, reply())
+    assert ledger.find_cap([], 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("caps", "unknown"),
+    [
+        (Caps(tokens=199), reply(prompt=None)),
+        (Caps(tokens=199), reply(completion=None)),
+        (Caps(usd=0.99), reply(usd=None)),
+    ],
+)
+def test_what_is_unknown_counts_as_the_worst(caps: Caps, unknown: Reply) -> None:
+    ledger = Ledger(caps, 1)
+    record(ledger, unknown)
+    assert ledger.find_cap([QUOTE], 0.0) is not None
+    known = Ledger(caps, 1)
+    record(known, reply())
+    assert known.find_cap([QUOTE], 0.0) is None
+
+
+def test_an_unknown_price_fits_under_no_cap_on_usd() -> None:
+    assert Ledger(Caps(usd=1e9), 1).find_cap([Quote(1, None)], 0.0) is Cap.USD
+
+
+def test_a_ledger_goes_on_from_what_was_saved() -> None:
+    caps = Caps(llm_calls=3, tokens=10_000, usd=100.0)
+    ledger = Ledger(caps, 2)
+    record(ledger, reply(), 1)
+    record(ledger, reply(prompt=None, usd=None), 0)
+    resumed = Ledger(caps, 2)
+    resumed.resume(ledger.saved())
+    assert (resumed.pools, resumed.saved()) == (ledger.pools, ledger.saved())
+    assert record(resumed, reply()) == 3

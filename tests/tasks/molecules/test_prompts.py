@@ -1,0 +1,156 @@
+"""How a model is asked for a molecule, and how its answer is read."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.tasks.molecules.prompts import SHIPPED, build, read_templates
+from evodiverse.tasks.molecules.settings import PromptSettings
+from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
+from tests.runs import ROOT, plan
+
+GOLDEN = ROOT / "tests" / "golden"
+SETTINGS = PromptSettings(target="JNK3", meaning="It measures how strongly a molecule inhibits JNK3.")
+PARENTS = (
+    Candidate(3, "Cc1ccc(O)cc1", "Cc1ccc(O)cc1", 0.25, None),
+    Candidate(9, "O=C1CCN1", "O=C1CCN1", 1 / 3, None),
+)
+
+
+def request(prompt: Prompt = Prompt.COLD, parents: tuple[Candidate, ...] = PARENTS) -> Request:
+    return Request(1, 0, 0, 1, parents, prompt, Stream(0, 4))
+
+
+def text(settings: PromptSettings = SETTINGS, asked: Request | None = None) -> str:
+    (message,) = build(settings).messages(asked or request())
+    assert message.role == "user"
+    return message.content
+
+
+@pytest.mark.parametrize("prompt", Prompt)
+def test_the_whole_prompt_is_the_golden_one(prompt: Prompt) -> None:
+    assert text(asked=request(prompt)) + "\n" == (GOLDEN / f"molecules_{prompt}.txt").read_text()
+
+
+@pytest.mark.parametrize("prompt", Prompt)
+@pytest.mark.parametrize("task", ["jnk3", "gsk3b"])
+def test_every_prompt_shows_the_parents_with_their_scores_and_ends_with_the_fixed_sentence(
+    task: str, prompt: Prompt
+) -> None:
+    whole = text(plan(f"task={task}").task.prompts, request(prompt))
+    assert "\n\nCc1ccc(O)cc1, 0.2500\nO=C1CCN1, 0.3333\n\n" in whole
+    assert whole.endswith("\n\nBased on the above analysis, the proposed molecule is: <box>Molecule SMILES</box>.")
+
+
+def test_the_hot_prompt_asks_to_explore_and_the_cold_one_for_a_higher_score() -> None:
+    cold, hot = text(), text(asked=request(Prompt.HOT))
+    assert "higher JNK3 score than the ones above" in cold
+    assert "Explore" in hot
+    assert "competitive" in hot
+    assert "Explore" not in cold
+
+
+@pytest.mark.parametrize("prompt", Prompt)
+@pytest.mark.parametrize(("task", "words"), [("jnk3", ["JNK", "kinase"]), ("gsk3b", ["GSK", "kinase"])])
+def test_the_target_can_be_hidden(task: str, words: list[str], prompt: Prompt) -> None:
+    shown = plan(f"task={task}").task.prompts
+    hidden = dataclasses.replace(shown, name_target=False)
+    assert all(word in text(shown, request(prompt)) for word in words)
+    assert not any(word in text(hidden, request(prompt)) for word in words)
+
+
+def test_a_single_parent_is_shown_alone() -> None:
+    assert "\n\nO=C1CCN1, 0.3333\n\n" in text(asked=request(parents=PARENTS[1:]))
+
+
+def write_templates(folder: Path, cold: str, hot: str = "$parents") -> PromptSettings:
+    (folder / "cold.txt").write_text(cold)
+    (folder / "hot.txt").write_text(hot)
+    return dataclasses.replace(SETTINGS, dir=str(folder))
+
+
+def test_a_users_own_templates_are_used(tmp_path: Path) -> None:
+    settings = write_templates(tmp_path, "For $$5, better this ${score} than\n$parents!\n")
+    assert text(settings) == "For $5, better this JNK3 score than\nCc1ccc(O)cc1, 0.2500\nO=C1CCN1, 0.3333!"
+
+
+def test_templates_that_differ_have_another_digest(tmp_path: Path) -> None:
+    mine = build(write_templates(tmp_path, "$parents"))
+    assert mine.sha256 != build(SETTINGS).sha256
+    assert mine.sha256 == build(write_templates(tmp_path, "$parents")).sha256
+    assert mine.sha256 != build(write_templates(tmp_path, "$parents", "$parents?")).sha256
+
+
+def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cold.txt").write_text("better $parent than $parents, $$, $targets")
+    with pytest.raises(InputError) as refused:
+        read_templates(tmp_path)
+    assert [line.removeprefix(f"task.prompts.dir: {tmp_path}") for line in refused.value.violations] == [
+        "/cold.txt has the field $parent, which there is not; use $score, $meaning, $parents",
+        "/cold.txt has the field $targets, which there is not; use $score, $meaning, $parents",
+        f"task.prompts.dir: cannot read {tmp_path}/hot.txt (No such file or directory)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"costs 5$", "has a \\$ that names no field; write \\$\\$ for the character"),
+        (b"no place", "lacks \\$parents"),
+        (b"$parents \xff", "is not UTF-8"),
+    ],
+)
+def test_a_template_that_cannot_be_used_is_refused(tmp_path: Path, content: bytes, problem: str) -> None:
+    write_templates(tmp_path, "")
+    (tmp_path / "cold.txt").write_bytes(content)
+    with pytest.raises(InputError, match=f"cold.txt {problem}"):
+        read_templates(tmp_path)
+
+
+def test_a_run_with_templates_that_cannot_be_used_is_refused() -> None:
+    with pytest.raises(InputError, match=r"task\.prompts\.dir: cannot read /nowhere/cold\.txt"):
+        plan("task=jnk3", "task.prompts.dir=/nowhere")
+
+
+def test_the_shipped_templates_name_no_field_in_vain() -> None:
+    assert set(read_templates(SHIPPED)) == set(Prompt)
+
+
+@pytest.mark.parametrize(
+    ("reply", "smiles"),
+    [
+        ("the proposed molecule is: <box>CCO</box>.", "CCO"),
+        ("<box>CCO</box>", "CCO"),
+        ("<box> CCO </box>", "CCO"),
+        ("<box>\nCCO\n</box>", "CCO"),
+        ("<box>CCO.</box>", "CCO"),
+        ("<box>CCO. </box>.", "CCO"),
+        ("<BOX>CCO</Box>", "CCO"),
+        ("<box>`CCO`</box>", "CCO"),
+        ("<box>```CCO```</box>", "CCO"),
+        ("<box>\n```smiles\nCCO\n```\n</box>", "CCO"),
+        ("```\n<box>CCO</box>\n```", "CCO"),
+        ("<box>CC</box> or rather <box>CCO</box>, not <b>CCC</b>", "CCO"),
+        ("I answer with <box>, so: <box>CCO</box>", "CCO"),
+        ("<think><box>CC</box></think><box>CCO</box>", "CCO"),
+        ("<box>C[N+](C)(C)CC(=O)[O-].[Na+]</box>", "C[N+](C)(C)CC(=O)[O-].[Na+]"),
+        ("<box>Molecule SMILES</box>", "Molecule SMILES"),
+        ("<box>CCO</box> then <box></box>", None),
+        ("<box> . </box>", None),
+        ("<box></box>", None),
+        ("<box>CCO", None),
+        ("CCO</box>", None),
+        ("CCO", None),
+        ("", None),
+        ("box CCO box 🧪", None),
+    ],
+)
+def test_the_last_box_is_the_answer(reply: str, smiles: str | None) -> None:
+    assert build(SETTINGS).read(request(), reply) == smiles
+
+
+@pytest.mark.parametrize("flood", ["<box>" * 100_000, "<box>" + "C" * 500_000, "</box>" * 100_000, "<" * 500_000])
+def test_a_flood_is_read_in_no_time_and_proposes_nothing(flood: str) -> None:
+    assert build(SETTINGS).read(request(), flood) is None
