@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.errors import EvoDiverseError, InputError, Interrupted
+from evodiverse.errors import EvoDiverseError, InputError, Interrupted, ModelUnavailableError
 from evodiverse.runner.process import complain, prepare, say
 from evodiverse.settings.command_line import check_sweep, explain
 from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, find_conf, save_composition
@@ -34,7 +34,7 @@ def main() -> None:
         check_sweep(sys.argv[1:], _check)
         hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
     except Interrupted as error:
-        complain(f"{error}; to resume: {shlex.join(['evodiverse', *sys.argv[1:]])}")
+        complain(f"{error}; to resume: {_command()}")
         sys.exit(error.exit_code)
     except (_Refused, _ReportedError) as carried:
         sys.exit(carried.args[0])
@@ -52,6 +52,10 @@ def main() -> None:
         sys.exit(InputError.exit_code)
 
 
+def _command() -> str:
+    return shlex.join(["evodiverse", *sys.argv[1:]])
+
+
 def job(composed: DictConfig) -> None:
     """Run one configuration, and print what it fails with."""
     is_sweep = HydraConfig.get().mode is RunMode.MULTIRUN
@@ -60,6 +64,8 @@ def job(composed: DictConfig) -> None:
     except EvoDiverseError as error:
         name = f"{HydraConfig.get().job.override_dirname}: " if is_sweep else ""
         complain("\n".join(f"{name}{line}" for line in str(error).splitlines()))
+        if isinstance(error, ModelUnavailableError):
+            complain(f"to resume: {_command()}")
         raise (_ReportedError if is_sweep else _Refused)(error.exit_code) from error
     except (OSError, *COMPOSITION_ERRORS) as error:  # `main` must not take it for the user's mistake
         raise RuntimeError("a bug in EvoDiverse or in code of your own") from error

@@ -44,6 +44,8 @@ def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
         return list(_find_local(settings))
     load_env_file(Path(".env"))
     violations = list(_find_in_address(settings))
+    if violations:  # to look closer would tell a key that stands in the wrong place
+        return violations
     for role, used in settings.roles.items():
         violations += _find_in_role(role, used, settings)
     for model in settings.models if needs_price and not violations else ():

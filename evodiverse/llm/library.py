@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+import warnings
 from types import ModuleType
 
 
@@ -13,6 +14,7 @@ def load_litellm() -> ModuleType:
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it reads .env files from here upwards by itself
     for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
         os.environ.setdefault(limit, "100000")  # `llm.concurrency` is the bound
+    warnings.filterwarnings("ignore", module=r"pydantic\.|litellm\.")  # about its own code
     import litellm
 
     litellm.suppress_debug_info = True

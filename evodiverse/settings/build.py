@@ -161,7 +161,10 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     ]
     if violations:
         raise InputError(*violations)
-    model = freeze_model(config.llm, cache_folder())
+    try:
+        model = freeze_model(config.llm, cache_folder())
+    except RuntimeError as error:  # a home that is none
+        raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
     if model is not None:
         violations = find_model_violations(model, needs_price=config.budget.usd is not None)
     if violations:

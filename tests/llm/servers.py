@@ -16,7 +16,8 @@ class Answer:
     """What the server does with one request.
 
     ``content`` is the model's text; ``body``, if given, is sent in place of a well-formed reply. The connection is cut
-    after ``cut`` bytes of the body, where that is given; a negative one cuts it before the status line.
+    after ``cut`` bytes of the body, where that is given; a negative one cuts it before the status line. The answer is
+    sent after ``delay`` seconds, and not before ``is_due``.
     """
 
     content: str | None = "hello"
@@ -25,6 +26,7 @@ class Answer:
     body: bytes | None = None
     cut: int | None = None
     delay: float = 0.0
+    is_due: Callable[[], bool] = lambda: True
     finish_reason: str = "stop"
     usage: tuple[int, int] | None = (100, 20)
 
@@ -61,7 +63,7 @@ class ModelServer:
         return [body["messages"][-1]["content"] for body in self.requests]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while await self._serve_one(reader, writer):
                 pass
         writer.close()
@@ -77,6 +79,8 @@ class ModelServer:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             await asyncio.sleep(answer.delay)
+            while not answer.is_due():
+                await asyncio.sleep(0.01)
         finally:
             self.in_flight -= 1
         content = _body(answer) if answer.body is None else answer.body

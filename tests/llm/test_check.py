@@ -1,0 +1,147 @@
+"""A model that cannot be meant is refused before a run charges anything, in one line that says what to do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.settings.build import Plan
+from tests.runs import FROM_ROOT, plan
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    keys = {"OPENAI_API_KEY": "sk-1", "DEEPSEEK_API_KEY": "sk-2", "ANTHROPIC_API_KEY": "sk-3"}
+    others = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    monkeypatch.setattr(os, "environ", {**others, **keys})
+    monkeypatch.chdir(tmp_path)
+
+
+def refusals(*overrides: str) -> list[str]:
+    with pytest.raises(InputError) as refused:
+        plan("task=bits", *overrides)
+    return list(refused.value.violations)
+
+
+def accepted(*overrides: str) -> Plan:
+    return plan("task=bits", *overrides)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["llm=deepseek", "method=pt_same_prompt", "task=jnk3"],
+        ["llm=deepseek", "budget.usd=5"],
+        ["llm=gpt5", "budget.usd=5"],
+        [
+            "llm=litellm",
+            "llm.model=anthropic/claude-sonnet-4-5",
+            "llm.pools.cold.top_p=null",
+            "llm.pools.hot.top_p=null",
+        ],
+        ["llm=openai_compatible", "llm.model=a/b:c", "llm.api_base=http://localhost:8000/v1"],
+        ["llm=litellm", "llm.model=ollama/llama3"],
+        ["llm=gpt5", "llm.pools.hot.model=deepseek/deepseek-flash", "llm.pools.hot.temperature=1.3"],
+        ["llm=local"],
+    ],
+    ids=" ".join,
+)
+def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
+    assert accepted(*overrides).model is not None
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (
+            ["llm=gpt5", "llm.pools.cold.temperature=1.3"],
+            "llm.pools.cold.temperature=1.3: openai/gpt-5 refuses it; set llm.pools.cold.temperature=null",
+        ),
+        (
+            ["llm=litellm", "llm.model=anthropic/claude-3-haiku-20240307", "llm.pools.hot.seed=3"],
+            "llm.pools.hot.seed=3: anthropic/claude-3-haiku-20240307 refuses it; set llm.pools.hot.seed=null",
+        ),
+        (
+            ["llm=gpt5", "+llm.extra.top_p=0.5"],
+            "llm.extra.top_p cannot be set; it is EvoDiverse's own",
+        ),
+        (
+            ["llm=gpt5", "+llm.extra.api_key=sk-secret"],
+            "llm.extra.api_key cannot be set; it is EvoDiverse's own",
+        ),
+        (
+            ["llm=litellm", "llm.model=gpt-nonsense"],
+            "llm.model=gpt-nonsense names no provider that litellm knows; write provider/name",
+        ),
+        (
+            ["llm=litellm", "llm.model=mistral/m"],
+            "mistral/m needs MISTRAL_API_KEY; export it or write it into a file .env",
+        ),
+        (
+            ["llm=deepseek", "llm.api_key_env=MY_KEY"],
+            "deepseek/deepseek-flash needs MY_KEY; export it or write it into a file .env",
+        ),
+        (
+            ["llm=deepseek", "llm.api_key_env=sk-oops-my-key"],
+            "llm.api_key_env must name a variable that holds the key, such as OPENAI_API_KEY, not be the key",
+        ),
+        (
+            ["llm=openai_compatible", "llm.model=m", "llm.api_base=localhost:8000"],
+            "llm.api_base must be an address such as http://127.0.0.1:8000/v1",
+        ),
+        (
+            ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://me:secret@localhost/v1"],
+            "llm.api_base must hold no password, for it is logged; name a variable with llm.api_key_env",
+        ),
+        (
+            ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://localhost/v1", "budget.usd=5"],
+            "budget.usd: the price of m is unknown; set budget.tokens in its place",
+        ),
+        (
+            ["llm=openai_compatible", "llm.model=m"],
+            "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1",
+        ),
+        (["llm=litellm"], "llm.model has no value; name the model that litellm is to use"),
+        (["llm.model=openai/gpt-5"], "llm=off takes no model; use llm=litellm llm.model=provider/name"),
+        (["llm=local", "llm.local.gguf=/no/file"], "llm.local.gguf=/no/file is no file; name a GGUF file"),
+        (
+            ["llm=replay", "llm.model=m", "llm.cache=/no/cache"],
+            "llm=replay: there is no reply cache /no/cache; name it with llm.cache=…",
+        ),
+        (["llm=gpt5", "llm.concurrency=0"], "llm.concurrency must be at least 1, got 0"),
+        (["llm=gpt5", "llm.retries=-1"], "llm.retries must be at least 0, got -1"),
+        (["llm=gpt5", "llm.timeout=0"], "llm.timeout must be above 0, got 0.0"),
+        (["llm=gpt5", "llm.pools.hot.max_tokens=0"], "llm.pools.hot.max_tokens must be at least 1, got 0"),
+        (["llm=gpt5", "llm.pools.hot.top_p=1.5"], "llm.pools.hot.top_p must be above 0 and at most 1, got 1.5"),
+        (["llm=gpt5", "llm.pools.hot.temperature=-1"], "llm.pools.hot.temperature must be at least 0, got -1.0"),
+        (["llm=gpt5", "llm.fallback=clasical"], "llm.fallback=clasical is unknown; did you mean classical?"),
+        (["llm=gpt5", "budget.usd=0"], "budget.usd must be above 0, or null for no cap, got 0.0"),
+        (["llm=gpt5", "budget.llm_calls=-4"], "budget.llm_calls must be above 0, or null for no cap, got -4"),
+        (["llm=gpt5", "llm.cache='~nobody-at-all/x'"], "llm.cache=~nobody-at-all/x cannot be used"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_meant_is_refused(overrides: list[str], expected: str) -> None:
+    first, *others = set(refusals(*overrides))
+    assert first.startswith(expected)
+    assert others == []
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    expected = ["llm.pools.cold.temperature", "llm.pools.cold.top_p", "llm.pools.hot.seed"]
+    wrong = ["llm.pools.cold.temperature=1.3", "llm.pools.cold.top_p=0.5", "llm.pools.hot.seed=-1"]
+    assert refusals("llm=gpt5", wrong[2]) == ["llm.pools.hot.seed must be at least 0, got -1"]
+    assert [line.split("=")[0] for line in refusals("llm=gpt5", *wrong[:2])] == expected[:2]
+
+
+def test_a_key_may_stand_in_an_env_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("MISTRAL_API_KEY=sk-4\n")
+    assert accepted("llm=litellm", "llm.model=mistral/m").model is not None
+
+
+def test_a_run_without_a_model_loads_no_litellm(tmp_path: Path) -> None:
+    code = "import sys, evodiverse.settings.build; assert 'litellm' not in sys.modules, 'loaded'"
+    subprocess.run([sys.executable, "-c", code], env=FROM_ROOT, check=True)

@@ -1,0 +1,394 @@
+"""Whole runs with a language model: real litellm, real HTTP, a server that does as it is told."""
+
+import hashlib
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
+from evodiverse.llm import model as llm_model
+from tests.llm.servers import Answer, Body, ModelServer, error, serving
+from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_here, run_toy, stop_after
+from tests.toys.bits.model import answer_bits
+
+SHORT = "budget.oracle_calls=60"
+N_PROBES = 2  # one for each role's decoding
+KEY = "sk-toy-key-for-tests"
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # whatever .env lies elsewhere
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(llm_model, "backoff", lambda failures, retry_after, rng: 0.0)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with serving(ModelServer()) as running:
+        yield running
+
+
+@pytest.fixture
+def toy(server: ModelServer) -> ModelServer:
+    server.script = answer_bits
+    server.requests.clear()
+    return server
+
+
+def using(server: ModelServer, cache: Path, model: str = "toy/model:1") -> list[str]:
+    return ["llm=openai_compatible", f"llm.model={model}", f"llm.api_base={server.url}", f"llm.cache={cache}"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A run that nothing happened to, beside its reply cache ``cache``."""
+    folder = tmp_path_factory.mktemp("whole")
+    with serving(ModelServer(answer_bits)) as server:
+        yield run_toy(folder, *using(server, folder / "cache"), SHORT)
+
+
+def is_real(body: Body) -> bool:
+    """Whether a request is one of the search, and not the question whether a model is there."""
+    return body["messages"][0]["content"].startswith(("cold", "hot"))
+
+
+def cache_of(run: Path) -> Path:
+    return next(parent / "cache" for parent in run.parents if (parent / "cache").exists())
+
+
+def record(run: Path) -> dict[str, Any]:
+    return json.loads((run / "run.json").read_text())
+
+
+def test_every_request_is_a_row_with_its_outcome_and_every_attempt_names_its_request(whole: Path) -> None:
+    calls, attempts = rows(whole, "llm_calls"), rows(whole, "evaluations")
+    assert [call["llm_call"] for call in calls] == list(range(1, len(calls) + 1))
+    made = [attempt for attempt in attempts if attempt["iteration"] > 0]
+    assert [attempt["llm_call"] for attempt in made] == [call["llm_call"] for call in calls]
+    assert {attempt["operator"] for attempt in made} == {"llm"}
+    reasons = {"no_answer": "no_answer", "unparsable": "invalid", None: "parsed"}
+    expected = [reasons[attempt["error"] and attempt["error"].split(":")[0]] for attempt in made]
+    assert [call["outcome"] for call in calls] == expected
+    assert set(expected) == {"parsed", "no_answer", "invalid"}
+    assert all(call["reply"] == answer_bits({"messages": [{"content": call["prompt"]}]}, 0).content for call in calls)
+
+
+def test_the_record_sums_what_the_log_lists(whole: Path) -> None:
+    calls, used = rows(whole, "llm_calls"), record(whole)["llm"]
+    assert used["calls"] == len(calls)
+    assert used["prompt_tokens"] == sum(call["prompt_tokens"] for call in calls)
+    assert used["completion_tokens"] == sum(call["completion_tokens"] for call in calls)
+    assert used["cost_usd"] is None
+    assert [pool["calls"] for pool in used["pools"]] == [sum(call["pool"] == pool for call in calls) for pool in (0, 1)]
+
+
+def test_a_model_with_awkward_characters_has_a_folder(whole: Path) -> None:
+    assert whole.parts[-5:-2] == ("bits", "pt", "openai_compatible")
+    assert "llm.model=toy_model_1-" in whole.parts[-2]
+
+
+def test_replies_that_come_in_any_order_give_the_same_log(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+    def delayed(body: Body, number: int) -> Answer:
+        answer = answer_bits(body, number)
+        answer.delay = (number * 7919 % 10) / 100
+        return answer
+
+    toy.script = delayed
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "llm.concurrency=7", "evaluator.workers=2")
+    assert log(run) == log(whole)
+
+
+FAILURES = (
+    *(error(status) for status in (408, 409, 425, 500, 502, 503, 529)),
+    error(429, Retry_After="0"),
+    Answer(cut=-1),
+    Answer(cut=25),
+    Answer(body=b""),
+    Answer(body=b'{"id": "x", "choi'),
+    Answer(body=b"<html></html>", headers={"Content-Type": "text/html"}),
+)
+
+
+def test_a_run_in_which_three_in_ten_requests_fail_has_the_same_log(
+    toy: ModelServer, whole: Path, tmp_path: Path
+) -> None:
+    tries: Counter[str] = Counter()
+    n_failed = 0
+
+    def failing(body: Body, number: int) -> Answer:
+        nonlocal n_failed
+        prompt = body["messages"][-1]["content"]
+        tries[prompt] += 1
+        draw = int.from_bytes(hashlib.sha256(f"{prompt} {tries[prompt]}".encode()).digest()[:4], "big")
+        if is_real(body) and draw % 100 < 30:
+            n_failed += 1
+            return FAILURES[draw // 100 % len(FAILURES)]
+        return answer_bits(body, number)
+
+    toy.script = failing
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT)
+    assert 0.2 < n_failed / len(toy.requests) < 0.4
+    assert log(run) == log(whole)
+    assert sum(call["retries"] for call in rows(run, "llm_calls")) == n_failed
+
+
+def test_a_repeat_pays_for_no_reply_twice(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+    run = run_toy(tmp_path, *using(toy, cache_of(whole)), SHORT)
+    assert toy.requests == []
+    assert log(run) == log(whole)
+    assert all(call["cached"] for call in rows(run, "llm_calls"))
+
+
+def test_a_replay_needs_no_network_and_gives_the_recorded_log(whole: Path, tmp_path: Path) -> None:
+    replay = ["llm=replay", "llm.model=toy/model:1", f"llm.cache={cache_of(whole)}"]
+    run = run_toy(tmp_path, *replay, SHORT)
+    assert log(run) == log(whole)
+    assert run.parts[-3] == "replay"
+
+
+def test_a_replay_that_lacks_a_reply_names_the_request(whole: Path, tmp_path: Path) -> None:
+    replay = ["llm=replay", "llm.model=toy/model:1", f"llm.cache={cache_of(whole)}"]
+    with pytest.raises(InputError, match=r"iteration 1, pool 0, slot 0, attempt 1 \(seed 5, toy/model:1\)"):
+        run_toy(tmp_path, *replay, SHORT, "seed=5")
+
+
+def test_a_run_that_is_stopped_and_resumed_asks_nothing_twice(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+    arguments = [*using(toy, tmp_path / "cache"), SHORT]
+    for commits in (1, 1):
+        with pytest.raises(Interrupted):
+            run_toy(tmp_path, *arguments, display=stop_after(commits))
+    run = run_toy(tmp_path, *arguments)
+    assert log(run) == log(whole)
+    assert max(Counter(map(json.dumps, toy.requests)).values()) == 1
+    assert record(run)["llm"] == record(whole)["llm"]
+
+
+def test_a_provider_that_stays_away_ends_the_run_and_what_was_bought_is_kept(
+    toy: ModelServer, whole: Path, tmp_path: Path
+) -> None:
+    def gone(body: Body, number: int) -> Answer:
+        return error(503, "overloaded") if number > 40 else answer_bits(body, number)
+
+    toy.script = gone
+    arguments = [*using(toy, tmp_path / "cache"), SHORT, "llm.retries=2", "llm.concurrency=3"]
+    with pytest.raises(ModelUnavailableError, match=r"toy/model:1 failed 3 times in a row.*overloaded"):
+        run_toy(tmp_path, *arguments)
+    answered = Counter(toy.prompts[:41])
+    toy.requests.clear()
+    toy.script = answer_bits
+    assert log(run_toy(tmp_path, *arguments)) == log(whole)
+    assert not answered & Counter(toy.prompts)
+
+
+PRICED = ["llm=litellm", "llm.model=openai/gpt-4o", "method.offspring=2", "budget.oracle_calls=200"]
+
+
+@pytest.mark.parametrize(
+    ("cap", "limit", "spent"),
+    [
+        ("llm_calls", 20, lambda used: used["calls"]),
+        ("tokens", 4_000, lambda used: used["prompt_tokens"] + used["completion_tokens"]),
+        ("usd", 0.02, lambda used: used["cost_usd"]),
+    ],
+)
+def test_a_cap_is_never_passed_and_a_repeat_stops_at_the_same_place(
+    toy: ModelServer, tmp_path: Path, cap: str, limit: float, spent: Callable[[dict[str, Any]], float]
+) -> None:
+    arguments = [*PRICED, f"llm.api_base={toy.url}", f"llm.cache={tmp_path / 'cache'}", f"budget.{cap}={limit}"]
+    run = run_toy(tmp_path / "first", *arguments)
+    ended = record(run)
+    assert (ended["status"], ended["stopped_by"]) == ("complete", cap)
+    assert 0.5 * limit < spent(ended["llm"]) <= limit
+    n_sent = len(toy.requests)
+    again = run_toy(tmp_path / "second", *arguments)
+    assert len(toy.requests) == n_sent
+    assert log(again) == log(run)
+    assert record(again)["stopped_by"] == cap
+
+
+def test_a_run_that_a_cap_has_stopped_does_not_go_on_after_a_crash_at_its_end(toy: ModelServer, tmp_path: Path) -> None:
+    """A cap that stops an iteration between two rounds also holds when later rounds are smaller."""
+    arguments = [*using(toy, tmp_path / "cache"), "budget.llm_calls=25"]
+    run = run_toy(tmp_path, *arguments)
+    before = log(run)
+    crashed = record(run) | {"status": "running", "stopped_by": None}
+    (run / "run.json").write_text(json.dumps(crashed))
+    assert run_toy(tmp_path, *arguments) == run
+    assert (log(run), record(run)["stopped_by"]) == (before, "llm_calls")
+
+
+def test_time_that_is_up_ends_a_run_cleanly(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "budget.seconds=1e-6")
+    assert (record(run)["status"], record(run)["stopped_by"]) == ("complete", "seconds")
+    assert record(run)["totals"]["iterations"] == 0
+
+
+def test_a_cap_that_no_round_fits_under_is_said_at_the_start(
+    toy: ModelServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), "budget.llm_calls=3")
+    assert "budget.llm_calls does not cover a round of 10 requests at its worst" in caplog.text
+    assert (record(run)["stopped_by"], record(run)["llm"]["calls"]) == ("llm_calls", 0)
+
+
+def test_a_slot_that_the_model_leaves_empty_is_filled_by_the_classical_operator(
+    toy: ModelServer, tmp_path: Path
+) -> None:
+    toy.script = lambda body, number: Answer("no idea")
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "llm.fallback=classical")
+    made = [row for row in rows(run, "evaluations") if row["iteration"] > 0]
+    assert {(row["operator"], row["attempt"] > 3, row["llm_call"] is None) for row in made} == {
+        ("llm", False, False),
+        ("fallback_bits", True, True),
+    }
+    assert record(run)["totals"]["oracle_calls"] == 60
+
+
+def test_without_fallback_empty_slots_stay_empty_and_patience_ends_the_run(toy: ModelServer, tmp_path: Path) -> None:
+    toy.script = lambda body, number: Answer("no idea")
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=2")
+    assert record(run)["stopped_by"] == "patience"
+    assert Counter(row["outcome"] for row in rows(run, "llm_calls")) == {"no_answer": 2 * 3 * 10}
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (Answer("it is = 1", finish_reason="length"), "no_answer"),
+        (Answer(None, finish_reason="content_filter"), "error"),
+        (error(400, "This model's maximum context length is 9 tokens. Please reduce the length."), "error"),
+        (Answer(None), "no_answer"),
+        (Answer("=0101"), "invalid"),
+    ],
+)
+def test_a_reply_that_is_none_spends_the_attempt_and_the_run_goes_on(
+    toy: ModelServer, tmp_path: Path, answer: Answer, outcome: str
+) -> None:
+    toy.script = lambda body, number: answer if is_real(body) else Answer()
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=1", "search.attempts=1")
+    assert {row["outcome"] for row in rows(run, "llm_calls")} == {outcome}
+
+
+def test_pools_have_decodings_and_models_of_their_own(toy: ModelServer, tmp_path: Path) -> None:
+    own = ["llm.pools.hot.model=other", "llm.pools.hot.seed=7", "llm.pools.cold.top_p=null"]
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), *own, "budget.oracle_calls=30", "search.attempts=1")
+    asked = list(filter(is_real, toy.requests))
+    by_pool = {
+        prompt: {
+            (body["model"], body["temperature"], body.get("top_p"), body["max_tokens"])
+            for body in asked
+            if body["messages"][0]["content"].startswith(prompt)
+        }
+        for prompt in ("cold", "hot")
+    }
+    assert by_pool == {"cold": {("toy/model:1", 0.7, None, 50)}, "hot": {("other", 1.0, 0.95, 60)}}
+    seeds = [body.get("seed") for body in asked]
+    assert len(set(seeds) - {None}) == sum(seed is not None for seed in seeds) > 3
+    assert {row["pool"]: row["model"] for row in rows(run, "llm_calls")} == {0: "toy/model:1", 1: "other"}
+
+
+def test_a_key_stands_in_no_file(toy: ModelServer, tmp_path: Path) -> None:
+    run_toy(tmp_path, *using(toy, tmp_path / "cache"), "budget.oracle_calls=30")
+    assert toy.headers[-1]["authorization"] == f"Bearer {KEY}"
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [(401, "check the key"), (404, r"check llm\.model and llm\.api_base"), (400, "null the key under llm.pools")],
+)
+def test_a_model_that_refuses_fails_at_the_start(toy: ModelServer, tmp_path: Path, status: int, remedy: str) -> None:
+    toy.script = lambda body, number: error(status, f"no, not with {KEY}")
+    with pytest.raises(InputError, match=remedy) as refused:
+        run_toy(tmp_path, *using(toy, tmp_path / "cache"))
+    assert KEY not in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+    assert len(toy.requests) <= 2
+    assert not list(tmp_path.rglob("run.json"))
+
+
+def test_a_dry_run_estimates_and_asks_nothing(toy: ModelServer, tmp_path: Path) -> None:
+    settings = [*PRICED, f"llm.api_base={toy.url}", f"llm.cache={tmp_path / 'cache'}", f"outputs={tmp_path}"]
+    summary = plan("task=bits", *settings).summary
+    assert "and 184 to 552 requests to openai/gpt-4o" in summary
+    assert "at most: 10,120 to 30,360 in all" in summary
+    assert "for $" in summary
+    assert toy.requests == []
+
+
+def start_140(server: ModelServer, folder: Path) -> list[str]:
+    return [
+        *(sys.executable, "-m", "evodiverse", "--config-dir", str(TOY_CONF), "task=bits"),
+        *(*using(server, folder / "cache"), f"outputs={folder}", "llm.concurrency=140", "method.offspring=70"),
+        *("budget.oracle_calls=200", "evaluator.workers=1", "search.attempts=2"),
+    ]
+
+
+class HalfServer(ModelServer):
+    """Waits until 140 requests are there, and then answers the first 70 of them."""
+
+    def __init__(self) -> None:
+        super().__init__(self.answer_half)
+        self.answers_all = False
+        self.asked: list[str] = []
+
+    def answer_half(self, body: Body, number: int) -> Answer:
+        answer = answer_bits(body, number)
+        if is_real(body):
+            self.asked.append(body["messages"][0]["content"])
+            is_first_half = len(self.asked) <= 70
+            answer.is_due = lambda: self.answers_all or (is_first_half and len(self.asked) == 140)
+        return answer
+
+
+def test_a_kill_with_140_requests_in_flight_loses_no_reply(tmp_path: Path) -> None:
+    with serving(HalfServer()) as server:
+        command = start_140(server, tmp_path / "killed")
+        process = subprocess.Popen(command, env=FROM_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while count_kept(tmp_path / "killed" / "cache") < 70 + N_PROBES:
+            assert process.poll() is None
+            time.sleep(0.05)  # no claim depends on how long it takes
+        process.kill()
+        process.wait()
+        assert server.most_in_flight == 140
+        first, server.asked, server.answers_all = server.asked, [], True
+        subprocess.run(command, env=FROM_ROOT, capture_output=True, check=True, timeout=100)
+        assert not set(first[:70]) & set(server.asked)
+        assert set(first[70:]) <= set(server.asked)
+        run_here(*start_140(server, tmp_path / "whole")[5:])
+    killed, whole = (next((tmp_path / name).rglob("run.json")).parent for name in ("killed", "whole"))
+    assert log(killed) == log(whole)
+
+
+def count_kept(cache: Path) -> int:
+    if not cache.exists():
+        return 0
+    with closing(sqlite3.connect(cache, timeout=10)) as connection:
+        try:
+            return int(connection.execute("SELECT count(*) FROM replies").fetchone()[0])
+        except sqlite3.OperationalError:  # there is no table yet
+            return 0
+
+
+def test_a_failed_run_names_the_command_that_resumes_it(tmp_path: Path) -> None:
+    def gone(body: Body, number: int) -> Answer:
+        return error(503, "overloaded") if is_real(body) else Answer()
+
+    with serving(ModelServer(gone)) as server:
+        arguments = [*using(server, tmp_path / "cache"), "llm.retries=0", "task=bits", "display=none"]
+        failed = evodiverse("--config-dir", str(TOY_CONF), *arguments, cwd=tmp_path, env=FROM_ROOT)
+    assert failed.returncode == 1
+    first, second = failed.stderr.splitlines()
+    assert first.startswith("evodiverse: toy/model:1 failed 1 times in a row")
+    assert second.startswith(f"evodiverse: to resume: evodiverse --config-dir {TOY_CONF} llm=openai_compatible")
+    assert failed.stdout == ""
