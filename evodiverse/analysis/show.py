@@ -22,6 +22,7 @@ from evodiverse.analysis.summary import (
     errors_by_kind,
     has_failed,
     read_log,
+    requests_by_pool,
     swaps_by_rungs,
     xi_curve,
 )
@@ -157,11 +158,12 @@ def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
         return []
     sections: list[tuple[str, list[RenderableType]]] = [
         ("attempts, the initial ones included", [_draw_attempts(log)]),
+        ("language model", _draw_requests(log) if log.llm_calls else []),
         ("best", _draw_best(log)),
         ("exchange", _draw_exchange(run, log)),
         ("errors", [_draw_errors(errors_by_kind(log.evaluations))]),
     ]
-    return sections
+    return [(title, drawn) for title, drawn in sections if drawn]
 
 
 def _draw_attempts(log: Log) -> Table:
@@ -171,6 +173,21 @@ def _draw_attempts(log: Log) -> Table:
         count = outcomes[outcome]
         table.add_row(str(outcome), f"{count:,}", f"{count / outcomes.total():.1%}")
     return table
+
+
+def _draw_requests(log: Log) -> list[RenderableType]:
+    outcomes = ("parsed", "no_answer", "invalid", "error")
+    table = _table("pool", ">requests", *(f">{name}" for name in outcomes), ">cached")
+    lines: list[RenderableType] = []
+    for asked in requests_by_pool(log.llm_calls):
+        used = asked.used
+        shares = [f"{asked.outcomes.get(name, 0) / used.calls:.1%}" for name in outcomes]
+        table.add_row(str(asked.pool), f"{used.calls:,}", *shares, f"{asked.cached:,}")
+        known = used.prompt_tokens is not None and used.completion_tokens is not None
+        tokens = f"{used.prompt_tokens:,} + {used.completion_tokens:,}" if known else "unknown"
+        cost = "unknown cost" if used.cost_usd is None else f"${used.cost_usd:,.4f}"
+        lines.append(_one_line(f"pool {asked.pool}: {tokens} tokens, {cost}, {asked.model}"))
+    return [table, *lines]
 
 
 def _draw_best(log: Log) -> list[RenderableType]:

@@ -1,12 +1,12 @@
 """How a run went, in numbers counted from its log."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evodiverse.analysis.runs import Run
-from evodiverse.vocabulary import Outcome
+from evodiverse.vocabulary import Outcome, Tally
 
 N_BEST = 10
 
@@ -21,6 +21,7 @@ class Log:
     swaps: Sequence[Row]
     migrations: Sequence[Row]
     adaptation: Sequence[Row]
+    llm_calls: Sequence[Row]
 
     @property
     def n_calls(self) -> int:
@@ -49,6 +50,17 @@ class Rungs:
 
 
 @dataclass(frozen=True, slots=True)
+class Requests:
+    """What one model was asked for one pool; ``used`` sums it, ``cached`` of its calls had been bought before."""
+
+    pool: int
+    model: str
+    used: Tally
+    outcomes: Mapping[str, int]
+    cached: int
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """Errors of one reason: attempts rejected for it, evaluations that failed for it, and the first of them."""
 
@@ -61,17 +73,19 @@ class Kind:
 def read_log(run: Run) -> Log:
     """Return what is logged so far.
 
-    A commit adds the parts in the order evaluations, swaps, migrations, adaptation. They are read in the opposite one,
-    so that the evaluations of whatever else is found are found too.
+    A commit adds the parts in the order evaluations, swaps, migrations, adaptation, llm_calls. They are read in the
+    opposite one, so that the evaluations of whatever else is found are found too.
 
     Raises:
         InputError: A part is damaged; names it.
     """
+    requests = ("pool", "model", "outcome", "prompt_tokens", "completion_tokens", "cost_usd", "cached")
+    llm_calls = _rows(run, "llm_calls", *requests)
     adaptation = _rows(run, "adaptation", "iteration", "xi")
     migrations = _rows(run, "migrations", "iteration", "from_pool", "to_pool")
     swaps = _rows(run, "swaps", "iteration", "cold_pool", "hot_pool", "accepted", "blocked", "xi")
     evaluations = _rows(run, "evaluations", "iteration", "pool", "outcome", "call", "genotype", "score", "error")
-    return Log(evaluations, swaps, migrations, adaptation)
+    return Log(evaluations, swaps, migrations, adaptation, llm_calls)
 
 
 def has_failed(row: Row) -> bool:
@@ -111,6 +125,23 @@ def swaps_by_rungs(swaps: Sequence[Row]) -> list[Rungs]:
             blocked=sum(row["blocked"] for row in rows),
         )
         for pair, rows in sorted(pairs.items())
+    ]
+
+
+def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
+    """Return what was asked of language models, by pool and model."""
+    groups: defaultdict[tuple[int, str], list[Row]] = defaultdict(list)
+    for row in llm_calls:
+        groups[row["pool"], row["model"]].append(row)
+    return [
+        Requests(
+            pool,
+            model,
+            sum((Tally(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"]) for row in rows), Tally()),
+            Counter(row["outcome"] for row in rows),
+            sum(row["cached"] for row in rows),
+        )
+        for (pool, model), rows in sorted(groups.items())
     ]
 
 

@@ -14,7 +14,7 @@ from evodiverse.analysis.runs import Run, find_records
 from evodiverse.analysis.show import CUT, differing_settings, print_run, thin
 from evodiverse.analysis.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs
 from evodiverse.errors import InputError, Interrupted
-from tests.analysis.builders import SETTINGS, evaluated_row, write_parts, write_record
+from tests.analysis.builders import SETTINGS, evaluated_row, write_parts, write_record, write_run
 from tests.runs import rows, run_toy, stop_after
 
 SMALL = ("budget.oracle_calls=120", "method.offspring=8", "method.capacity=8", "method.swap.period=1", "task.length=8")
@@ -396,3 +396,24 @@ def test_a_record_with_something_else_in_a_place_is_damaged(tmp_path: Path, name
     (tmp_path / "run.json").write_text(json.dumps({"status": "complete", "settings": SETTINGS, name: 3}))
     with pytest.raises(InputError, match=rf"/run\.json is damaged \(no {name}\)"):
         printed(tmp_path)
+
+
+def request_row(pool: int, outcome: str, *, cached: bool = False, cost_usd: float | None = 0.5) -> dict[str, object]:
+    tokens = {"prompt_tokens": 300, "completion_tokens": 20, "cost_usd": cost_usd}
+    return {"iteration": 1, "pool": pool, "model": "toy/model", "outcome": outcome, "cached": cached, **tokens}
+
+
+def test_requests_to_models_are_counted_by_pool_and_outcome(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", {"C": 0.5}, [[[1], [1]]]).path
+    asked = [request_row(0, "parsed"), request_row(0, "invalid", cached=True), request_row(1, "error", cost_usd=None)]
+    write_parts(path, "llm_calls", [asked])
+    assert section(printed(path), "language model")[1:] == [
+        ["0", "2", "50.0%", "0.0%", "50.0%", "0.0%", "1"],
+        ["1", "1", "0.0%", "0.0%", "0.0%", "100.0%", "0"],
+        "pool 0: 600 + 40 tokens, $1.0000, toy/model".split(),
+        "pool 1: 300 + 20 tokens, unknown cost, toy/model".split(),
+    ]
+
+
+def test_a_run_without_a_model_shows_none(run: Path) -> None:
+    assert "language model" not in printed(run)

@@ -1,0 +1,150 @@
+"""What EvoDiverse adds to bare litellm: rounds of proposals, against a server whose every reply takes one second.
+
+python benchmarks/model_calls.py
+
+Each comparison sends the same molecule prompts twice, side by side: a bare `asyncio.gather` of litellm's calls, and a
+round as a run makes it, with prompts, quotes, the reply cache, parsing and the ledger. Bare calls have the same bound
+on what is under way. The server has a process of its own.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from evodiverse.llm.cache import ReplyCache
+from evodiverse.llm.client import LiteLlmClient, sent_parameters
+from evodiverse.llm.library import load_litellm
+from evodiverse.llm.model import CachedModel
+from evodiverse.runner.ledger import Caps, Ledger
+from evodiverse.runner.proposers import ModelProposer
+from evodiverse.tasks.molecules.initial import Library
+from evodiverse.tasks.molecules.prompts import build
+from evodiverse.tasks.molecules.settings import PromptSettings
+from evodiverse.tasks.molecules.task import MoleculeTask
+from evodiverse.vocabulary import Candidate, Decoding, Prompt, Request, Role, Stream
+
+SECONDS = 1.0
+ROLE = Role("toy", Decoding(1.3, None, 2048))
+PARENTS = (
+    Candidate(1, "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2", "", 0.25, None),
+    Candidate(2, "COc1ccc(-c2cc(C(N)=O)c3[nH]ccc3n2)cc1", "", 0.5, None),
+)
+REPLY = json.dumps(
+    {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "toy",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": "Because. " * 60 + "<box>Cc1ccc(O)cc1</box>."},
+            }
+        ],
+        "usage": {"prompt_tokens": 320, "completion_tokens": 200, "total_tokens": 520},
+    }
+).encode()
+HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(REPLY)}\r\n\r\n".encode()
+
+
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
+            await asyncio.sleep(SECONDS)
+            writer.write(HEAD + REPLY)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+def serve(port: Connection) -> None:
+    async def main() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=5000)
+        port.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+def make_requests(n: int, repeat: int) -> list[Request]:
+    return [
+        Request(repeat, slot % 2, slot // 2, 1, PARENTS, Prompt.COLD, Stream(0, 4, repeat, slot % 2, slot // 2))
+        for slot in range(n)
+    ]
+
+
+def gather_bare(address: str, n: int, bound: int, repeat: int) -> float:
+    """Return the seconds that bare litellm takes for the same calls."""
+    litellm, prompts = load_litellm(), build(PromptSettings())
+    gate = asyncio.Semaphore(bound)
+
+    async def ask(request: Request) -> None:
+        (message,) = prompts.messages(request)
+        async with gate:
+            await litellm.acompletion(
+                model="openai/toy",
+                messages=[message._asdict()],
+                api_base=address,
+                api_key="none",
+                max_retries=0,
+                **sent_parameters(ROLE.decoding),
+            )
+
+    async def main() -> float:
+        began = time.perf_counter()
+        await asyncio.gather(*map(ask, make_requests(n, repeat)))
+        seconds = time.perf_counter() - began
+        await litellm.close_litellm_async_clients()
+        return seconds
+
+    return asyncio.run(main())
+
+
+def propose(address: str, n: int, bound: int, repeat: int) -> float:
+    """Return the seconds that a round of ``n`` proposals takes."""
+    task = MoleculeTask(lambda smiles: [0.0] * len(smiles), Library(()), 1, 80)
+    client = LiteLlmClient({"toy": "openai/toy"}, address, "none", 100.0)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ReplyCache(Path(folder) / "replies.sqlite") as cache,
+        CachedModel(cache, client, bound, 0) as model,
+    ):
+        proposer = ModelProposer(model, [ROLE, ROLE], build(PromptSettings()), task, Ledger(Caps(), 2))
+        began = time.perf_counter()
+        proposer.propose(make_requests(n, repeat), lambda _: None)
+        return time.perf_counter() - began
+
+
+def compare(name: str, address: str, n: int, bound: int, repeats: int) -> None:
+    ways: dict[str, Callable[[str, int, int, int], float]] = {"bare litellm": gather_bare, "EvoDiverse": propose}
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for repeat in range(repeats):
+        for way, run in ways.items():
+            seconds[way].append(run(address, n, bound, repeat))
+    ratio = statistics.median(ours / bare for bare, ours in zip(*seconds.values(), strict=True))
+    shown = ", ".join(f"{way} {statistics.median(values):.2f} s" for way, values in seconds.items())
+    print(f"{name}: {shown}, ratio {ratio:.3f}, throughput {1 / ratio:.3f}", flush=True)
+
+
+def main() -> None:
+    ours, theirs = multiprocessing.Pipe()
+    server = multiprocessing.Process(target=serve, args=(theirs,), daemon=True)
+    server.start()
+    address = f"http://127.0.0.1:{ours.recv()}/v1"
+    gather_bare(address, 1, 1, 0)  # what is loaded once
+    compare("2 x 70 proposals, all at once", address, 140, 140, 7)
+    compare("3,000 proposals, all at once", address, 3000, 3000, 3)
+    compare("160 proposals, 16 under way", address, 160, 16, 3)
+    server.terminate()
+
+
+if __name__ == "__main__":
+    main()
