@@ -271,7 +271,7 @@ def _awaited(snapshot: Snapshot) -> str:
     if snapshot.awaited is None:
         return ""
     there, asked = snapshot.awaited
-    return f" (+ {there} of {asked} replies)"
+    return f" ({there} of {asked} replies are there)"
 
 
 def _number(value: float | None) -> str:

@@ -31,7 +31,7 @@ class _Signals:
         self.noted = signum
         if sys.stderr.isatty():  # a second signal ends the process before a display could
             sys.stderr.write(_SHOW_CURSOR)
-        complain(f"{Interrupted(signum)}: evaluations under way are ending; ask again to stop at once")
+        complain(f"{Interrupted(signum)}: what is under way is ending; ask again to stop at once")
 
     def check(self) -> None:
         if self.noted is not None:

@@ -410,8 +410,8 @@ def test_requests_to_models_are_counted_by_pool_and_outcome(tmp_path: Path) -> N
     assert section(printed(path), "language model")[1:] == [
         ["0", "2", "50.0%", "0.0%", "50.0%", "0.0%", "1"],
         ["1", "1", "0.0%", "0.0%", "0.0%", "100.0%", "0"],
-        "pool 0: 600 + 40 tokens, $1.0000, toy/model".split(),
-        "pool 1: 300 + 20 tokens, unknown cost, toy/model".split(),
+        ["pool", "0:", "600", "+", "40", "tokens,", "$1.0000,", "toy/model"],
+        ["pool", "1:", "300", "+", "20", "tokens,", "unknown", "cost,", "toy/model"],
     ]
 
 

@@ -15,6 +15,7 @@ from evodiverse.runner.display import (
     format_snapshot,
     summarize,
 )
+from evodiverse.vocabulary import Tally
 
 SNAPSHOT = Snapshot(
     iteration=12,
@@ -273,3 +274,31 @@ def test_a_terminal_that_cannot_draw_gets_lines(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("TERM", kind)
     monkeypatch.setattr("sys.stderr", terminal)
     assert type(choose_display("auto", "title")) is PlainDisplay
+
+
+ASKED = replace(SNAPSHOT, llm=Tally(1234, 400_000, 50_000, 0.5), awaited=(35, 140))
+
+
+@pytest.mark.parametrize(
+    ("tally", "shown"),
+    [
+        (Tally(1234, 400_000, 50_000, 0.5), "1,234 calls, 400,000 + 50,000 tokens, $0.5000"),
+        (Tally(2, 30, 40, None), "2 calls, 30 + 40 tokens, unknown cost"),
+        (Tally(2, None, 40, 0.0), "2 calls, unknown tokens, $0.0000"),
+    ],
+)
+def test_what_a_model_was_used_for_is_shown_and_the_unknown_is_not_zero(tally: Tally, shown: str) -> None:
+    snapshot = replace(ASKED, llm=tally, awaited=None)
+    assert f"| llm {shown} |" in format_snapshot(snapshot)
+    assert ("language model", shown) in summarize(snapshot)
+    assert f"llm {shown}" in drawn(snapshot)
+
+
+def test_replies_that_are_awaited_are_counted() -> None:
+    assert "tokens, $0.5000 (35 of 140 replies are there)" in format_snapshot(ASKED)
+    assert "(35 of 140 replies are there)" in drawn(ASKED)
+
+
+def test_a_run_without_a_model_shows_none() -> None:
+    assert "llm" not in format_snapshot(SNAPSHOT)
+    assert "llm" not in drawn(SNAPSHOT)
