@@ -11,6 +11,9 @@ def describe(error: BaseException) -> str:
     """Return the kind and the message of any error on one line, whatever other people's code put into it."""
     try:
         message = " ".join(str(error).split())
+        message = "".join(
+            character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in message
+        )
     except Exception:  # noqa: BLE001 (its own __str__ fails)
         message = ""
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
-from evodiverse.llm import model as llm_model
+from evodiverse.llm import asking
 from tests.llm.servers import Answer, Body, ModelServer, error, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_here, run_toy, stop_after
 from tests.toys.bits.model import answer_bits
@@ -29,7 +29,7 @@ KEY = "sk-toy-key-for-tests"
 def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)  # whatever .env lies elsewhere
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(llm_model, "backoff", lambda failures, retry_after, rng: 0.0)
+    monkeypatch.setattr(asking, "backoff", lambda failures, retry_after, rng: 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +267,7 @@ def test_without_fallback_empty_slots_stay_empty_and_patience_ends_the_run(toy: 
         (Answer("it is = 1", finish_reason="length"), "no_answer"),
         (Answer(None, finish_reason="content_filter"), "error"),
         (error(400, "This model's maximum context length is 9 tokens. Please reduce the length."), "error"),
+        (error(422, "not this prompt"), "error"),
         (Answer(None), "no_answer"),
         (Answer("=0101"), "invalid"),
     ],
@@ -305,7 +306,11 @@ def test_a_key_stands_in_no_file(toy: ModelServer, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "remedy"),
-    [(401, "check the key"), (404, r"check llm\.model and llm\.api_base"), (400, "null the key under llm.pools")],
+    [
+        (401, "check the key"),
+        (404, r"check llm\.model and llm\.api_base"),
+        (400, "null what it refuses under llm.pools"),
+    ],
 )
 def test_a_model_that_refuses_fails_at_the_start(toy: ModelServer, tmp_path: Path, status: int, remedy: str) -> None:
     toy.script = lambda body, number: error(status, f"no, not with {KEY}")
@@ -315,6 +320,17 @@ def test_a_model_that_refuses_fails_at_the_start(toy: ModelServer, tmp_path: Pat
     assert len(str(refused.value).splitlines()) == 1
     assert len(toy.requests) <= 2
     assert not list(tmp_path.rglob("run.json"))
+
+
+def test_a_run_is_not_deleted_before_the_model_that_is_to_replace_it_has_answered(
+    toy: ModelServer, tmp_path: Path
+) -> None:
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), "budget.oracle_calls=30")
+    before = log(run)
+    toy.script = lambda body, number: error(401, "revoked")
+    with pytest.raises(InputError, match="check the key"):
+        run_toy(tmp_path, *using(toy, tmp_path / "other"), "budget.oracle_calls=30", "overwrite=true")
+    assert (log(run), record(run)["status"]) == (before, "complete")
 
 
 def test_a_dry_run_estimates_and_asks_nothing(toy: ModelServer, tmp_path: Path) -> None:

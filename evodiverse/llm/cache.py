@@ -91,19 +91,28 @@ class ReplyCache:
             _LOG.warning("%s: %d replies are damaged and asked for again", self._path, n_damaged)
         return found
 
-    def keep(self, bought: Sequence[tuple[Query, Bought]]) -> None:
-        """Add replies; they survive the death of the process and a power cut.
+    def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
+        """Add replies, which survive the death of the process and a power cut, and return what is kept.
+
+        That is the first reply to each query: where another process was faster its reply counts, so that a repeat gives
+        the log of either.
 
         Raises:
             ServiceError: The disk is full or gone.
         """
         rows = [(query_key(query), query.model, _encode(entry)) for query, entry in bought]
+        first = self._reporting(partial(self._insert, rows))
+        return [entry if kept is None else kept for (_, entry), kept in zip(bought, first, strict=True)]
 
-        def write() -> None:
-            with self._connection:
-                self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", rows)
-
-        self._reporting(write)
+    def _insert(self, rows: Sequence[tuple[bytes, str, bytes]]) -> list[Bought | None]:
+        """Insert rows, and return for each the sound one that was there before, None where there was none."""
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            there = self._select([key for key, _, _ in rows])
+            first = [_decode(there[key]) if key in there else None for key, _, _ in rows]
+            new = [row for row, bought in zip(rows, first, strict=True) if bought is None]
+            self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", new)
+        return first
 
     def _select(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         marks = ",".join("?" * len(keys))
@@ -111,7 +120,14 @@ class ReplyCache:
 
     def _reporting(self, work: Callable[[], Result]) -> Result:
         try:
-            return self._repairing(work)
+            try:
+                return self._repairing(work)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_READONLY_DBMOVED":
+                    raise
+                self._connection.close()  # another process has set the file aside and rebuilt it
+                self._connection = _connect(self._path)
+                return work()
         except (OSError, sqlite3.OperationalError) as error:
             raise ServiceError(
                 f"cannot use the reply cache {self._path} ({error}); mend that and start the same command to resume"
@@ -141,7 +157,7 @@ class ReplyCache:
                 _LOG.warning(
                     "%s is damaged (%s); set aside as %s and rebuilt with the %d replies that could be read",
                     self._path,
-                    reason,
+                    " ".join(str(reason).split()),
                     aside.name,
                     n_saved,
                 )

@@ -12,9 +12,9 @@ from evodiverse.errors import InputError, ModelUnavailableError
 from evodiverse.llm.client import sent_parameters
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import load_litellm
+from evodiverse.llm.model import CachedModel
 from evodiverse.llm.prices import find_price
 from evodiverse.llm.settings import ModelSettings
-from evodiverse.ports import LanguageModel
 from evodiverse.vocabulary import Message, Query, Role, Stream
 
 # Sent once a model, to see that the key is right and that the model takes the parameters.
@@ -22,12 +22,6 @@ _PROBE = (Message("user", "Reply with the single word: ready"),)
 _PROBE_TOKENS = 16
 _SERVED_HERE = ("ollama", "ollama_chat")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REMEDIES = {
-    401: "check the key",
-    402: "the account has no credit left",
-    403: "the key may not use this model",
-    404: "check llm.model and llm.api_base",
-}
 
 
 def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
@@ -54,7 +48,7 @@ def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
     return list(dict.fromkeys(violations))
 
 
-def probe(model: LanguageModel, settings: ModelSettings) -> None:
+def probe(model: CachedModel, settings: ModelSettings) -> None:
     """Ask each model for one word, unless it was asked before and the reply is in the cache.
 
     Raises:
@@ -66,12 +60,11 @@ def probe(model: LanguageModel, settings: ModelSettings) -> None:
         for used in settings.roles.values()
     ]
     try:
-        model.complete(list({(query.model, repr(query)): query for query in queries}.values()), lambda _: None)
+        model.probe(list({repr(query): query for query in queries}.values()))
     except ModelUnavailableError as error:
         if error.status is None:
             raise
-        remedy = _REMEDIES.get(error.status, "null the key under llm.pools that it refuses, or check llm.model")
-        raise InputError(f"{error}; {remedy}") from error
+        raise InputError(str(error)) from error
 
 
 def _find_local(settings: ModelSettings) -> Iterator[str]:
@@ -83,10 +76,14 @@ def _find_local(settings: ModelSettings) -> Iterator[str]:
 
 def _find_in_address(settings: ModelSettings) -> Iterator[str]:
     if settings.api_base is not None:
-        address = urlsplit(settings.api_base)
-        if address.scheme not in {"http", "https"} or not address.hostname:
+        try:
+            address = urlsplit(settings.api_base)
+            is_address = address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
+        except ValueError:  # of the port, or of brackets
+            is_address = False
+        if not is_address or any(character.isspace() for character in settings.api_base):
             yield "llm.api_base must be an address such as http://127.0.0.1:8000/v1"
-        if address.username or address.password:
+        elif "@" in address.netloc:
             yield "llm.api_base must hold no password, for it is logged; name a variable with llm.api_key_env"
     if settings.api_key_env is not None and not _VARIABLE.fullmatch(settings.api_key_env):
         yield "llm.api_key_env must name a variable that holds the key, such as OPENAI_API_KEY, not be the key"
@@ -119,6 +116,9 @@ def _find_missing_key(model: str, provider: str, settings: ModelSettings) -> Ite
             name
             for name in load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
             if not (name.endswith("_API_BASE") and (settings.api_base or provider in _SERVED_HERE))
+            and not name.startswith("AWS_")  # a profile or a role will do too
         ]
-    if missing:
-        yield f"{model} needs {' and '.join(missing)}; export it or write it into a file .env"
+    keys = " or ".join(name for name in missing if name.endswith("_API_KEY"))  # one of several will do
+    needed = [*([keys] if keys else []), *(name for name in missing if not name.endswith("_API_KEY"))]
+    if needed:
+        yield f"{model} needs {' and '.join(needed)}; export it or write it into a file .env"

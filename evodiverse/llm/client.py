@@ -1,6 +1,7 @@
 """One query to one provider, through litellm."""
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from evodiverse.vocabulary import Decoding, Finish, Query, Reply
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # No model answers so much; what lies beyond is cut off, and the reply counts as cut.
 MAX_CHARACTERS = 1_000_000
+MAX_TOKENS = 1_000_000_000
 
 
 class Client(Protocol):
@@ -60,6 +62,7 @@ class LiteLlmClient:
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._prices = prices or {}
+        self._known: dict[str, Price | None] = {}
 
     async def ask(self, query: Query) -> Reply:
         """Send one query; a content filter's answer is a reply without text."""
@@ -83,7 +86,9 @@ class LiteLlmClient:
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model by litellm's map, None if it is not there."""
-        return self._prices.get(model) or find_price(self._names[model])
+        if model not in self._known:
+            self._known[model] = self._prices.get(model) or find_price(self._names[model])
+        return self._known[model]
 
     async def close(self) -> None:
         """Let go of all connections."""
@@ -92,7 +97,7 @@ class LiteLlmClient:
     def _refused(self, error: Exception) -> Reply:
         """Return the reply of a provider that will not answer this query, and raise for all other failures."""
         status = getattr(error, "status_code", None)
-        message = redact(describe(error))
+        message = redact(describe(error).partition(" Traceback (most recent call last)")[0], self._api_key)
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
             return Reply("", Finish.ERROR, message)
         if status is None or status in TRANSIENT_STATUS or status >= 500:
@@ -109,19 +114,40 @@ class LiteLlmClient:
         if len(text) > MAX_CHARACTERS:
             text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
         usage = getattr(response, "usage", None)
-        prompt_tokens, completion_tokens, cost = None, None, None
-        if usage is not None and usage.prompt_tokens:  # litellm says 0 where the provider said nothing
-            prompt_tokens, completion_tokens = usage.prompt_tokens, usage.completion_tokens
-            cost = 0.0 if model in self._prices else response._hidden_params.get("response_cost")
+        prompt_tokens = _count(getattr(usage, "prompt_tokens", None), is_zero_unknown=True)
+        completion_tokens = _count(getattr(usage, "completion_tokens", None), is_zero_unknown=bool(text))
         return Reply(
             text=text,
             finish=finish,
             error="content filter" if finish is Finish.ERROR else "",
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
-            cost_usd=cost,
+            cost_usd=self._cost(model, prompt_tokens, completion_tokens, usage),
             seconds=seconds,
         )
+
+    def _cost(self, model: str, prompt_tokens: int | None, completion_tokens: int | None, usage: Any) -> float | None:
+        """Return what a reply cost, by the model that was asked for, whatever its server says it is."""
+        if prompt_tokens is None or completion_tokens is None or self.price(model) is None:
+            return None
+        if model in self._prices:
+            price = self._prices[model]
+            return prompt_tokens * price.prompt + completion_tokens * price.completion
+        costs = self._litellm.cost_per_token(
+            model=self._names[model],
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            usage_object=usage,  # with what the provider says of cached tokens, which are cheaper
+        )
+        cost = float(sum(costs))
+        return cost if 0 <= cost < math.inf else None
+
+
+def _count(number: object, *, is_zero_unknown: bool) -> int | None:
+    """Return a number of tokens, None for what cannot be one; litellm says 0 where a provider said nothing."""
+    if not isinstance(number, int) or not 0 <= number <= MAX_TOKENS:
+        return None
+    return None if number == 0 and is_zero_unknown else number
 
 
 def sent_parameters(decoding: Decoding) -> dict[str, Any]:

@@ -11,6 +11,15 @@ LONGEST_WAIT = 60.0
 LONGEST_RETRY_AFTER = 600.0
 
 
+# What to do about a refusal, by HTTP status.
+REMEDIES: dict[int | None, str] = {
+    401: "check the key",
+    402: "the account has no credit left",
+    403: "the key may not use this model",
+    404: "check llm.model and llm.api_base",
+}
+
+
 class TransientError(Exception):
     """Asking again may help. ``retry_after`` is how many seconds the provider asks to wait, None if it does not say."""
 

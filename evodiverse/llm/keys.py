@@ -23,13 +23,20 @@ def load_env_file(path: Path) -> None:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path.absolute()} ({describe(error)}); mend or remove it") from error
     for name, value in values.items():
-        if value is not None:
-            os.environ.setdefault(name, value)
+        if value and not os.environ.get(name):  # an empty variable is none
+            try:
+                os.environ[name] = value
+            except ValueError as error:
+                raise InputError(f"{path.absolute()}: {name} cannot be a variable ({error}); mend it") from error
+    for name, value in list(os.environ.items()):
+        if name.endswith("_API_KEY") and not value.strip():
+            del os.environ[name]
 
 
-def redact(text: str) -> str:
-    """Return ``text`` without the value of any variable of the environment whose name says that it is secret."""
+def redact(text: str, *secrets: str | None) -> str:
+    """Return ``text`` without ``secrets`` and the values of variables whose name says that they are secret."""
     values = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
+    values |= {secret for secret in secrets if secret is not None}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST_SECRET:
             text = text.replace(value, "***")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evodiverse.errors import ServiceError
+from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.llm.settings import ModelSettings
 
 _STOP_SECONDS = 10
@@ -84,8 +84,19 @@ class LocalServer:
 
 def name_model(settings: ModelSettings, gguf: Path) -> ModelSettings:
     """Return the settings with the model file in place, and models that are named by the file and its SHA-256."""
-    with gguf.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    name = f"local/{gguf.stem}@{digest[:8]}"
+    name = f"local/{gguf.stem}@{file_sha256(gguf)[:8]}"
     roles = {key: replace(role, model=name) for key, role in settings.roles.items()}
     return replace(settings, gguf=gguf, roles=roles)
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a model file.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"llm.local.gguf: cannot read {path} ({reason(error)})") from error

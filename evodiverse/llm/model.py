@@ -1,23 +1,20 @@
 """The language model of a run: answers from the cache, and asks the provider for the rest, all at once."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
-from evodiverse.errors import InputError, ModelUnavailableError
-from evodiverse.llm.cache import Bought, ReplyCache
+from evodiverse.errors import InputError
+from evodiverse.llm.asking import Asking
+from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.client import Client
-from evodiverse.llm.failures import LONGEST_RETRY_AFTER, RefusedError, TransientError, backoff
 from evodiverse.llm.prices import Price
 from evodiverse.vocabulary import Query, Quote, Reply
 
 # What a chat template adds to a message, in tokens, with a system prompt of its own; generous.
 TOKENS_A_MESSAGE = 64
+_PROBE_RETRIES = 2
 
 
 class CachedModel:
@@ -36,8 +33,6 @@ class CachedModel:
         self._concurrency = concurrency
         self._retries = retries
         self._loop = asyncio.Runner()
-        self._rng = np.random.default_rng()  # when a query is sent again, nothing that is logged
-        self._unkept: list[tuple[Query, Bought]] = []
 
     def __enter__(self) -> Self:
         """Use the model."""
@@ -70,92 +65,45 @@ class CachedModel:
 
         Args:
             queries: What to ask.
-            finished: Is told how many more replies are there and kept. Where this raises, or a query fails for good, no
-                other is sent, those under way are kept, and the first error goes on.
+            finished: Is told how many more replies are there and kept, and called now and then while none comes. Where
+                this raises, or a query fails for good, no other is sent, those under way are kept, and the first error
+                goes on.
 
         Raises:
             InputError: There is no client, and the cache has no reply; names the query.
             ModelUnavailableError: The provider does not answer, or not any more.
             ServiceError: The cache cannot be used.
         """
+        return self._complete(queries, finished, self._retries, is_probe=False)
+
+    def probe(self, queries: Sequence[Query]) -> None:
+        """Ask what was not asked before, with less patience.
+
+        Raises:
+            ModelUnavailableError: A query is refused, even if that may be the query's fault, or not answered.
+        """
+        if self._client is not None:
+            self._complete(queries, lambda _: None, min(self._retries, _PROBE_RETRIES), is_probe=True)
+
+    def _complete(
+        self, queries: Sequence[Query], finished: Callable[[int], object], retries: int, *, is_probe: bool
+    ) -> list[Reply]:
         found = self._cache.find(queries)
         missing = [query for query, bought in zip(queries, found, strict=True) if bought is None]
         finished(len(queries) - len(missing))
-        fresh = iter(self._ask_all(missing, finished) if missing else ())
+        if missing and self._client is None:
+            raise InputError(
+                f"{self._cache.path} has no reply to {_place(missing[0])}; replay what was recorded there, with the "
+                "same llm.pools and llm.extra"
+            )
+        fresh: Iterator[Reply] = iter(())
+        if missing and self._client is not None:
+            asking = Asking(self._client, self._cache, self._concurrency, retries, is_probe=is_probe)
+            fresh = iter(self._loop.run(asking.run(missing, finished)))
         return [next(fresh) if bought is None else bought.reply for bought in found]
 
     def _price(self, model: str) -> Price | None:
         return None if self._client is None else self._client.price(model)
-
-    def _ask_all(self, queries: Sequence[Query], finished: Callable[[int], object]) -> list[Reply]:
-        if self._client is None:
-            raise InputError(f"{self._cache.path} has no reply to {_place(queries[0])}; replay what was recorded there")
-        return self._loop.run(self._obtain_all(self._client, queries, finished))
-
-    async def _obtain_all(
-        self, client: Client, queries: Sequence[Query], finished: Callable[[int], object]
-    ) -> list[Reply]:
-        gate, keeping, stop = asyncio.Semaphore(self._concurrency), asyncio.Lock(), asyncio.Event()
-        failures: list[BaseException] = []
-
-        async def obtain(query: Query) -> Reply | None:
-            try:
-                reply = await self._ask(client, query, gate, keeping, stop)
-                if reply is not None:
-                    finished(1)
-            except BaseException as error:  # noqa: BLE001 (goes on below)
-                failures.append(error)
-                stop.set()
-                return None
-            return reply
-
-        replies = await asyncio.gather(*map(obtain, queries))
-        if failures:
-            raise failures[0]
-        return [reply for reply in replies if reply is not None]
-
-    async def _ask(
-        self, client: Client, query: Query, gate: asyncio.Semaphore, keeping: asyncio.Lock, stop: asyncio.Event
-    ) -> Reply | None:
-        """Return the reply to one query, None if all was stopped before it was there."""
-        async with gate:  # also while it waits to ask again: a provider that fails gets fewer queries
-            failures = 0
-            while not stop.is_set():
-                try:
-                    reply = replace(await client.ask(query), retries=failures)
-                except TransientError as error:
-                    failures += 1
-                    wait = self._wait(query, failures, error)
-                except RefusedError as error:
-                    raise ModelUnavailableError(f"{query.model} refused: {error}", status=error.status) from error
-                else:
-                    await self._keep(query, reply, keeping)
-                    return reply
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), wait)
-        return None
-
-    def _wait(self, query: Query, failures: int, error: TransientError) -> float:
-        """Return how long to wait before a query is sent again.
-
-        Raises:
-            ModelUnavailableError: It has failed too often, or the wait would be too long.
-        """
-        if (error.retry_after or 0) > LONGEST_RETRY_AFTER:
-            raise ModelUnavailableError(f"{query.model} asks to wait {error.retry_after:,.0f} s: {error}") from error
-        if failures > self._retries:
-            raise ModelUnavailableError(
-                f"{query.model} failed {failures} times in a row, the last time with: {error}"
-            ) from error
-        return backoff(failures, error.retry_after, self._rng)
-
-    async def _keep(self, query: Query, reply: Reply, keeping: asyncio.Lock) -> None:
-        """Put a reply into the cache, with all others that came while it was busy."""
-        self._unkept.append((query, Bought(reply, self._price(query.model))))
-        async with keeping:
-            if self._unkept:
-                batch, self._unkept = self._unkept, []
-                await asyncio.to_thread(self._cache.keep, batch)
 
 
 def _place(query: Query) -> str:

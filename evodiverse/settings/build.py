@@ -21,7 +21,7 @@ from evodiverse.data.environment import cache_folder
 from evodiverse.errors import InputError, Interrupted, describe
 from evodiverse.llm.check import find_violations as find_model_violations
 from evodiverse.llm.estimate import describe_estimate
-from evodiverse.llm.local import name_model
+from evodiverse.llm.local import file_sha256, name_model
 from evodiverse.llm.open import opened
 from evodiverse.llm.settings import CLIENTS, ModelSettings
 from evodiverse.ports import Display, Domain, Prompted, Prompts, Snapshot, Task
@@ -57,6 +57,7 @@ NAMES = {
     "llm.fallback": FALLBACKS,
     "display": DISPLAYS,
 }
+LOCAL_MODEL = "smollm2"
 # Keys of `task` that are read here; the others are the domain's.
 TASK_KEYS = ("name", "domain", "defaults")
 _LOG = logging.getLogger("evodiverse.settings")
@@ -185,20 +186,19 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         InputError: The run directory holds another run, or data cannot be used.
         ServiceError: Something that the run depends on failed for good.
     """
-    sources = dict(plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256))
-    if plan.model is not None:
-        sources["prompts"] = plan.prompts.sha256
+    sources = _find_sources(plan)
     if _is_complete(_find_record(plan, sources), plan, say):
         return
     task = plan.domain.build_task(plan.task, artefact_path)
     _check_offers(task, Task, "the task of this domain")
-    with locked(plan.path), ExitStack() as stack:
-        if plan.config.overwrite:
-            delete_run(plan.path)
+    with ExitStack() as stack:
+        by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
+        stack.enter_context(locked(plan.path))
         record = _find_record(plan, sources)  # once more: another process may have written since
         if _is_complete(record, plan, say):
             return
-        proposes = _open_model(plan, stack)
+        if plan.config.overwrite:
+            delete_run(plan.path)
         versions = package_versions(["numpy", "rdkit"])
         if record is None:
             record = new_record(digest(plan.settings), plan.settings, sources, versions, git_commit())
@@ -207,10 +207,21 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         directory = RunDirectory(plan.path, task.columns)
         with writing_to(plan.path):
             save_hydra(plan.path / ".hydra")
-        result = _search(plan, task, directory, record, display, proposes)
+        result = _search(plan, task, directory, record, display, by_model)
     best = f"; best {result.best:.4g}  {result.best_genotype}" if result.best is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
+
+
+def _find_sources(plan: Plan) -> dict[str, str]:
+    """Return the SHA-256 of all files that the results depend on, by their role."""
+    sources = dict(plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256))
+    if plan.model is not None:
+        sources["prompts"] = plan.prompts.sha256
+        if plan.model.client == "local":
+            own = plan.model.gguf
+            sources["model"] = find_artefact(LOCAL_MODEL).sha256 if own is None else file_sha256(own)
+    return sources
 
 
 def _find_record(plan: Plan, sources: Mapping[str, str]) -> dict[str, Any] | None:
@@ -238,7 +249,7 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
         return None
     settings = plan.model
     if settings.client == "local":
-        settings = name_model(settings, settings.gguf or artefact_path("smollm2"))
+        settings = name_model(settings, settings.gguf or artefact_path(LOCAL_MODEL))
     model = stack.enter_context(opened(settings))
     round_quotes = model.quote(plan.example_queries(settings)) * plan.config.method.offspring
     cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_quotes, 0.0)

@@ -14,7 +14,8 @@ FALLBACKS = ("none", "classical")
 # Parameters of a request that EvoDiverse sets, or that would change what an answer is.
 RESERVED = {
     *("api_key", "api_base", "base_url", "timeout", "max_retries", "num_retries"),
-    *("model", "messages", "n", "stream", "temperature", "top_p", "max_tokens", "seed"),
+    *("model", "messages", "n", "stream", "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed"),
+    *("custom_llm_provider", "drop_params", "additional_drop_params", "mock_response", "fallbacks", "cache"),
 }
 Names = Mapping[str, Sequence[str]]
 
@@ -122,8 +123,8 @@ def _llm(llm: Llm) -> Iterator[str]:
             least[f"{key}.seed"] = (pool.seed, 0)
         if pool.top_p is not None and not 0 < pool.top_p <= 1:
             yield f"{key}.top_p must be above 0 and at most 1, got {pool.top_p}"
-        if llm.client in NAMED_CLIENTS and not (pool.model or llm.model):
-            yield f"llm.model has no value; name the model that {llm.name} is to use"
+    if llm.client in NAMED_CLIENTS and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
+        yield f"llm.model has no value; name the model that {llm.name} is to use"
     for key, (value, smallest) in least.items():
         if not smallest <= value < inf:
             yield f"{key} must be at least {smallest}, got {value}"

@@ -60,7 +60,7 @@ def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str,
     """
     changed = [role for role, sha256 in record["sources"].items() if sources.get(role) != sha256]
     if changed:
-        raise InputError(f"{path} began with another {' and another '.join(changed)}; use outputs=… or overwrite=true")
+        raise InputError(f"{path} began with other data ({', '.join(changed)}); use outputs=… or overwrite=true")
 
 
 def new_record(

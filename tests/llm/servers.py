@@ -83,7 +83,7 @@ class ModelServer:
                 await asyncio.sleep(0.01)
         finally:
             self.in_flight -= 1
-        content = _body(answer) if answer.body is None else answer.body
+        content = reply_body(answer.content, answer.finish_reason, answer.usage) if answer.body is None else answer.body
         if answer.cut is not None and answer.cut < 0:
             return False
         sent = {"Content-Type": "application/json", "Content-Length": str(len(content)), **answer.headers}
@@ -94,7 +94,10 @@ class ModelServer:
         return answer.cut is None
 
 
-def _body(answer: Answer) -> bytes:
+def reply_body(
+    content: str | None = "hello", finish_reason: str = "stop", usage: tuple[int, int] | None = None
+) -> bytes:
+    """A reply as OpenAI's API words it."""
     reply: Body = {
         "id": "scripted",
         "object": "chat.completion",
@@ -103,13 +106,13 @@ def _body(answer: Answer) -> bytes:
         "choices": [
             {
                 "index": 0,
-                "message": {"role": "assistant", "content": answer.content},
-                "finish_reason": answer.finish_reason,
+                "message": {"role": "assistant", "content": content},
+                "finish_reason": finish_reason,
             }
         ],
     }
-    if answer.usage is not None:
-        prompt, completion = answer.usage
+    if usage is not None:
+        prompt, completion = usage
         reply["usage"] = {
             "prompt_tokens": prompt,
             "completion_tokens": completion,

@@ -153,6 +153,28 @@ def test_a_file_that_is_damaged_while_in_use_is_rebuilt(tmp_path: Path, caplog: 
     assert "set aside as cache.damaged-1" in caplog.text
 
 
+def test_a_process_goes_on_when_another_one_has_rebuilt_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    fill(path, 600)
+    with ReplyCache(path) as first:
+        assert first.find([query(0)]) != [None]
+        overwrite(path, 40_960, 8_192)
+        with ReplyCache(path):
+            assert (tmp_path / "cache.damaged-1").exists()
+        first.keep([(QUERY, BOUGHT)])
+    with ReplyCache(path) as other:
+        assert other.find([QUERY]) != [None]
+
+
+def test_the_first_reply_to_a_query_stays(tmp_path: Path) -> None:
+    later = Bought(Reply("later", Finish.STOP), None)
+    with ReplyCache(tmp_path / "cache") as cache:
+        assert cache.keep([(QUERY, BOUGHT)]) == [BOUGHT]
+        (kept,) = cache.keep([(QUERY, later)])
+        assert kept.reply == replace(BOUGHT.reply, cached=True)
+        assert cache.find([QUERY]) == [kept]
+
+
 def test_a_damaged_row_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "cache"
     fill(path, 3)

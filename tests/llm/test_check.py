@@ -92,6 +92,13 @@ def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
             ["llm=openai_compatible", "llm.model=m", "llm.api_base=localhost:8000"],
             "llm.api_base must be an address such as http://127.0.0.1:8000/v1",
         ),
+        *(
+            (
+                ["llm=openai_compatible", "llm.model=m", f"llm.api_base='{address}'"],
+                "llm.api_base must be an address such as http://127.0.0.1:8000/v1",
+            )
+            for address in ("http://[::1", "http://℀/v1", "http://host:99999/v1", "http://host:abc/v1", "http://a b/v1")
+        ),
         (
             ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://me:secret@localhost/v1"],
             "llm.api_base must hold no password, for it is logged; name a variable with llm.api_key_env",

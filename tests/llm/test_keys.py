@@ -23,6 +23,14 @@ def test_a_file_adds_variables_and_replaces_none(tmp_path: Path) -> None:
     assert added() == {"THERE": "from the shell", "TOY_API_KEY": "sk-abc def", "OTHER": "1"}
 
 
+def test_an_empty_variable_is_none(tmp_path: Path) -> None:
+    os.environ |= {"TOY_API_KEY": "", "EMPTY_API_KEY": " "}
+    (tmp_path / ".env").write_text("TOY_API_KEY=sk-1\n")
+    load_env_file(tmp_path / ".env")
+    assert added() == {"THERE": "from the shell", "TOY_API_KEY": "sk-1"}
+    assert "EMPTY_API_KEY" not in os.environ
+
+
 def test_no_file_is_fine(tmp_path: Path) -> None:
     load_env_file(tmp_path / ".env")
     assert added() == {"THERE": "from the shell"}
@@ -35,9 +43,18 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         load_env_file(path)
 
 
+@pytest.mark.parametrize("content", ["A=b\0c", "'A=B'=c"])
+def test_a_variable_that_cannot_be_is_refused(tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # a real environment refuses, a dictionary does not
+    (tmp_path / ".env").write_text(content)
+    with pytest.raises(InputError, match=r"\.env.* cannot be a variable|cannot read"):
+        load_env_file(tmp_path / ".env")
+
+
 def test_values_of_secret_variables_are_hidden() -> None:
     os.environ |= {"TOY_API_KEY": "sk-12345678", "TOY_API_KEY_2": "sk-12345678-long", "DB_PASSWORD": "hunter22"}
     assert redact("sk-12345678-long and sk-12345678, hunter22, from the shell") == "*** and ***, ***, from the shell"
+    assert redact("from the shell", "the shell", None) == "from ***"
 
 
 def test_short_values_are_left_since_they_stand_in_many_words() -> None:

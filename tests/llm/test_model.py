@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
-from evodiverse.llm import model as module
-from evodiverse.llm.cache import ReplyCache
+from evodiverse.llm import asking
+from evodiverse.llm.cache import Bought, ReplyCache
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.model import CachedModel
 from evodiverse.llm.prices import Price
@@ -69,7 +69,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float | None]]:
         waited.append((failures, retry_after))
         return 0.0
 
-    monkeypatch.setattr(module, "backoff", note)
+    monkeypatch.setattr(asking, "backoff", note)
     return waited
 
 
@@ -177,7 +177,7 @@ def test_the_caller_is_told_of_each_reply_that_is_kept(cache: ReplyCache, tmp_pa
 
     with CachedModel(cache, ToldClient(), 2, 0) as model:
         model.complete([query(number) for number in range(6)], look)
-    assert told == [2, 1, 1, 1, 1]
+    assert [n for n in told if n] == [2, 1, 1, 1, 1]
 
 
 def test_an_interruption_keeps_what_is_under_way_and_sends_no_more(cache: ReplyCache) -> None:
@@ -191,6 +191,62 @@ def test_an_interruption_keeps_what_is_under_way_and_sends_no_more(cache: ReplyC
         model.complete([query(number) for number in range(50)], stop)
     assert 1 <= len(client.sent) <= 10
     assert None not in cache.find([query(number) for number in client.sent])
+
+
+class SilentClient(ToldClient):
+    """Never answers."""
+
+    async def ask(self, query: Query) -> Reply:
+        await super().ask(query)
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
+def interrupt_when_nothing_comes() -> Callable[[int], None]:
+    told: list[int] = []
+
+    def look(n: int) -> None:
+        told.append(n)
+        if told == [0, 0]:  # the first is about the cache
+            raise Interrupted(2)
+
+    return look
+
+
+@pytest.mark.parametrize(
+    "client",
+    [SilentClient(), ToldClient(fail_at(0, TransientError("not now")))],
+    ids=["silence", "failures"],
+)
+def test_an_interruption_is_heard_while_no_reply_comes(
+    cache: ReplyCache, client: ToldClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(asking, "backoff", lambda failures, retry_after, rng: 1000.0)
+    with CachedModel(cache, client, concurrency=2, retries=1000) as model, pytest.raises(Interrupted):
+        model.complete([query(0), query(0, "once more"), query(0, "and again")], interrupt_when_nothing_comes())
+    assert client.sent.total() == 2
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_refusal_of_one_prompt_is_a_reply_without_text_but_a_probe_fails(cache: ReplyCache, status: int) -> None:
+    client = ToldClient(fail_at(1, RefusedError("not this one", status)))
+    with CachedModel(cache, client, 64, 0) as model:
+        with pytest.raises(ModelUnavailableError, match="not this one; null what it refuses"):
+            model.probe([query(1)])
+        first, second = model.complete([query(0), query(1)])
+    assert (first.text, second.text, second.finish, second.error) == ("reply 0", "", Finish.ERROR, "not this one")
+
+
+def test_a_reply_that_another_process_bought_first_is_the_one_that_counts(cache: ReplyCache, tmp_path: Path) -> None:
+    class Slower(ToldClient):
+        async def ask(self, query: Query) -> Reply:
+            with ReplyCache(tmp_path / "cache") as other:
+                other.keep([(query, Bought(Reply("theirs", Finish.STOP), None))])
+            return await super().ask(query)
+
+    assert texts(cache, Slower(), [0]) == ["theirs"]
+    assert texts(cache, None, [0]) == ["theirs"]
 
 
 def test_without_a_client_the_first_missing_reply_is_named(cache: ReplyCache) -> None:

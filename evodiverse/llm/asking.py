@@ -1,0 +1,150 @@
+"""Queries on their way: sent all at once, again where they failed, and kept the moment they are answered."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from evodiverse.errors import ModelUnavailableError
+from evodiverse.llm.cache import Bought, ReplyCache
+from evodiverse.llm.client import Client
+from evodiverse.llm.failures import LONGEST_RETRY_AFTER, REMEDIES, RefusedError, TransientError, backoff
+from evodiverse.vocabulary import Finish, Query, Reply
+
+_LOG = logging.getLogger("evodiverse.llm")
+# What a provider says about one prompt, not about the account or the model.
+SPENT_STATUS = frozenset({400, 413, 422})
+# How often the caller may stop the rest while no reply comes.
+_HEARTBEAT_SECONDS = 0.2
+# How long queries under way may still be answered once the rest was stopped.
+GRACE_SECONDS = 30.0
+_COMPLAINT_SECONDS = 15.0
+
+
+class Asking:
+    """One batch of queries.
+
+    Args:
+        client: Asks the provider.
+        cache: Keeps every reply.
+        concurrency: Queries under way at once.
+        retries: Times a query that failed is sent again.
+        is_probe: A query that is refused ends the batch, even if that may be the query's fault.
+    """
+
+    def __init__(
+        self, client: Client, cache: ReplyCache, concurrency: int, retries: int, *, is_probe: bool = False
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._retries = retries
+        self._is_probe = is_probe
+        self._gate = asyncio.Semaphore(concurrency)
+        self._keeping = asyncio.Lock()
+        self._stop = asyncio.Event()
+        self._unkept: list[tuple[Query, Bought, asyncio.Future[Reply]]] = []
+        self._failures: list[BaseException] = []
+        self._rng = np.random.default_rng()  # when a query is sent again, nothing that is logged
+        self._complained = -_COMPLAINT_SECONDS
+
+    async def run(self, queries: Sequence[Query], finished: Callable[[int], object]) -> list[Reply]:
+        """Return one reply per query, in order; see `CachedModel.complete`."""
+        tasks = [asyncio.ensure_future(self._obtain(query, finished)) for query in queries]
+        under_way = set(tasks)
+        while under_way and not self._stop.is_set():
+            _, under_way = await asyncio.wait(under_way, timeout=_HEARTBEAT_SECONDS)
+            self._call(finished, 0)
+        if under_way:
+            _, under_way = await asyncio.wait(under_way, timeout=GRACE_SECONDS)
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+        if self._failures:
+            raise self._failures[0]
+        return [reply for reply in (task.result() for task in tasks) if reply is not None]
+
+    def _call(self, finished: Callable[[int], object], n: int) -> None:
+        try:
+            finished(n)
+        except BaseException as error:  # noqa: BLE001 (goes on when all have ended)
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failures.append(error)
+        self._stop.set()
+
+    async def _obtain(self, query: Query, finished: Callable[[int], object]) -> Reply | None:
+        try:
+            reply = await self._ask(query)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 (goes on when all have ended)
+            self._fail(error)
+            return None
+        if reply is not None:
+            self._call(finished, 1)
+        return reply
+
+    async def _ask(self, query: Query) -> Reply | None:
+        """Return the reply to one query, None if all was stopped before it was there."""
+        async with self._gate:  # also while it waits to ask again: a provider that fails gets fewer queries
+            failures = 0
+            while not self._stop.is_set():
+                try:
+                    reply = replace(await self._client.ask(query), retries=failures)
+                except TransientError as error:
+                    failures += 1
+                    wait = self._wait(query, failures, error)
+                except RefusedError as error:
+                    reply = self._spend(query, failures, error)
+                    return await self._keep(query, reply)
+                else:
+                    return await self._keep(query, reply)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), wait)
+        return None
+
+    def _spend(self, query: Query, failures: int, error: RefusedError) -> Reply:
+        """Return the reply to a query that is refused.
+
+        Raises:
+            ModelUnavailableError: The others would be refused too.
+        """
+        if self._is_probe or error.status not in SPENT_STATUS:
+            remedy = REMEDIES.get(error.status, "null what it refuses under llm.pools, or check llm.model")
+            raise ModelUnavailableError(f"{query.model} refused: {error}; {remedy}", status=error.status) from error
+        return Reply("", Finish.ERROR, str(error), retries=failures)
+
+    def _wait(self, query: Query, failures: int, error: TransientError) -> float:
+        """Return how long to wait before a query is sent again.
+
+        Raises:
+            ModelUnavailableError: It has failed too often, or the wait would be too long.
+        """
+        if (error.retry_after or 0) > LONGEST_RETRY_AFTER:
+            raise ModelUnavailableError(f"{query.model} asks to wait {error.retry_after:,.0f} s: {error}") from error
+        if failures > self._retries:
+            raise ModelUnavailableError(
+                f"{query.model} failed {failures} times in a row, the last time with: {error}"
+            ) from error
+        wait = backoff(failures, error.retry_after, self._rng)
+        if time.monotonic() - self._complained > _COMPLAINT_SECONDS:
+            self._complained = time.monotonic()
+            _LOG.warning("%s: %s; asking again in %.1f s (%d of %d)", query.model, error, wait, failures, self._retries)
+        return wait
+
+    async def _keep(self, query: Query, reply: Reply) -> Reply:
+        """Put a reply into the cache, with all others that came while it was busy, and return what stands there."""
+        stored: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._unkept.append((query, Bought(reply, self._client.price(query.model)), stored))
+        async with self._keeping:
+            if not stored.done():
+                batch, self._unkept = self._unkept, []
+                kept = await asyncio.to_thread(self._cache.keep, [(asked, bought) for asked, bought, _ in batch])
+                for (_, _, waiting), bought in zip(batch, kept, strict=True):
+                    waiting.set_result(bought.reply)
+        return stored.result()
