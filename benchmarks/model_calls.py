@@ -123,11 +123,21 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
         return time.perf_counter() - began
 
 
+def rest() -> None:
+    """Wait until litellm's threads, which go on after the last reply, have nothing to do."""
+    busy = True
+    while busy:
+        before = time.process_time()
+        time.sleep(0.5)
+        busy = time.process_time() - before > 0.01
+
+
 def compare(name: str, address: str, n: int, bound: int, repeats: int) -> None:
     ways: dict[str, Callable[[str, int, int, int], float]] = {"bare litellm": gather_bare, "EvoDiverse": propose}
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     for repeat in range(repeats):
         for way, run in ways.items():
+            rest()
             seconds[way].append(run(address, n, bound, repeat))
     ratio = statistics.median(ours / bare for bare, ours in zip(*seconds.values(), strict=True))
     shown = ", ".join(f"{way} {statistics.median(values):.2f} s" for way, values in seconds.items())

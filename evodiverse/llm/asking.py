@@ -54,15 +54,14 @@ class Asking:
     async def run(self, queries: Sequence[Query], finished: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query, in order; see `CachedModel.complete`."""
         tasks = [asyncio.ensure_future(self._obtain(query, finished)) for query in queries]
-        under_way = set(tasks)
-        while under_way and not self._stop.is_set():
-            _, under_way = await asyncio.wait(under_way, timeout=_HEARTBEAT_SECONDS)
+        ended = asyncio.gather(*tasks, return_exceptions=True)
+        while not ended.done() and not self._stop.is_set():
+            await asyncio.wait([ended], timeout=_HEARTBEAT_SECONDS)
             self._call(finished, 0)
-        if under_way:
-            _, under_way = await asyncio.wait(under_way, timeout=GRACE_SECONDS)
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.wait([ended], timeout=GRACE_SECONDS)
+        for task in tasks:
+            task.cancel()  # those that are done stay so
+        await ended
         if self._failures:
             raise self._failures[0]
         return [reply for reply in (task.result() for task in tasks) if reply is not None]
