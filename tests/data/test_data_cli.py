@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import subprocess
 import sys
@@ -5,6 +6,7 @@ import sys
 import pytest
 
 from evodiverse.data import cli
+from evodiverse.data.artefacts import ARTEFACTS
 from evodiverse.data.cli import main
 
 
@@ -43,6 +45,14 @@ def test_fetch_shows_a_bar_on_a_terminal(cache, http_index, capsys, monkeypatch)
 
 def test_fetch_without_a_name_fetches_everything(cache):
     main(["fetch"])
+    assert {path.name for path in cache.glob("*.txt")} == {"oak.txt", "elm.txt"}
+
+
+def test_fetch_without_a_name_leaves_out_what_is_optional(cache, monkeypatch):
+    monkeypatch.setitem(ARTEFACTS, "elm", dataclasses.replace(ARTEFACTS["elm"], is_optional=True))
+    main(["fetch"])
+    assert {path.name for path in cache.glob("*.txt")} == {"oak.txt"}
+    main(["fetch", "elm"])
     assert {path.name for path in cache.glob("*.txt")} == {"oak.txt", "elm.txt"}
 
 
