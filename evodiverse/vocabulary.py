@@ -236,6 +236,14 @@ class Tally:
             _sum(self.cost_usd, other.cost_usd),
         )
 
+    @property
+    def spent(self) -> str:
+        """Tokens of prompts and of replies, and what they cost, as a person reads it."""
+        known = self.prompt_tokens is not None and self.completion_tokens is not None
+        tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,}" if known else "unknown"
+        cost = "unknown cost" if self.cost_usd is None else f"${self.cost_usd:,.4f}"
+        return f"{tokens} tokens, {cost}"
+
 
 def _sum(one: Number | None, other: Number | None) -> Number | None:
     return None if one is None or other is None else one + other

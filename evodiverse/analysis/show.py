@@ -183,10 +183,7 @@ def _draw_requests(log: Log) -> list[RenderableType]:
         used = asked.used
         shares = [f"{asked.outcomes.get(name, 0) / used.calls:.1%}" for name in outcomes]
         table.add_row(str(asked.pool), f"{used.calls:,}", *shares, f"{asked.cached:,}")
-        known = used.prompt_tokens is not None and used.completion_tokens is not None
-        tokens = f"{used.prompt_tokens:,} + {used.completion_tokens:,}" if known else "unknown"
-        cost = "unknown cost" if used.cost_usd is None else f"${used.cost_usd:,.4f}"
-        lines.append(_one_line(f"pool {asked.pool}: {tokens} tokens, {cost}, {asked.model}"))
+        lines.append(_one_line(f"pool {asked.pool}: {used.spent}, {asked.model}"))
     return [table, *lines]
 
 

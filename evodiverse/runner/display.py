@@ -191,10 +191,7 @@ def format_snapshot(snapshot: Snapshot) -> str:
 
 def format_tally(tally: Tally) -> str:
     """Return what a language model was used for; a sum is unknown where one price in it is."""
-    known = tally.prompt_tokens is not None and tally.completion_tokens is not None
-    tokens = f"{tally.prompt_tokens:,} + {tally.completion_tokens:,}" if known else "unknown"
-    cost = "unknown cost" if tally.cost_usd is None else f"${tally.cost_usd:,.4f}"
-    return f"{tally.calls:,} calls, {tokens} tokens, {cost}"
+    return f"{tally.calls:,} calls, {tally.spent}"
 
 
 def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
