@@ -119,7 +119,7 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
     ):
         proposer = ModelProposer(model, [ROLE, ROLE], build(PromptSettings()), task, Ledger(Caps(), 2))
         began = time.perf_counter()
-        proposer.propose(make_requests(n, repeat), lambda _: None)
+        proposer.propose(make_requests(n, repeat), 0.0, lambda _: None)
         return time.perf_counter() - began
 
 

@@ -113,21 +113,22 @@ class Loop:
             requests = make_requests(
                 iteration, attempt, attempts.open_slots, mating_pools, self._archive, setup.method, setup.streams
             )
-            self._cap = proposer.find_cap(requests, self.clock.seconds["wall"])
-            if self._cap is not None:
+            answers = self._propose(proposer, requests)
+            if isinstance(answers, Cap):
+                self._cap = answers
                 if attempt == 1:
                     return None
                 break
-            self._evaluate(attempts, attempts.settle(requests, self._propose(proposer, requests)))
+            setup.check()
+            self._evaluate(attempts, attempts.settle(requests, answers))
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams)
 
-    def _propose(self, proposer: Proposer, requests: Sequence[Request]) -> list[Answer]:
+    def _propose(self, proposer: Proposer, requests: Sequence[Request]) -> list[Answer] | Cap:
         self._view.n_replies, self._view.n_awaited = 0, len(requests)
         began = time.perf_counter()
-        answers = proposer.propose(requests, self._note_reply)
+        answers = proposer.propose(requests, self.clock.seconds["wall"], self._note_reply)
         self.clock.operator += time.perf_counter() - began
         self._view.n_awaited = 0
-        self._setup.check()
         return answers
 
     def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis]) -> None:

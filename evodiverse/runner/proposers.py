@@ -27,11 +27,16 @@ _MAX_SEED = 2**31
 class Proposer(Protocol):
     """Answers requests."""
 
-    def find_cap(self, requests: Sequence[Request], seconds: float) -> Cap | None:
-        """Return which cap forbids these requests ``seconds`` into the run, None if none does."""
+    def propose(
+        self, requests: Sequence[Request], seconds: float, finished: Callable[[int], object]
+    ) -> list[Answer] | Cap:
+        """Return one answer per request, in order, or the cap that forbids to ask.
 
-    def propose(self, requests: Sequence[Request], finished: Callable[[int], object]) -> list[Answer]:
-        """Return one answer per request, in order. ``finished`` is told how many more are there."""
+        Args:
+            requests: A round of attempts.
+            seconds: Wall time of the run so far.
+            finished: Is told how many more answers are there.
+        """
 
 
 class OperatorProposer:
@@ -48,12 +53,16 @@ class OperatorProposer:
         self._ledger = ledger
         self._is_fallback = is_fallback
 
-    def find_cap(self, requests: Sequence[Request], seconds: float) -> Cap | None:  # noqa: ARG002 (they cost nothing)
-        """Return whether the time is up."""
-        return self._ledger.find_cap((), seconds)
-
-    def propose(self, requests: Sequence[Request], finished: Callable[[int], object]) -> list[Answer]:  # noqa: ARG002
-        """Return one answer per request, in order."""
+    def propose(
+        self,
+        requests: Sequence[Request],
+        seconds: float,
+        finished: Callable[[int], object],  # noqa: ARG002 (they come all at once)
+    ) -> list[Answer] | Cap:
+        """Return one answer per request, in order, or that the time is up."""
+        cap = self._ledger.find_cap((), seconds)
+        if cap is not None:
+            return cap
         answers = self._workers.propose(requests)
         if not self._is_fallback:
             return answers
@@ -80,14 +89,15 @@ class ModelProposer:
         self._task = task
         self._ledger = ledger
 
-    def find_cap(self, requests: Sequence[Request], seconds: float) -> Cap | None:
-        """Return which cap forbids these requests, at what they cost at worst."""
-        return self._ledger.find_cap(self._model.quote(self._queries(requests)), seconds)
-
-    def propose(self, requests: Sequence[Request], finished: Callable[[int], object]) -> list[Answer]:
-        """Return one answer per request, in order."""
-        queries = self._queries(requests)
+    def propose(
+        self, requests: Sequence[Request], seconds: float, finished: Callable[[int], object]
+    ) -> list[Answer] | Cap:
+        """Return one answer per request, in order, or the cap that they might pass at their worst."""
+        queries = [self._query(request) for request in requests]
         quotes = self._model.quote(queries)
+        cap = self._ledger.find_cap(quotes, seconds)
+        if cap is not None:
+            return cap
         replies = self._model.complete(queries, finished)
         if len(replies) != len(queries):
             raise ContractError(f"the language model returned {len(replies)} replies to {len(queries)} queries")
@@ -100,9 +110,6 @@ class ModelProposer:
             proposed = text if isinstance(text, str) else None
             answers.append((Proposal(proposed, MODEL_OPERATOR, llm_call=number), hypothesis))
         return answers
-
-    def _queries(self, requests: Sequence[Request]) -> list[Query]:
-        return [self._query(request) for request in requests]
 
     def _query(self, request: Request) -> Query:
         role = self._roles[request.pool]
