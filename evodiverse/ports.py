@@ -6,14 +6,17 @@ All of them work on batches: one answer per item, in the order of the items. An 
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from evodiverse.vocabulary import (
     Candidate,
+    Detail,
     Evaluation,
+    Execution,
     Hypothesis,
+    Job,
     Message,
     Proposal,
     Query,
@@ -75,8 +78,15 @@ class Prompts(Protocol):
     def messages(self, request: Request) -> tuple[Message, ...]:
         """Return what a model is asked for a request, a function of the request alone."""
 
-    def read(self, request: Request, reply: str) -> str | None:
-        """Return the genotype that a reply proposes, None if it proposes none."""
+    def read(self, request: Request, reply: str) -> str | Rejection:
+        """Return the genotype that a reply proposes, or why it proposes none."""
+
+
+class Sandbox(Protocol):
+    """Runs untrusted programs, confined, one after the other."""
+
+    def run(self, jobs: Sequence[Job]) -> list[Execution]:
+        """Return how each call ended. Whatever a program does is a value; an exception means a broken sandbox."""
 
 
 @runtime_checkable
@@ -94,11 +104,15 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A candidate and where the search found it; ``pool`` is None for one that all pools share."""
+    """A candidate, where the search found it, and the domain's own columns of it.
+
+    ``pool`` is None for one that all pools share.
+    """
 
     candidate: Candidate
     iteration: int
     pool: int | None
+    details: Mapping[str, Detail] = field(default_factory=dict)
 
 
 @runtime_checkable

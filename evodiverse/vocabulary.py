@@ -56,7 +56,13 @@ class Reason(StrEnum):
     UNPARSABLE = "unparsable"
     MULTI_FRAGMENT = "multi_fragment"
     TOO_LARGE = "too_large"
+    NO_MATCH = "no_match"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    OUT_OF_MEMORY = "out_of_memory"
+    WRONG_RESULT = "wrong_result"
     NON_FINITE = "non_finite"
+    INVALID = "invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +101,17 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A hypothesis with its evaluation. ``call`` is its number in the order charged, counted from 1."""
+    """A hypothesis with its evaluation.
+
+    ``call`` is its number in the order charged, counted from 1; ``error`` says why its evaluation failed.
+    """
 
     call: int
     genotype: str
     key: str
     score: float | None
     energy: float | None
+    error: str = ""
 
 
 class Prompt(StrEnum):
@@ -115,7 +125,8 @@ class Prompt(StrEnum):
 class Request:
     """What the search asks of an operator: one offspring of these parents, for this slot.
 
-    ``parents`` are distinct and at least one. All randomness of the operator comes from ``stream``.
+    ``parents`` are distinct and at least one, ``best`` is the best member of their pool. All randomness of the operator
+    comes from ``stream``.
     """
 
     iteration: int
@@ -125,6 +136,7 @@ class Request:
     parents: tuple[Candidate, ...]
     prompt: Prompt
     stream: Stream
+    best: Candidate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +186,73 @@ class Query:
     messages: tuple[Message, ...]
     decoding: Decoding
     stream: Stream
+
+
+class Array(NamedTuple):
+    """That a program returns float64 numbers of this shape; ``()`` is one number."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an untrusted program may use.
+
+    Attributes:
+        cpu_seconds: Of all its threads together; three times as much of wall time is a backstop.
+        memory_mb: Address space of its process, the libraries' share of about 250 MB included.
+        result_bytes: Of what it returns.
+        output_bytes: Kept of what it prints on stdout, and on stderr: the last so many.
+    """
+
+    cpu_seconds: float
+    memory_mb: int = 2048
+    result_bytes: int = 1_000_000
+    output_bytes: int = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A call of an untrusted program.
+
+    Attributes:
+        source: Of the program.
+        entry_point: The function that it must define.
+        arguments: What the function is called with: numpy arrays of float64, and whatever JSON can say.
+        returns: One `Array` for each value of the tuple that it must return; None: anything that JSON can say.
+        limits: What it may use.
+        driver: Source of our own that defines ``drive(function, *arguments)``, which runs confined beside the program
+            and calls its function; what ``drive`` returns is then the result. None calls the function itself.
+    """
+
+    source: str
+    entry_point: str
+    arguments: tuple[Any, ...]
+    returns: tuple[Array, ...] | None
+    limits: Limits
+    driver: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How a call of an untrusted program ended.
+
+    Attributes:
+        value: The arrays, or the JSON value, that it returned; None after a failure. Nothing else is known of it: the
+            program may have returned whatever it liked.
+        failure: Why there is no value.
+        stdout: The last of what it printed.
+        stderr: The same of its messages.
+        cpu_seconds: What it used.
+        wall_seconds: What it took.
+    """
+
+    value: Any = None
+    failure: Rejection | None = None
+    stdout: str = ""
+    stderr: str = ""
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
 
 
 class Finish(StrEnum):

@@ -111,7 +111,14 @@ class Loop:
             if not attempts.open_slots:
                 break
             requests = make_requests(
-                iteration, attempt, attempts.open_slots, mating_pools, self._archive, setup.method, setup.streams
+                iteration,
+                attempt,
+                attempts.open_slots,
+                mating_pools,
+                state.pools,
+                self._archive,
+                setup.method,
+                setup.streams,
             )
             answers = self._propose(proposer, requests)
             if isinstance(answers, Cap):

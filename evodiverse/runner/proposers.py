@@ -125,8 +125,7 @@ class ModelProposer:
             return Rejection(Reason.MODEL_ERROR, reply.error)
         if reply.finish is Finish.LENGTH:
             return Rejection(Reason.NO_ANSWER, "the reply was cut at max_tokens")
-        text = self._prompts.read(request, reply.text)
-        return Rejection(Reason.NO_ANSWER, "the reply proposes nothing") if text is None else text
+        return self._prompts.read(request, reply.text)
 
 
 _OUTCOMES: Mapping[Reason, CallOutcome] = {

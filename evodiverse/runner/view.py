@@ -100,7 +100,10 @@ class View:
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, of failed evaluations, stands last
         calls = (ranked[~np.isnan(scores[ranked])] + 1).tolist()
-        return [Found(self._archive.candidate(call), *self._places[call - 1]) for call in calls]
+        return [self._found(call) for call in calls]
+
+    def _found(self, call: int) -> Found:
+        return Found(self._archive.candidate(call), *self._places[call - 1], self._archive.evaluation(call).details)
 
     def _note_exchange(self, trials: Sequence[SwapTrial]) -> None:
         if trials:

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
 from evodiverse.search.sampling import IntArray, draw_distinct, sample_with_replacement, sample_without_replacement
 from evodiverse.search.settings import Method
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.search.weights import weights
-from evodiverse.vocabulary import Prompt, Request
+from evodiverse.vocabulary import Candidate, Prompt, Request
 
 
 class Slot(NamedTuple):
@@ -51,11 +53,13 @@ def make_requests(
     attempt: int,
     slots: Sequence[Slot],
     mating_pools: Sequence[IntArray],
+    pools: Pools,
     archive: Archive,
     method: Method,
     streams: Streams,
 ) -> list[Request]:
     """Draw the parents of every open slot and return what is asked of the operator, in the order of the slots."""
+    bests = {pool: _best(pools[pool], archive) for pool in {slot.pool for slot in slots}}
     requests = []
     for slot, pool in slots:
         address = {"pool": pool, "slot": slot, "attempt": attempt}
@@ -70,6 +74,13 @@ def make_requests(
                 parents=tuple(archive.candidate(call) for call in calls),
                 prompt=Prompt.COLD if pool == 0 else method.hot_prompt,
                 stream=streams.at(Purpose.OPERATOR, iteration, **address),
+                best=bests[pool],
             )
         )
     return requests
+
+
+def _best(members: IntArray, archive: Archive) -> Candidate:
+    """Return the member with the highest score, the oldest of several."""
+    calls = np.sort(members)
+    return archive.candidate(int(calls[np.argmax(archive.scores[calls - 1])]))

@@ -41,7 +41,9 @@ class Run:
         iteration = self.state.iteration + 1
         slots = deal_slots(self.state.pools, self.method.offspring, len(keys))
         attempts = Attempts(slots, self.state.pools, self.archive)
-        requests = make_requests(iteration, 1, slots, self.state.pools, self.archive, self.method, STREAMS)
+        requests = make_requests(
+            iteration, 1, slots, self.state.pools, self.state.pools, self.archive, self.method, STREAMS
+        )
         attempts.settle(requests, [(Proposal(key, "toy"), Hypothesis(key, key)) for key in keys])
         attempts.close([Evaluation(score, -score) for score in scores])
         self.state, self.info = advance(self.state, attempts, self.archive, self.method, self.search, STREAMS)

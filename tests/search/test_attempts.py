@@ -47,7 +47,7 @@ class World:
     def requests(self) -> list[Request]:
         self.round += 1
         return make_requests(
-            7, self.round, self.attempts.open_slots, self.pools, self.archive, make_method(), Streams(0)
+            7, self.round, self.attempts.open_slots, self.pools, self.pools, self.archive, make_method(), Streams(0)
         )
 
     def play(self, *keys: str | None) -> list[Attempt]:
@@ -171,7 +171,9 @@ def test_call_numbers_of_a_later_round_follow_those_of_the_earlier() -> None:
 
 def test_a_record_says_what_was_asked_and_what_was_answered() -> None:
     world = World(slots=1)
-    request = make_requests(7, 1, world.attempts.open_slots, world.pools, world.archive, make_method(), Streams(0))[1]
+    request = make_requests(
+        7, 1, world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
+    )[1]
     _, record = world.play("a", "b")
     assert record == Attempt(
         iteration=7,

@@ -8,11 +8,12 @@ import pytest
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.prompts import SHIPPED, build, read_templates
 from evodiverse.tasks.molecules.settings import PromptSettings
-from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
+from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 from tests.runs import ROOT, plan
 
 GOLDEN = ROOT / "tests" / "golden"
 SETTINGS = PromptSettings(target="JNK3", meaning="It measures how strongly a molecule inhibits JNK3.")
+NOTHING = Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
 PARENTS = (
     Candidate(3, "Cc1ccc(O)cc1", "Cc1ccc(O)cc1", 0.25, None),
     Candidate(9, "O=C1CCN1", "O=C1CCN1", 1 / 3, None),
@@ -148,9 +149,9 @@ def test_the_shipped_templates_name_no_field_in_vain() -> None:
     ],
 )
 def test_the_last_box_is_the_answer(reply: str, smiles: str | None) -> None:
-    assert build(SETTINGS).read(request(), reply) == smiles
+    assert build(SETTINGS).read(request(), reply) == (smiles or NOTHING)
 
 
 @pytest.mark.parametrize("flood", ["<box>" * 100_000, "<box>" + "C" * 500_000, "</box>" * 100_000, "<" * 500_000])
 def test_a_flood_is_read_in_no_time_and_proposes_nothing(flood: str) -> None:
-    assert build(SETTINGS).read(request(), flood) is None
+    assert build(SETTINGS).read(request(), flood) == NOTHING

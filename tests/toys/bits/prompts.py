@@ -1,4 +1,4 @@
-from evodiverse.vocabulary import Message, Request
+from evodiverse.vocabulary import Message, Reason, Rejection, Request
 
 
 class BitPrompts:
@@ -11,6 +11,6 @@ class BitPrompts:
         parents = " ".join(parent.genotype for parent in request.parents)
         return (Message("user", f"{request.prompt} {parents} {request.stream}"),)
 
-    def read(self, request: Request, reply: str) -> str | None:
+    def read(self, request: Request, reply: str) -> str | Rejection:
         _, sign, bits = reply.rpartition("=")
-        return bits if sign else None
+        return bits if sign else Rejection(Reason.NO_ANSWER, "the reply proposes nothing")

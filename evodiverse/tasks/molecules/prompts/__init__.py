@@ -8,7 +8,7 @@ from string import Template
 
 from evodiverse.errors import InputError, reason
 from evodiverse.tasks.molecules.settings import PromptSettings
-from evodiverse.vocabulary import Candidate, Message, Prompt, Request
+from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
 FIELDS = ("score", "meaning", "parents")
@@ -43,10 +43,11 @@ class MoleculePrompts:
         text = template.substitute(score=self._score, meaning=self._meaning, parents=parents)
         return (Message("user", text.strip()),)
 
-    def read(self, request: Request, reply: str) -> str | None:  # noqa: ARG002 (other domains need the parents)
+    def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
         """Return what stands in the last box of a reply, without code fences, spaces and a period at its end."""
         boxes = _BOX.findall(reply)
-        return _FENCE.sub("", boxes[-1]).strip().rstrip(".").strip() or None if boxes else None
+        text = _FENCE.sub("", boxes[-1]).strip().rstrip(".").strip() if boxes else ""
+        return text or Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
 
 
 def read_templates(folder: Path) -> dict[Prompt, str]:
