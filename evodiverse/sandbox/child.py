@@ -1,0 +1,158 @@
+"""A program's own process: it confines itself, runs the program and sends what came back.
+
+Everything here but the confinement happens within reach of the program. Nothing that is sent after `READY` is
+trusted.
+"""
+
+import gc
+import json
+import os
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from evodiverse.errors import describe
+from evodiverse.sandbox.confinement import Confinement, die_with
+from evodiverse.vocabulary import Array, Job, Reason
+
+READY, BROKEN = b"R", b"B"
+RESULT_FD = 3
+SEED = 0
+PROGRAM = "program.py"
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
+
+
+class WrongResultError(Exception):
+    """The program returned something else than it should have."""
+
+
+def run(job: Job, driver: CodeType | None, confinement: Confinement, folder: str, fds: Sequence[int]) -> None:
+    """Run a program in this process, which has just been forked, and end the process.
+
+    Args:
+        job: The call.
+        driver: The job's driver, compiled.
+        confinement: What to give up first.
+        folder: The one folder that the program may write to.
+        fds: Become stdin, stdout, stderr and where the result goes.
+    """
+    parent = os.getppid()
+    try:
+        os.setsid()
+        die_with(parent)
+        confinement.apply(folder, job.limits)
+        for target, fd in enumerate(fds):  # the parent has 0, 1 and 2 open, so none of these is lost before its turn
+            os.dup2(fd, target)
+        os.closerange(RESULT_FD + 1, 65_536)
+        os.write(RESULT_FD, READY)
+    except BaseException as error:  # noqa: BLE001 (goes to the parent)
+        os.write(fds[RESULT_FD], BROKEN + describe(error).encode())
+        os._exit(1)
+    tempfile.tempdir = folder
+    try:
+        sent = _call(job, driver)
+    except BaseException as error:  # noqa: BLE001 (whatever a program raises)
+        sent = [_line(failure=_failure(error, folder))]
+    for part in sent:
+        _write(part)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
+
+
+def _call(job: Job, driver: CodeType | None) -> list[bytes]:
+    _seed()
+    namespace: dict[str, Any] = {"__name__": "program"}
+    exec(compile(job.source, PROGRAM, "exec"), namespace)  # noqa: S102 (that is what the confinement is for)
+    function = namespace[job.entry_point]
+    if driver is None:
+        value = function(*job.arguments)
+    else:
+        own: dict[str, Any] = {"__name__": "driver"}
+        exec(driver, own)  # noqa: S102
+        value = own["drive"](function, *job.arguments)
+    sent = [_line(value=value)] if job.returns is None else [_line(), *_arrays(value, job.returns)]
+    size = sum(map(len, sent))
+    if size > job.limits.result_bytes:
+        raise WrongResultError(f"a result of {size} bytes, at most {job.limits.result_bytes}")
+    return sent
+
+
+def _seed() -> None:
+    """Seed all random numbers of Python and numpy, those of generators that are made without a seed too."""
+    random.seed(SEED)
+    np.random.seed(SEED)  # noqa: NPY002 (programs use it)
+    entropy = random.Random(SEED)  # noqa: S311
+    np.random.bit_generator.randbits = entropy.getrandbits  # type: ignore[attr-defined]
+    seed = random.Random.seed
+
+    def seed_always(self: random.Random, a: Any = None, version: int = 2) -> None:
+        seed(self, entropy.getrandbits(64) if a is None else a, version)
+
+    random.Random.seed = seed_always  # type: ignore[method-assign]
+
+
+def _line(**header: Any) -> bytes:
+    return json.dumps(header, default=_plain, allow_nan=True).encode() + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can say of a number or an array of numpy's."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise WrongResultError(f"a result with a {type(value).__name__}, which JSON cannot say")
+
+
+def _arrays(value: Any, returns: Sequence[Array]) -> list[bytes]:
+    if not isinstance(value, tuple | list):
+        raise WrongResultError(f"a {type(value).__name__}, expected {len(returns)} values")
+    values = list(value)
+    if len(values) != len(returns):
+        raise WrongResultError(f"{len(values)} values, expected {len(returns)}")
+    return [_array(place, *pair) for place, pair in enumerate(zip(values, returns, strict=True), start=1)]
+
+
+def _array(place: int, value: Any, expected: Array) -> bytes:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu":
+        raise WrongResultError(f"value {place} holds {array.dtype}, expected numbers")
+    if array.shape != expected.shape:
+        raise WrongResultError(f"value {place} has the shape {array.shape}, expected {expected.shape}")
+    return array.astype(np.float64).tobytes()
+
+
+def _failure(error: BaseException, folder: str) -> tuple[str, str]:
+    if isinstance(error, WrongResultError):
+        return Reason.WRONG_RESULT, str(error)
+    if isinstance(error, MemoryError):
+        gc.collect()
+        return Reason.OUT_OF_MEMORY, "it needs more memory than it may use"
+    text = describe(error).replace(folder, ".")
+    line = _line_number(error)
+    where = "" if line is None else f" (line {line})"
+    return Reason.CRASHED, _ADDRESS.sub("0x…", text) + where
+
+
+def _line_number(error: BaseException) -> int | None:
+    """Return the last line of the program that an error went through, or that cannot be compiled."""
+    if isinstance(error, SyntaxError):
+        return error.lineno
+    number, trace = None, error.__traceback__
+    while isinstance(trace, TracebackType):
+        frame: FrameType = trace.tb_frame
+        if frame.f_code.co_filename == PROGRAM:
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    return number
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(RESULT_FD, view) :]

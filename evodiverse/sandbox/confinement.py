@@ -1,0 +1,84 @@
+"""What a program's process gives up before the program runs."""
+
+import math
+import os
+import platform
+import resource
+import signal
+import sys
+import sysconfig
+
+from evodiverse.sandbox import landlock, seccomp
+from evodiverse.sandbox.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, drop_capabilities, prctl
+from evodiverse.vocabulary import Limits
+
+MAX_OPEN_FILES = 64
+MAX_FILE_BYTES = 16_000_000
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_MEGABYTE = 1_000_000
+
+
+def find_gaps() -> list[str]:
+    """Return what this machine's kernel cannot keep a program from."""
+    gaps = []
+    if not landlock.version():
+        gaps.append("files and the network (no Landlock)")
+    if not seccomp.is_available():
+        gaps.append("processes and sockets (no seccomp)")
+    return gaps
+
+
+class Confinement:
+    """Made once, before there are programs; `apply` then takes effect in the process that calls it, for good."""
+
+    def __init__(self) -> None:
+        self._files = landlock.FileRules(_readable(), _DEVICES) if landlock.version() else None
+        self._filter = seccomp.build_filter(platform.machine()) if seccomp.is_available() else None
+
+    def apply(self, folder: str, limits: Limits) -> None:
+        """Limit what this process may use, and leave it ``folder``, the libraries, and nothing else.
+
+        Raises:
+            OSError: The kernel refused.
+        """
+        _limit(limits)
+        os.chdir(folder)
+        if sys.platform == "linux":
+            drop_capabilities()
+            prctl(PR_SET_NO_NEW_PRIVS, 1)
+        if self._files is not None:
+            self._files.restrict(folder)
+        if self._filter is not None:
+            seccomp.install(self._filter)
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent is gone, which may have happened already."""
+    if sys.platform == "linux":
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _limit(limits: Limits) -> None:
+    values = {
+        resource.RLIMIT_CPU: math.ceil(limits.cpu_seconds) + 1,  # the parent stops it earlier, to the tenth of a second
+        resource.RLIMIT_AS: limits.memory_mb * _MEGABYTE,
+        resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
+        resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
+        resource.RLIMIT_CORE: 0,
+    }
+    for limit, value in values.items():
+        _, most = resource.getrlimit(limit)
+        bounded = value if most == resource.RLIM_INFINITY else min(value, most)
+        if limit != resource.RLIMIT_AS or sys.platform == "linux":  # macOS does not limit address space
+            resource.setrlimit(limit, (bounded, bounded))
+
+
+def _readable() -> list[str]:
+    """Return the folders of Python, of its packages and of the system's libraries."""
+    schemes = [sysconfig.get_paths(), sysconfig.get_paths(vars={"base": sys.base_prefix, "platbase": sys.base_prefix})]
+    own = {scheme[name] for scheme in schemes for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    packages = {os.path.dirname(os.path.dirname(sys.modules[name].__file__ or "")) for name in ("numpy", "scipy")}
+    return sorted({*own, *packages, os.path.join(sys.base_prefix, "lib"), *_LIBRARIES} - {""})

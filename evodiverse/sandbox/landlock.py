@@ -1,0 +1,77 @@
+"""Landlock: which files a confined program may open (Linux 5.13 and later)."""
+
+import ctypes
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+from evodiverse.sandbox.kernel import syscall
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # on every architecture
+_VERSION = 1
+_PATH_BENEATH = 1
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REMOVE_DIR, REMOVE_FILE, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
+REFER, TRUNCATE = 1 << 13, 1 << 14
+_READ = READ_FILE | READ_DIR
+_OWN = _READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER | TRUNCATE
+_DEVICE = READ_FILE | WRITE_FILE | TRUNCATE
+# What each version of the interface can refuse: files; TCP; abstract Unix sockets, and signals to others.
+_FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_TCP, _TCP_SINCE = 0b11, 4
+_SCOPES, _SCOPES_SINCE = 0b11, 6
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = [("files", ctypes.c_uint64), ("tcp", ctypes.c_uint64), ("scopes", ctypes.c_uint64)]
+
+
+class _Rule(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32)]
+
+
+def version() -> int:
+    """Return the version of the kernel's interface, 0 where there is none."""
+    try:
+        return syscall(_CREATE_RULESET, None, 0, _VERSION)
+    except OSError:
+        return 0
+
+
+class FileRules:
+    """What may be opened: some places to read, some devices, and one folder to do in what one likes.
+
+    It is made once, before programs are there; `restrict` takes effect in the process that calls it, for good.
+
+    Args:
+        readable: Files and folders; those that do not exist are passed over.
+        devices: Files that may be read and written.
+    """
+
+    def __init__(self, readable: Sequence[str], devices: Sequence[str]) -> None:
+        found = min(version(), _SCOPES_SINCE)
+        self._handled = _FILES[min(found, max(_FILES))]
+        tcp = _TCP if found >= _TCP_SINCE else 0
+        self._ruleset = _Ruleset(self._handled, tcp, _SCOPES if found >= _SCOPES_SINCE else 0)
+        self._size = 24 if found >= _SCOPES_SINCE else 16 if found >= _TCP_SINCE else 8
+        self._places: list[tuple[int, int]] = []
+        for paths, rights in ((readable, _READ), (devices, _DEVICE)):
+            for path in paths:
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+                    kept = rights if os.path.isdir(path) else rights & ~READ_DIR
+                    self._places.append((place, kept & self._handled))
+
+    def restrict(self, folder: str) -> None:
+        """Leave this process nothing but what the rules allow, and ``folder``.
+
+        Raises:
+            OSError: The kernel refused.
+        """
+        ruleset = syscall(_CREATE_RULESET, ctypes.byref(self._ruleset), self._size, 0)
+        for place, rights in [*self._places, (os.open(folder, os.O_PATH), _OWN & self._handled)]:
+            rule = _Rule(rights, place)
+            syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
+        syscall(_RESTRICT_SELF, ruleset, 0)

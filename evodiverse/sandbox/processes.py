@@ -1,0 +1,185 @@
+"""The sandbox as the rest of EvoDiverse sees it (`evodiverse.ports.Sandbox`)."""
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evodiverse.errors import ServiceError
+from evodiverse.sandbox import wire
+from evodiverse.vocabulary import Execution, Job, Reason, Rejection
+
+PRELOAD = ("numpy", "scipy.optimize", "scipy.spatial")
+# Over the wall-clock limit, by which the warm parent itself ends a program.
+_GRACE_SECONDS = 30.0
+_READY_SECONDS = 120.0
+_LOG = logging.getLogger("evodiverse.sandbox")
+
+
+class ProcessSandbox:
+    """Runs each program in a confined process of its own, forked from a warm parent that has the libraries loaded.
+
+    The parent starts with the first job and ends with this object, or with the process that holds it. The object can
+    be sent to other processes; each then has a parent of its own.
+
+    Args:
+        preload: Modules that the parent loads beside numpy and scipy.
+    """
+
+    def __init__(self, preload: Sequence[str] = ()) -> None:
+        self._preload = (*PRELOAD, *preload)
+        self._warm: _WarmParent | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_preload": self._preload, "_warm": None}
+
+    def run(self, jobs: Sequence[Job]) -> list[Execution]:
+        """Return how each call ended.
+
+        Raises:
+            ServiceError: The sandbox itself failed.
+        """
+        return [self._run(job) for job in jobs]
+
+    def find_gaps(self) -> list[str]:
+        """Return what this machine's kernel cannot keep a program from.
+
+        Raises:
+            ServiceError: The sandbox does not start.
+        """
+        return self._parent().gaps
+
+    def close(self) -> None:
+        """End the warm parent."""
+        if self._warm is not None:
+            self._warm.close()
+            self._warm = None
+
+    def _run(self, job: Job) -> Execution:
+        try:
+            return self._parent().run(job)
+        except (EOFError, OSError):  # the parent was killed, by the kernel's hunt for memory perhaps
+            self.close()
+        try:
+            return self._parent().run(job)
+        except (EOFError, OSError) as error:
+            self.close()
+            raise ServiceError(
+                "the sandbox's process died twice (killed, or out of memory); start the same command to resume"
+            ) from error
+
+    def _parent(self) -> "_WarmParent":
+        if self._warm is None:
+            self._warm = _WarmParent(self._preload)
+        return self._warm
+
+
+class _WarmParent:
+    """One warm parent and the socket to it."""
+
+    def __init__(self, preload: Sequence[str]) -> None:
+        here, there = socket.socketpair()
+        own = str(Path(__file__).parents[2])
+        path = [entry for entry in sys.path if os.path.isabs(entry) and entry not in {os.getcwd(), own}]
+        start = f"import sys; sys.path[:] = {[*path, own]!r}; from evodiverse.sandbox.parent import main; main()"
+        with there:
+            self._process = subprocess.Popen(
+                [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(there.fileno()), *preload],
+                pass_fds=[there.fileno()],
+                env=_environment(),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        self._connection = here
+        self._finalizer = weakref.finalize(self, _end, here, self._process)
+        here.settimeout(_READY_SECONDS)
+        try:
+            header, _ = wire.receive(here)
+        except (EOFError, OSError):
+            self._process.kill()
+            _, messages = self._process.communicate()
+            header = {"broken": wire.clean(messages.decode(errors="replace")[-300:])}
+        if "broken" in header:
+            raise ServiceError(f"the sandbox does not start ({header['broken']})")
+        self.gaps: list[str] = header["gaps"]
+
+    def run(self, job: Job) -> Execution:
+        """Return how a call ended.
+
+        Raises:
+            EOFError: The parent is gone.
+            OSError: It does not answer.
+            ServiceError: A child could not be confined.
+        """
+        self._connection.settimeout(3 * job.limits.cpu_seconds + _GRACE_SECONDS)
+        wire.send(self._connection, *wire.pack_job(job))
+        header, blobs = wire.receive(self._connection)
+        return _read(header, blobs, job)
+
+    def close(self) -> None:
+        """End it."""
+        self._finalizer()
+
+
+def _read(header: dict[str, Any], blobs: Sequence[bytes], job: Job) -> Execution:
+    """Return what the parent says of a call, and what the program's process sent."""
+    stdout, stderr, sent = blobs
+    first, sent = sent[:1], sent[1:]
+    if first != b"R" and header["ended"] is None:
+        raise ServiceError(f"a program's process cannot be confined ({wire.clean(sent.decode(errors='replace'))})")
+    value, failure = None, _find_failure(header)
+    if failure is None:
+        try:
+            value = wire.read_result(sent, job.returns)
+        except wire.UnusableError as error:
+            failure = error.rejection
+    return Execution(
+        value=value,
+        failure=failure,
+        stdout=stdout.decode(errors="replace"),
+        stderr=stderr.decode(errors="replace"),
+        cpu_seconds=header["cpu_seconds"],
+        wall_seconds=header["wall_seconds"],
+    )
+
+
+def _find_failure(header: dict[str, Any]) -> Rejection | None:
+    if header["ended"] is not None:
+        reason, detail = header["ended"]
+        return Rejection(Reason(reason), detail)
+    status = os.waitstatus_to_exitcode(header["status"])
+    if status < 0:
+        return Rejection(Reason.CRASHED, f"it was ended by {signal.Signals(-status).name}")
+    return Rejection(Reason.CRASHED, f"it exited with status {status}") if status else None
+
+
+def _environment() -> dict[str, str]:
+    """Return what the warm parent needs to start; it empties it before there are programs."""
+    threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+    kept = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
+    return {
+        **{name: os.environ[name] for name in kept if name in os.environ},
+        **dict.fromkeys(threads, "1"),
+        "PYTHONHASHSEED": "0",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def _end(connection: socket.socket, process: "subprocess.Popen[bytes]") -> None:
+    connection.close()
+    if process.stderr is not None:
+        process.stderr.close()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,114 @@
+"""A filter of system calls (seccomp): all but those of `syscalls` are refused."""
+
+import ctypes
+import platform
+import struct
+from collections.abc import Iterable, Sequence
+
+from evodiverse.sandbox.kernel import PR_SET_SECCOMP, prctl
+from evodiverse.sandbox.syscalls import ALLOWED, CHECKED
+
+_AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_X32 = 0x40000000  # x86_64 calls of another flavor, whose numbers would pass a filter that overlooks them
+_NEWEST = 463  # of the calls whose names the tables were made from; the C library copes without newer ones
+_CLONE3 = 435  # its arguments cannot be looked into; the C library falls back on clone
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets of a call's number, architecture, arguments
+_ALLOW, _KILL = 0x7FFF0000, 0x80000000
+_REFUSE, _ABSENT = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
+
+_CLONE_THREAD = 0x10000
+_NAMES_OF_THREADS = (15, 16)
+# Of a file: duplicate, its flags, locks; none that sends signals to other processes.
+_FILE_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1031, 1032)
+# Of a terminal: is it one, how wide; of a file: how much is there, flags.
+_DEVICE_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
+
+
+def is_available() -> bool:
+    """Return whether the kernel filters system calls and their numbers are known for this machine."""
+    try:
+        prctl(21)  # PR_GET_SECCOMP
+    except OSError:
+        return False
+    return platform.machine() in ALLOWED
+
+
+def build_filter(machine: str) -> bytes:
+    """Return the filter for an architecture, as the kernel takes it.
+
+    Raises:
+        KeyError: The architecture's numbers are not known.
+    """
+    checked = CHECKED[machine]
+    instructions = [
+        *_load(_ARCHITECTURE),
+        *_unless(_EQUAL, _AUDIT[machine], _KILL),
+        *_load(_NUMBER),
+        *_if(_AT_LEAST, _X32, _KILL),
+        *_if(_EQUAL, _CLONE3, _ABSENT),
+        *_if(_AT_LEAST, _NEWEST + 1, _ABSENT),
+    ]
+    instructions += _argument(checked["clone"], _FIRST, _if(_ANY_BIT, _CLONE_THREAD, _ALLOW))
+    instructions += _argument(checked["prlimit64"], _FIRST, _if(_EQUAL, 0, _ALLOW))
+    for name, place, values in (
+        ("prctl", _FIRST, _NAMES_OF_THREADS),
+        ("fcntl", _SECOND, _FILE_COMMANDS),
+        ("ioctl", _SECOND, _DEVICE_COMMANDS),
+    ):
+        instructions += _argument(checked[name], place, _one_of(values))
+    for first, last in _runs(sorted(ALLOWED[machine].values())):
+        instructions += [*_unless(_AT_LEAST, first, _REFUSE), *_unless(_AT_LEAST, last + 1, _ALLOW)]
+    return b"".join([*instructions, *_return(_REFUSE)])
+
+
+def install(instructions: bytes) -> None:
+    """Filter this process's calls from now on. It must have given up gaining privileges before.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    program = _Program(len(instructions) // 8, instructions)
+    prctl(PR_SET_SECCOMP, 2, ctypes.byref(program))
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of consecutive numbers; the kernel tries a filter on every number."""
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    lasts = [number for number in numbers if number + 1 not in numbers]
+    return list(zip(firsts, lasts, strict=True))
+
+
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+def _load(offset: int) -> list[bytes]:
+    return [_instruction(_LOAD, offset)]
+
+
+def _return(action: int) -> list[bytes]:
+    return [_instruction(_RETURN, action)]
+
+
+def _if(test: int, value: int, action: int) -> list[bytes]:
+    return [_instruction(test, value, 0, 1), *_return(action)]
+
+
+def _unless(test: int, value: int, action: int) -> list[bytes]:
+    return [_instruction(test, value, 1, 0), *_return(action)]
+
+
+def _one_of(values: Iterable[int]) -> list[bytes]:
+    return [instruction for value in values for instruction in _if(_EQUAL, value, _ALLOW)]
+
+
+def _argument(number: int, place: int, rules: list[bytes]) -> list[bytes]:
+    """Return what looks at the low half of an argument of one call and refuses it unless a rule allows it."""
+    body = [*_load(place), *rules, *_return(_REFUSE)]
+    return [_instruction(_EQUAL, number, 0, len(body)), *body]

@@ -1,0 +1,154 @@
+"""Jobs and how they ended, between the process that asks and the warm one that runs programs."""
+
+import json
+import math
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
+
+_LENGTH = struct.Struct("!Q")
+_MAX_DETAIL = 400
+
+
+class UnusableError(Exception):
+    """A result that is not what was asked for; carries the rejection."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.rejection = Rejection(reason, detail)
+
+
+def send(connection: socket.socket, header: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> None:
+    """Send a message: a header, and bytes beside it."""
+    text = json.dumps({**header, "sizes": [len(blob) for blob in blobs]}).encode()
+    connection.sendall(b"".join([_LENGTH.pack(len(text)), text, *blobs]))
+
+
+def receive(connection: socket.socket) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the next message.
+
+    Raises:
+        EOFError: The other side is gone.
+    """
+    (length,) = _LENGTH.unpack(_read(connection, _LENGTH.size))
+    header = json.loads(_read(connection, length))
+    return header, [_read(connection, size) for size in header.pop("sizes")]
+
+
+def pack_job(job: Job) -> tuple[dict[str, Any], list[bytes]]:
+    """Return a job as a message."""
+    blobs: list[bytes] = []
+    arguments = []
+    for value in job.arguments:
+        if isinstance(value, np.ndarray):
+            arguments.append({"shape": value.shape})
+            blobs.append(np.ascontiguousarray(value, np.float64).tobytes())
+        else:
+            arguments.append({"value": value})
+    header = {
+        "source": job.source,
+        "entry_point": job.entry_point,
+        "arguments": arguments,
+        "returns": None if job.returns is None else [array.shape for array in job.returns],
+        "limits": asdict(job.limits),
+        "driver": job.driver,
+    }
+    return header, blobs
+
+
+def unpack_job(header: Mapping[str, Any], blobs: Sequence[bytes]) -> Job:
+    """Return the job that `pack_job` packed; its arrays may be written to."""
+    rest = iter(blobs)
+    arguments = tuple(
+        np.frombuffer(bytearray(next(rest))).reshape(argument["shape"]) if "shape" in argument else argument["value"]
+        for argument in header["arguments"]
+    )
+    shapes = header["returns"]
+    returns = None if shapes is None else tuple(Array(tuple(shape)) for shape in shapes)
+    return Job(
+        header["source"], header["entry_point"], arguments, returns, Limits(**header["limits"]), header["driver"]
+    )
+
+
+def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
+    """Return the value that a program's process sent, whatever it may have sent.
+
+    A line of JSON with ``failure``, a pair of a reason and a detail, or with ``value``, or with neither and the arrays
+    behind it.
+
+    Raises:
+        UnusableError: It is a failure, or not what was asked for, or not finite.
+    """
+    line, newline, rest = sent.partition(b"\n")
+    header = _read_json(line) if newline else None
+    if not isinstance(header, dict):
+        raise UnusableError(Reason.CRASHED, "it ended without a result")
+    if "failure" in header:
+        raise _failure(header["failure"])
+    if returns is None:
+        return header.get("value")
+    sizes = [math.prod(array.shape) for array in returns]
+    if len(rest) != 8 * sum(sizes):
+        raise UnusableError(Reason.WRONG_RESULT, f"{len(rest)} bytes of numbers, expected {8 * sum(sizes)}")
+    parts = np.split(np.frombuffer(rest), np.cumsum(sizes)[:-1])
+    values = tuple(part.reshape(array.shape) for part, array in zip(parts, returns, strict=True))
+    for place, value in enumerate(values, start=1):
+        if not np.isfinite(value).all():
+            raise UnusableError(Reason.NON_FINITE, _describe_infinite(place, value))
+    return values
+
+
+def clean(text: str) -> str:
+    """Return one printable line of bounded length."""
+    line = " ".join(text[: 4 * _MAX_DETAIL].split())
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line)[
+        :_MAX_DETAIL
+    ]
+
+
+def _failure(failure: object) -> UnusableError:
+    match failure:
+        case [str(reason), str(detail)] if reason in set(Reason):
+            return UnusableError(Reason(reason), clean(detail))
+    return UnusableError(Reason.CRASHED, "it ended without a result")
+
+
+def _read_json(line: bytes) -> Any:
+    try:
+        return json.loads(line, parse_constant=_refuse_constant, parse_float=_parse_float)
+    except (ValueError, RecursionError, MemoryError):
+        raise UnusableError(Reason.WRONG_RESULT, "it cannot be read") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise UnusableError(Reason.NON_FINITE, f"it holds {name}")
+
+
+def _parse_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise UnusableError(Reason.NON_FINITE, f"it holds {clean(text)[:40]}")
+    return number
+
+
+def _describe_infinite(place: int, value: NDArray[np.float64]) -> str:
+    count = int((~np.isfinite(value)).sum())
+    return f"value {place} holds {count} numbers that are not finite" if value.shape else f"value {place} is not finite"
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    parts, left = [], size
+    while left:
+        part = connection.recv(min(left, 1 << 20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)

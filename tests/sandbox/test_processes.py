@@ -1,0 +1,278 @@
+"""Programs that mean no harm, and what happens when the sandbox's own process is lost."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evodiverse.errors import ServiceError
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.vocabulary import Array, Execution, Job, Limits, Reason
+from tests.sandbox.jobs import AMPLE, body, module
+
+
+def run(sandbox: ProcessSandbox, job: Job) -> Execution:
+    (execution,) = sandbox.run([job])
+    return execution
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    """Wait for something that happens soon, in another process."""
+    for _ in range(500):
+        if holds():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_jobs_are_answered_in_order(sandbox: ProcessSandbox) -> None:
+    assert [ended.value for ended in sandbox.run([body("return argument_0", k) for k in (3, 1, 2)])] == [3, 1, 2]
+
+
+def test_no_jobs_have_no_answers(sandbox: ProcessSandbox) -> None:
+    assert sandbox.run([]) == []
+
+
+def test_arrays_go_there_and_come_back(sandbox: ProcessSandbox) -> None:
+    there = np.arange(6.0).reshape(2, 3)
+    job = body("argument_0[0, 0] = 9\nreturn argument_0.T, argument_0.sum()", there, returns=(Array((3, 2)), Array(())))
+    array, number = run(sandbox, job).value
+    assert array.tolist() == [[9, 3], [1, 4], [2, 5]]
+    assert float(number) == 24
+    assert there[0, 0] == 0
+
+
+def test_json_goes_there_and_comes_back(sandbox: ProcessSandbox) -> None:
+    value = {"a": [1, 2.5, None, True, "ä\n\0"], "b": {}}
+    assert run(sandbox, body("return argument_0", value)).value == value
+
+
+def test_numbers_of_numpy_are_json(sandbox: ProcessSandbox) -> None:
+    code = "import numpy as np\nreturn [np.float64(0.5), np.int64(3), np.arange(2), np.bool_(True)]"
+    assert run(sandbox, body(code)).value == [0.5, 3, [0, 1], True]
+
+
+def test_whole_numbers_and_lists_are_numbers_too(sandbox: ProcessSandbox) -> None:
+    array, number = run(sandbox, body("return [[1, 2]], 3", returns=(Array((1, 2)), Array(())))).value
+    assert (array.tolist(), float(number)) == ([[1.0, 2.0]], 3.0)
+
+
+def test_a_driver_calls_the_programs_function(sandbox: ProcessSandbox) -> None:
+    driver = "def drive(function, numbers):\n    return [function(number) for number in numbers]\n"
+    job = Job("def main(x): return x * x", "main", ([1, 2, 3],), None, AMPLE, driver)
+    assert run(sandbox, job).value == [1, 4, 9]
+
+
+def test_a_program_does_not_see_the_drivers_names(sandbox: ProcessSandbox) -> None:
+    job = Job("def main(): return secret", "main", (), None, AMPLE, "secret = 1\ndef drive(f): return f()\n")
+    assert "NameError" in str(run(sandbox, job).failure)
+
+
+def test_what_is_printed_is_kept(sandbox: ProcessSandbox) -> None:
+    ended = run(sandbox, body("import sys\nprint('one')\nprint('two', file=sys.stderr)\nreturn 1"))
+    assert (ended.stdout, ended.stderr) == ("one\n", "two\n")
+
+
+def test_what_was_printed_before_a_failure_is_kept(sandbox: ProcessSandbox) -> None:
+    assert run(sandbox, body("print('one')\nraise ValueError")).stdout == "one\n"
+
+
+def test_the_time_a_program_took_is_told(sandbox: ProcessSandbox) -> None:
+    code = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\nreturn 1"
+    ended = run(sandbox, body(code))
+    assert 0.19 < ended.cpu_seconds < ended.wall_seconds + 0.05
+
+
+def test_an_error_names_the_programs_line(sandbox: ProcessSandbox) -> None:
+    source = "import json\n\n\ndef main():\n    x = 1\n    return json.loads('{')\n"
+    failure = run(sandbox, module(source)).failure
+    assert failure is not None
+    assert failure.detail.startswith("JSONDecodeError: ")
+    assert failure.detail.endswith("(line 6)")
+
+
+def test_an_error_tells_no_address_and_no_folder_so_that_it_is_the_same_next_time(sandbox: ProcessSandbox) -> None:
+    code = "import os\nraise ValueError(f'{object()} {os.getcwd()}')"
+    assert str(run(sandbox, body(code)).failure) == "crashed: ValueError: <object object at 0x…> . (line 3)"
+
+
+CHANCE = [
+    "random.random()",
+    "random.Random().random()",
+    "np.random.rand()",
+    "np.random.RandomState().rand()",
+    "np.random.default_rng().random()",
+    "float(np.random.Generator(np.random.PCG64()).random())",
+]
+
+
+def test_chance_is_the_same_every_time_in_every_process(sandbox: ProcessSandbox) -> None:
+    draws = ", ".join(CHANCE)
+    job = body(f"import random\nimport numpy as np\nreturn [{draws}, {draws}], str(set('abcdef'))")
+    other = ProcessSandbox()
+    first, again, elsewhere = (run(asked, job).value for asked in (sandbox, sandbox, other))
+    other.close()
+    assert first == again == elsewhere
+    assert len(set(first[0])) == 2 * len(CHANCE)
+
+
+def test_a_seed_of_the_programs_own_counts(sandbox: ProcessSandbox) -> None:
+    code = "import numpy as np\nreturn np.random.default_rng(5).random()"
+    assert run(sandbox, body(code)).value == np.random.default_rng(5).random()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import scipy.optimize as o\nreturn float(o.minimize(lambda x: (x[0] - 2) ** 2, [0.0]).x[0].round(3))",
+        "import numpy as np\nreturn float(np.linalg.solve(2 * np.eye(300), np.full(300, 4.0))[0])",
+        "from scipy.spatial import Delaunay\nimport numpy as np\nreturn Delaunay(np.random.rand(9, 2)).ndim",
+        "from scipy import stats\nreturn int(stats.norm.ppf(0.5)) + 2",
+        "from concurrent.futures import ThreadPoolExecutor\nreturn list(ThreadPoolExecutor(4).map(abs, [-2]))[0]",
+        "import tempfile\nwith tempfile.TemporaryFile() as f: return f.write(b'ab')",
+        "open('a.txt', 'w').write('ab')\nreturn len(open('a.txt').read())",
+        "import time, math, itertools, functools, dataclasses, decimal, fractions, heapq, bisect, statistics\nreturn 2",
+        "import warnings\nwarnings.warn('beware')\nreturn 2",
+        "import os, shutil\nos.makedirs('a/b')\nopen('a/b/c', 'w').close()\nshutil.rmtree('a')\nreturn 2",
+        "import time\ntime.sleep(0.01)\nreturn 2",
+        "import subprocess, socket, multiprocessing, asyncio\nreturn 2",
+    ],
+)
+def test_what_programs_of_this_kind_use_works(sandbox: ProcessSandbox, code: str) -> None:
+    assert run(sandbox, body(code)).value == 2
+
+
+def test_one_numerical_thread(sandbox: ProcessSandbox) -> None:
+    code = """
+    import threading, os
+    import numpy as np
+    a = np.random.rand(400, 400)
+    a @ a
+    times = os.times()
+    return times.user + times.system
+    """
+    ended = run(sandbox, body(code))
+    assert ended.cpu_seconds <= ended.wall_seconds + 0.05
+
+
+def test_a_missing_function_is_a_failure(sandbox: ProcessSandbox) -> None:
+    assert "KeyError: 'main'" in str(run(sandbox, module("def other(): pass")).failure)
+
+
+def test_this_machine_has_no_gaps(sandbox: ProcessSandbox) -> None:
+    assert sandbox.find_gaps() == []
+
+
+def test_a_sandbox_can_be_sent_to_another_process(sandbox: ProcessSandbox) -> None:
+    sent = pickle.loads(pickle.dumps(sandbox))
+    assert run(sent, body("return 7")).value == 7
+    assert sent._parent()._process.pid != sandbox._parent()._process.pid
+    sent.close()
+
+
+def test_a_killed_warm_parent_is_replaced(sandbox: ProcessSandbox) -> None:
+    before = sandbox._parent()._process.pid
+    os.kill(before, signal.SIGKILL)
+    assert run(sandbox, body("return 7")).value == 7
+    assert sandbox._parent()._process.pid != before
+
+
+def test_a_sandbox_that_does_not_start_says_why() -> None:
+    with pytest.raises(ServiceError, match=r"the sandbox does not start .*no_such_module"):
+        ProcessSandbox(preload=["no_such_module"]).run([body("return 1")])
+
+
+def test_a_closed_sandbox_leaves_nothing() -> None:
+    sandbox = ProcessSandbox()
+    folder = Path(run(sandbox, body("import os\nreturn os.getcwd()")).value).parent
+    pid = sandbox._parent()._process.pid
+    assert folder.exists()
+    sandbox.close()
+    assert not Path(f"/proc/{pid}").exists()
+    assert until(lambda: not folder.exists())
+
+
+HOLDER = """
+import sys
+from evodiverse.sandbox.processes import ProcessSandbox
+from tests.sandbox.jobs import body
+sandbox = ProcessSandbox()
+print(sandbox._parent()._process.pid, flush=True)
+sandbox.run([body("import time\\nwhile True: time.sleep(1)")])
+"""
+
+
+def test_when_the_asking_process_is_killed_the_warm_parent_and_the_program_end() -> None:
+    before = set(Path(tempfile.gettempdir()).glob("evodiverse-sandbox-*"))
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, cwd=root) as holder:
+        warm = int(holder.stdout.readline())
+        children = Path(f"/proc/{warm}/task/{warm}/children")
+        assert until(lambda: children.read_text() != "")
+        program = int(children.read_text())
+        holder.kill()
+    assert until(lambda: not Path(f"/proc/{program}").exists())
+    assert until(lambda: not Path(f"/proc/{warm}").exists() or "Z" in Path(f"/proc/{warm}/stat").read_text())
+    assert until(lambda: set(Path(tempfile.gettempdir()).glob("evodiverse-sandbox-*")) <= before)
+
+
+ORPHAN = """
+import os, sys, time
+from evodiverse.sandbox import parent
+from evodiverse.sandbox.kernel import PR_SET_CHILD_SUBREAPER, prctl
+prctl(PR_SET_CHILD_SUBREAPER, 1)
+read, write = os.pipe()
+child = os.fork()
+if child == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+        os.write(write, str(os.getpid()).encode())
+        time.sleep(1000)
+    time.sleep(1000)
+grandchild = os.read(read, 20).decode()
+parent.end(child)
+print(os.path.exists("/proc/" + grandchild))
+"""
+
+
+def test_a_grandchild_in_a_session_of_its_own_does_not_outlive_its_job_even_unconfined() -> None:
+    ended = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "False\n"
+
+
+@pytest.mark.leak
+def test_ten_thousand_programs_leave_no_process_and_no_open_file() -> None:
+    sandbox = ProcessSandbox()
+    limits = Limits(cpu_seconds=1.0)
+    programs = [
+        body("return 1", limits=limits),
+        body("1 / 0", limits=limits),
+        body("import os\nos._exit(1)", limits=limits),
+        body("open('a', 'w').write('b')\nreturn 1", limits=limits),
+        body(
+            "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\nreturn 1", limits=limits
+        ),
+    ]
+    run(sandbox, programs[0])
+    pid = sandbox._parent()._process.pid
+
+    def count() -> tuple[int, int, str, int]:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        folders = list(Path(tempfile.gettempdir()).glob("evodiverse-sandbox-*/*"))
+        return len(os.listdir("/proc/self/fd")), len(os.listdir(f"/proc/{pid}/fd")), children, len(folders)
+
+    before = count()
+    ended = sandbox.run(programs * 2_000)
+    assert [execution.failure is None for execution in ended] == [True, False, False, True, True] * 2_000
+    assert {execution.failure.reason for execution in ended if execution.failure} == {Reason.CRASHED}
+    assert count() == before
+    sandbox.close()
