@@ -123,6 +123,14 @@ class Showcase(Protocol):
         """Return files by name, made of the best candidates of the whole run, best first."""
 
 
+@runtime_checkable
+class RecordKeeper(Protocol):
+    """A task that keeps every candidate that was better than all before it."""
+
+    def show_record(self, found: Found) -> Mapping[str, bytes]:
+        """Return files by name, which may lie in a folder, about such a candidate."""
+
+
 class Journal(Protocol):
     """Keeps evaluations as they finish. It is sent to worker processes, so that none waits for another to be kept."""
 
@@ -130,27 +138,40 @@ class Journal(Protocol):
         """Add records, which survive the death of the process."""
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the records since the last commit."""
+        """Return the records."""
 
 
 class Store(Protocol):
-    """Where the log of one run is kept. What was committed survives the death of the process."""
+    """Where the log of one run is kept. What was written survives the death of the process."""
 
     @property
     def journal(self) -> Journal:
-        """What was evaluated since the last commit; a commit empties it."""
+        """What was evaluated and is not written yet."""
 
-    def commit(self, iteration: int, rows: Mapping[str, Sequence[Row]], checkpoint: Mapping[str, object]) -> None:
-        """Add the rows of one iteration, by dataset, and what is needed to go on from there; all of it or nothing."""
+    def commit(
+        self,
+        iteration: int,
+        rows: Mapping[str, Sequence[Row]],
+        checkpoint: Mapping[str, object],
+        journalled: Sequence[Row] = (),
+    ) -> None:
+        """Add the rows of one iteration, by dataset, and what is needed to go on from there; all of it or nothing.
+
+        It is written at once or together with the next ones, soon. ``journalled`` are the records of the journal that
+        no iteration holds yet.
+        """
+
+    def write(self) -> None:
+        """Write what was committed and still waits."""
 
     def checkpoint(self) -> Mapping[str, Any] | None:
-        """Return the last committed checkpoint, None before the first commit."""
+        """Return the last checkpoint written, None before the first."""
 
     def write_best(self, files: Mapping[str, bytes]) -> None:
         """Replace files by name of what a person wants to look at."""
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Return all committed rows of a dataset in the order committed."""
+        """Return all rows of a dataset that are written, in the order committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +261,11 @@ class Domain(Protocol):
         ``artefact_sha256`` gives that of a published file by its name.
         """
 
-    def build_task(self, settings: Any, artefact: Callable[[str], Path]) -> Task:
-        """Return the task, with its data checked; ``artefact`` gives the path of a published file by its name."""
+    def build_task(self, settings: Any, artefact: Callable[[str], Path], sandbox: Callable[[], Sandbox]) -> Task:
+        """Return the task, with its data checked.
+
+        ``artefact`` gives the path of a published file by its name, ``sandbox`` what runs untrusted programs.
+        """
 
     def build_operator(self, settings: Any) -> Operator:
         """Return the classical operator, which ``llm=off`` uses."""

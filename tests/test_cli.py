@@ -176,8 +176,8 @@ def test_a_dry_run_prints_what_would_run_and_runs_nothing(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-LONG = [*TOY, "evaluator.workers=2", "budget.oracle_calls=1500", "search.patience=1000"]
-LONG_RUN = RUN.parent.parent / "budget.oracle_calls=1500,search.patience=1000/seed0"
+LONG = [*TOY, "evaluator.workers=2", "budget.oracle_calls=1500", "search.patience=1000", "task.pause=0.003"]
+LONG_RUN = RUN.parent.parent / "budget.oracle_calls=1500,search.patience=1000,task.pause=0.003/seed0"
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def start_long_run(folder: Path) -> "subprocess.Popen[bytes]":
     """Start the long run and return when it has committed a few iterations."""
     command = [*STARTS["module"], *LONG]
     process = subprocess.Popen(command, cwd=folder, env=FROM_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not (folder / LONG_RUN / "evaluations" / "part-000003.parquet").exists():
+    while len(list((folder / LONG_RUN / "evaluations").glob("part-*"))) < 3:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)  # no claim depends on how long it takes
     return process
@@ -251,11 +251,13 @@ def test_a_signal_to_all_processes_of_a_run_stops_it_as_one_to_the_first(
 
 def test_a_second_process_on_a_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
     process = start_long_run(tmp_path)
+    process.send_signal(signal.SIGSTOP)  # so that it does not end before the others begin
     for arguments in (LONG, [*LONG, "overwrite=true"]):
         second = evodiverse(*arguments, cwd=tmp_path, env=FROM_ROOT)
         assert second.returncode == 2
         assert f"is being written by process {process.pid} on " in second.stderr
         assert len(second.stderr.splitlines()) == 1
+    process.send_signal(signal.SIGCONT)
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert json.loads((tmp_path / LONG_RUN / "run.json").read_text())["status"] == "complete"

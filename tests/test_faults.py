@@ -53,8 +53,8 @@ def start(cwd: Path, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=cwd, env=FROM_ROOT, stdout=pipe, stderr=pipe, text=True)
 
 
-def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
-    while not path.exists():
+def wait_for_parts(run: Path, process: "subprocess.Popen[str]") -> None:
+    while len(list((run / "evaluations").glob("part-*"))) < 3:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)  # no claim depends on how long it takes
 
@@ -62,7 +62,7 @@ def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
 def test_a_full_disk_ends_the_run_in_one_line_and_more_room_resumes_it(
     disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]]
 ) -> None:
-    place = disk("size=400k")
+    place = disk("size=120k")
     failed = evodiverse(*TOY, "evaluator.workers=1", cwd=place, env=FROM_ROOT)
     assert failed.returncode == 1
     assert "(No space left on device); mend that and start the same command to resume" in failed.stderr.splitlines()[-1]
@@ -81,7 +81,7 @@ def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
     arguments = ["evaluator.workers=1", "task.pause=0.01", f"outputs={place}"]
     process = start(tmp_path, *arguments)
     run = place / "bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"
-    wait_for(run / "evaluations" / "part-000002.parquet", process)
+    wait_for_parts(run, process)
     for options in (["--bind", str(place)], ["-o", "remount,bind,ro"]):  # the run's open lock keeps it from less
         subprocess.run(["mount", *options, str(place)], check=True)
     _, errors = process.communicate(timeout=60)
@@ -98,9 +98,9 @@ def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
 
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_a_directory_that_vanishes_ends_the_run_in_one_line(tmp_path: Path, n_workers: int) -> None:
-    process = start(tmp_path, f"evaluator.workers={n_workers}")
-    run = tmp_path / "outputs/bits/pt/off" / LABEL / "seed0"
-    wait_for(run / "evaluations" / "part-000002.parquet", process)
+    process = start(tmp_path, f"evaluator.workers={n_workers}", "task.pause=0.01")
+    run = tmp_path / "outputs/bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"
+    wait_for_parts(run, process)
     run.rename(tmp_path / "gone")
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -113,7 +113,7 @@ def test_a_worker_that_is_killed_ends_the_run_in_one_line_and_it_resumes(
 ) -> None:
     process = start(tmp_path, "evaluator.workers=2", "task.pause=0.01")
     run = tmp_path / "outputs/bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"
-    wait_for(run / "evaluations" / "part-000002.parquet", process)
+    wait_for_parts(run, process)
     os.kill(workers_of(process.pid)[0], signal.SIGKILL)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -145,6 +145,7 @@ class StopWithin(NoDisplay):
     calls = 0
 
 
+@pytest.mark.usefixtures("written_at_once")
 @pytest.mark.parametrize("harm", ["none", "cut", "flipped", "emptied", "deleted"])
 def test_a_damaged_journal_costs_evaluations_but_changes_no_log(
     tmp_path: Path, whole: dict[str, list[dict[str, object]]], harm: str

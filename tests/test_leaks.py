@@ -8,6 +8,7 @@ import pytest
 
 from evodiverse.data.cache import artefact_path
 from evodiverse.runner.workers import Bench, Workers
+from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle
@@ -32,14 +33,14 @@ def resident_mb() -> float:
 def test_evaluating_molecules_leaves_files_and_memory_flat(tmp_path: Path) -> None:
     settings = MoleculeSettings(Oracle(published="jnk3"))
     settings.initial.size = N_EVALUATIONS
-    task = domain.build_task(settings, artefact_path)
+    task = domain.build_task(settings, artefact_path, ProcessSandbox)
     smiles = task.initial(Stream(0, 1))
     journal = Journal(tmp_path / "journal")
     with Workers(Bench(task, domain.build_operator(settings), journal), 1) as workers:
         before: tuple[int, float] | None = None
         for at in range(0, N_EVALUATIONS, BATCH):
             workers.evaluate([Hypothesis(text, text) for text in smiles[at : at + BATCH]])
-            journal.clear()
+            journal.replace([])
             if at == 2000:  # what is loaded at first use is there
                 before = open_files(), resident_mb()
         after = open_files(), resident_mb()

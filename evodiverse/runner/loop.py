@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evodiverse.errors import InputError
-from evodiverse.ports import Display, Showcase, Snapshot, Store, Task
+from evodiverse.ports import Display, RecordKeeper, Row, Showcase, Snapshot, Store, Task
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Cap, Ledger
 from evodiverse.runner.proposers import Proposer
@@ -15,7 +15,7 @@ from evodiverse.runner.rows import (
     SWAP_COLUMNS,
     checkpoint,
     log_rows,
-    read_journal,
+    read_record,
     refill_archive,
     restore,
 )
@@ -30,7 +30,7 @@ from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
-from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Request
+from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Request
 
 # The best candidates are laid out no more often than this, and at no more than this share of the time.
 BEST_SECONDS = 10.0
@@ -66,7 +66,7 @@ class Loop:
         self._setup = setup
         self._archive = Archive(setup.search.early_stop.top if setup.search.early_stop else 0)
         self._seconds: dict[int, float] = {}
-        self._journalled: dict[str, tuple[Evaluation, float]] = {}
+        self._journalled: dict[str, Row] = {}
         self.clock = Clock()
         self._view = View(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger)
         self._state: State | None = None
@@ -79,7 +79,13 @@ class Loop:
         Raises:
             InputError: No initial candidate can enter a pool; the log is committed.
         """
-        self._journalled = read_journal(self._setup.store.journal.read())
+        try:
+            return self._run()
+        finally:
+            self._setup.store.write()
+
+    def _run(self) -> Snapshot:
+        self._journalled = {str(record["key"]): record for record in self._setup.store.journal.read()}
         state = self._state = self._resume() or self._start()
         if not any(pool.size for pool in state.pools):
             raise InputError(f"no initial candidate can enter a pool ({self._failures()}); the log says why of each")
@@ -145,8 +151,11 @@ class Loop:
         made = self._setup.workers.evaluate(fresh, self._note_finished)
         self.clock.oracle += time.perf_counter() - began
         self._view.n_evaluated += len(charged) - len(fresh)
-        known = self._journalled | {hypothesis.key: answer for hypothesis, answer in zip(fresh, made, strict=True)}
-        timed = [known[hypothesis.key] for hypothesis in charged]
+        answers = iter(made)
+        timed = [
+            read_record(self._journalled.pop(hypothesis.key)) if hypothesis.key in self._journalled else next(answers)
+            for hypothesis in charged
+        ]
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         attempts.close([evaluation for evaluation, _ in timed])
@@ -209,13 +218,13 @@ class Loop:
         ledger = self._setup.ledger
         rows = log_rows(info, self._setup.method.ladder, self._seconds) | {"llm_calls": ledger.take_rows()}
         self._seconds.clear()
-        self._journalled.clear()
         saved = checkpoint(state, self._archive, self.clock.seconds)
         saved |= {"ledger": ledger.saved(), "cap": self._cap}
-        self._setup.store.commit(state.iteration, rows, saved)
+        self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
         self._state = state
         self._view.note(info)
         self._update_display()
+        self._show_records()
         if time.perf_counter() > self._best_due:
             self._show_best()
 
@@ -229,6 +238,12 @@ class Loop:
             self._setup.store.write_best(self._setup.task.show_best(self._view.best_found()))
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
+
+    def _show_records(self) -> None:
+        """Lay out what was better than all before it."""
+        if isinstance(self._setup.task, RecordKeeper):
+            for found in self._view.new_records():
+                self._setup.store.write_best(self._setup.task.show_record(found))
 
     def _failures(self) -> str:
         """Return how often each reason kept an initial candidate out."""

@@ -95,17 +95,11 @@ def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_c
 
 
 def journal_record(hypothesis: Hypothesis, evaluation: Evaluation, seconds: float) -> Row:
-    """Return what the journal keeps of an evaluation; `read_journal` reads it."""
+    """Return what the journal keeps of an evaluation; `read_record` reads it."""
     values = {field.name: getattr(evaluation, field.name) for field in fields(Evaluation)}
     return {"key": hypothesis.key, "seconds": seconds, **values, "details": dict(evaluation.details)}
 
 
-def read_journal(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Evaluation, float]]:
-    """Return the evaluations of a journal, and the seconds each took, by key."""
-    return {
-        record["key"]: (
-            Evaluation(**{field.name: record[field.name] for field in fields(Evaluation)}),
-            record["seconds"],
-        )
-        for record in records
-    }
+def read_record(record: Mapping[str, Any]) -> tuple[Evaluation, float]:
+    """Return the evaluation that a record of the journal keeps, and the seconds it took."""
+    return Evaluation(**{field.name: record[field.name] for field in fields(Evaluation)}), record["seconds"]

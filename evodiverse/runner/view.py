@@ -4,6 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
+from math import inf
 from operator import itemgetter
 from typing import Any
 
@@ -46,6 +47,8 @@ class View:
         self._xis: deque[float] = deque(maxlen=N_EXCHANGES)
         self._places: list[tuple[int, int | None]] = []
         self._n_before = 0
+        self._n_seen = 0
+        self._record = -inf
         self._summary: tuple[int, float] | None = None
         self.n_evaluated = 0
         self.n_replies = 0
@@ -101,6 +104,17 @@ class View:
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, of failed evaluations, stands last
         calls = (ranked[~np.isnan(scores[ranked])] + 1).tolist()
         return [self._found(call) for call in calls]
+
+    def new_records(self) -> list[Found]:
+        """Return the candidates that were better than all before them, but for those returned before."""
+        scores = self._archive.scores
+        records = []
+        for call in range(self._n_seen + 1, scores.size + 1):
+            if scores[call - 1] > self._record:
+                self._record = scores[call - 1]
+                records.append(self._found(call))
+        self._n_seen = scores.size
+        return records
 
     def _found(self, call: int) -> Found:
         return Found(self._archive.candidate(call), *self._places[call - 1], self._archive.evaluation(call).details)

@@ -135,10 +135,11 @@ class Workers:
         answers: dict[int, list[TimedEvaluation]] = {}
         running: dict[Future[list[TimedEvaluation]], int] = {}
         failure: BaseException | None = None
+        share = -(-len(hypotheses) // self._n)  # a few that are quick do not queue in one process
         begun = 0
         while running or (begun < len(hypotheses) and failure is None):
             while begun < len(hypotheses) and failure is None and len(running) < self._window:
-                batch = hypotheses[begun : begun + self._batch]
+                batch = hypotheses[begun : begun + (self._fixed_batch or min(self._batch, share))]
                 running[self._submit(Bench.evaluate, batch)] = begun
                 begun += len(batch)
             for future in wait(running, return_when=FIRST_COMPLETED).done:

@@ -31,6 +31,8 @@ from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.process import deferred_signals
 from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
 from evodiverse.runner.workers import Bench, Workers, available_cores
+from evodiverse.sandbox.confinement import find_gaps
+from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.search.exchange import exchange_rules, schedules
 from evodiverse.search.streams import Streams
 from evodiverse.search.survivors import survivor_rules
@@ -46,6 +48,8 @@ from evodiverse.store.record import check_same_data, check_same_run, continue_re
 from evodiverse.store.run_directory import RunDirectory, delete_run, writing_to
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Role, Stream
 
+STRICT = "strict"
+REQUIREMENTS = ("available", STRICT)
 NAMES = {
     "method.mating_pool.weight": weights.names,
     "method.survivors.weight": weights.names,
@@ -55,6 +59,7 @@ NAMES = {
     "method.hot_prompt": [prompt.value for prompt in Prompt],
     "llm.client": CLIENTS,
     "llm.fallback": FALLBACKS,
+    "sandbox.require": REQUIREMENTS,
     "display": DISPLAYS,
 }
 LOCAL_MODEL = "smollm2"
@@ -189,7 +194,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     sources = _find_sources(plan)
     if _is_complete(_find_record(plan, sources), plan, say):
         return
-    task = plan.domain.build_task(plan.task, artefact_path)
+    task = plan.domain.build_task(plan.task, artefact_path, lambda: _open_sandbox(plan.config.sandbox))
     _check_offers(task, Task, "the task of this domain")
     with ExitStack() as stack:
         by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
@@ -241,6 +246,20 @@ def _is_complete(record: Mapping[str, Any] | None, plan: Plan, say: Callable[[st
         return False
     say(f"{plan.path} is complete (stopped by {record.get('stopped_by')}); overwrite=true runs it afresh")
     return True
+
+
+def _open_sandbox(settings: schema.Sandbox) -> ProcessSandbox:
+    """Return the sandbox, and say what this machine's kernel cannot keep a program from.
+
+    Raises:
+        InputError: There is such a thing, and the settings forbid it.
+    """
+    gaps = " and ".join(find_gaps())
+    if gaps and settings.require == STRICT:
+        raise InputError(f"sandbox.require=strict: this kernel cannot keep programs from {gaps}; use another machine")
+    if gaps:
+        _LOG.warning("this kernel cannot keep programs from %s; sandbox.require=strict would refuse to run", gaps)
+    return ProcessSandbox()
 
 
 def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:

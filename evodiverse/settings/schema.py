@@ -156,6 +156,17 @@ class Evaluator:
 
 
 @dataclass
+class Sandbox:
+    """``sandbox``: where untrusted programs run."""
+
+    require: str = documented(
+        "what of the kernel's protection must be there: available (what there is), strict (all of it)",
+        default="available",
+        changes_log=False,
+    )
+
+
+@dataclass
 class Config:
     """The whole configuration of a run."""
 
@@ -165,6 +176,7 @@ class Config:
     budget: Budget = field(default_factory=Budget)
     search: Search = field(default_factory=Search)
     evaluator: Evaluator = field(default_factory=Evaluator)
+    sandbox: Sandbox = field(default_factory=Sandbox)
     seed: int = documented("seed of every random draw", default=0)
     outputs: str = documented("folder of all runs", default="outputs", changes_log=False)
     overwrite: bool = documented("delete the run directory and start afresh", default=False, changes_log=False)

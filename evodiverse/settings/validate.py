@@ -51,6 +51,7 @@ def _unknown_names(config: Config, names: Names) -> Iterator[str]:
         "method.hot_prompt": method.hot_prompt,
         "llm.client": config.llm.client,
         "llm.fallback": config.llm.fallback,
+        "sandbox.require": config.sandbox.require,
         "display": config.display,
     }
     for key, name in chosen.items():

@@ -120,16 +120,16 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         raise InputError(f"{path} is damaged ({describe(error)}); use overwrite=true to start afresh") from error
 
 
-def check_part(path: Path, schema: pa.Schema, iteration: int) -> None:
+def check_part(path: Path, schema: pa.Schema, iterations: range) -> None:
     """Read one part to see that it is whole and in its place.
 
     Raises:
-        InputError: It is damaged, or is another dataset's or another iteration's.
+        InputError: It is damaged, or is another dataset's or of other iterations than these.
     """
     table = read_part(path)
     if table.column_names != schema.names:
         raise InputError(f"{path} is damaged (it has other columns); use overwrite=true to start afresh")
-    if any(row != iteration for row in table["iteration"].to_pylist()):
+    if any(row not in iterations for row in table["iteration"].to_pylist()):
         raise InputError(f"{path} is damaged (it holds another iteration); use overwrite=true to start afresh")
 
 

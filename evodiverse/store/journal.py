@@ -7,10 +7,12 @@ import os
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.store.files import replace_file
 
 _LOG = logging.getLogger("evodiverse.store")
 _SYNC_SECONDS = 1.0
@@ -76,9 +78,11 @@ class Journal:
             )
         return [record for record in records if record is not None]
 
-    def clear(self) -> None:
-        """Drop all records: a commit holds them now."""
-        if self._path.exists():
+    def replace(self, records: Sequence[Mapping[str, object]]) -> None:
+        """Drop all records, which the log holds now, but for these."""
+        if records:
+            replace_file(self._path, partial(Path.write_bytes, data=b"".join(map(_encode, records))))
+        elif self._path.exists():
             os.truncate(self._path, 0)
 
 

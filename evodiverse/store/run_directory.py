@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ RECORD = "run.json"
 FOLDERS = ("checkpoint", "best")
 CHECKPOINT = "checkpoint/state.json"
 JOURNAL = "checkpoint/journal"
+WRITE_SHARE = 0.05
+MAX_WAIT_SECONDS = 0.5
 
 
 def check_not_foreign(path: Path) -> None:
@@ -69,9 +72,10 @@ def delete_run(path: Path) -> None:
 class RunDirectory:
     """The log of one run on disk (see `evodiverse.ports.Store`).
 
-    A commit writes one part a dataset under a temporary name, renames them all, and then replaces the checkpoint,
-    which makes the commit count. Parts of an iteration that has no checkpoint are removed on resume, and written
-    again with the same content. What is evaluated between two commits goes into ``journal``.
+    Iterations are written as they are committed, as long as that takes no more than `WRITE_SHARE` of the time; others
+    wait, for `MAX_WAIT_SECONDS` at most, and go into one part with the next. To write is to put one part a dataset under a temporary name, to rename them all,
+    and then to replace the checkpoint, which makes them count. Parts without a checkpoint are removed on resume, and
+    come again with the same content. What is evaluated before it is written goes into ``journal``.
 
     Args:
         path: The directory; made if absent.
@@ -94,6 +98,9 @@ class RunDirectory:
             ) from error
         saved = self.checkpoint() or {"iteration": -1, "parts": {}}
         self._n_parts: Counter[str] = Counter(saved["parts"])
+        self._unwritten: dict[str, list[Row]] = {}
+        self._next: tuple[int, Mapping[str, object], Sequence[Row]] | None = None
+        self._due = 0.0
         with writing_to(path):
             self._remove_parts_after(saved["iteration"])
         self._check_parts()
@@ -120,22 +127,48 @@ class RunDirectory:
             )
         return saved
 
-    def commit(self, iteration: int, rows: Mapping[str, Sequence[Row]], checkpoint: Mapping[str, object]) -> None:
+    def commit(
+        self,
+        iteration: int,
+        rows: Mapping[str, Sequence[Row]],
+        checkpoint: Mapping[str, object],
+        journalled: Sequence[Row] = (),
+    ) -> None:
         """Add the rows of one iteration and its checkpoint; iteration 0 gives every dataset a part, even empty.
 
         Raises:
             ServiceError: The disk is full or gone.
         """
-        written = [name for name in self._schemas if rows.get(name) or iteration == 0]
+        for name, added in rows.items():
+            self._unwritten.setdefault(name, []).extend(added)
+        self._next = iteration, checkpoint, journalled
+        if iteration == 0 or time.monotonic() >= self._due:
+            self.write()
+
+    def write(self) -> None:
+        """Write what was committed and still waits.
+
+        Raises:
+            ServiceError: The disk is full or gone.
+        """
+        if self._next is None:
+            return
+        began = time.monotonic()
+        iteration, checkpoint, journalled = self._next
+        written = [name for name in self._schemas if self._unwritten.get(name) or iteration == 0]
         with writing_to(self.path):
             for name in written:
                 part = self.path / name / f"part-{iteration:06d}.parquet"
-                replace_file(part, partial(write_part, rows=rows.get(name, ()), schema=self._schemas[name]))
+                rows = self._unwritten.get(name, [])
+                replace_file(part, partial(write_part, rows=rows, schema=self._schemas[name]))
                 sync_folder(part.parent)
-            self._n_parts.update(written)
-            saved = {**checkpoint, "iteration": iteration, "parts": dict(self._n_parts)}
+            n_parts = self._n_parts + Counter(written)
+            saved = {**checkpoint, "iteration": iteration, "parts": dict(n_parts)}
             write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
-            self.journal.clear()
+            self.journal.replace(journalled)
+        self._n_parts, self._unwritten, self._next = n_parts, {}, None
+        ended = time.monotonic()
+        self._due = ended + min((ended - began) / WRITE_SHARE, MAX_WAIT_SECONDS)
 
     def write_best(self, files: Mapping[str, bytes]) -> None:
         """Replace files of ``best/``.
@@ -145,7 +178,9 @@ class RunDirectory:
         """
         with writing_to(self.path):
             for name, content in files.items():
-                replace_file(self.path / "best" / name, partial(Path.write_bytes, data=content))
+                path = self.path / "best" / name
+                path.parent.mkdir(exist_ok=True)
+                replace_file(path, partial(Path.write_bytes, data=content))
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all committed rows of a dataset in the order committed.
@@ -172,8 +207,10 @@ class RunDirectory:
         if missing:
             raise InputError(f"{self.path} holds only {', '.join(missing)}; use overwrite=true to start afresh")
         for name, schema in self._schemas.items():
+            before = -1
             for part in self._parts(name):
-                check_part(part, schema, _iteration_of(part))
+                check_part(part, schema, range(before + 1, _iteration_of(part) + 1))
+                before = _iteration_of(part)
 
 
 def _iteration_of(part: Path) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ServiceError
+from evodiverse.sandbox.processes import ProcessSandbox
 from tests.runs import ROOT, Silent, plan, rows, run_toy, stop_after
 
 METHODS = sorted(path.stem for path in (ROOT / "conf/method").glob("*.yaml") if path.stem != "pt_same_prompt")
@@ -83,8 +84,8 @@ def test_accepted_swaps_alone_move_candidates_between_pools(run: Path) -> None:
 
 def test_the_oracle_is_asked_once_for_every_charged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plan("task=bits", f"outputs={tmp_path}")
-    task = planned.domain.build_task(planned.task, Path)
-    monkeypatch.setattr(planned.domain, "build_task", lambda settings, artefact: task)
+    task = planned.domain.build_task(planned.task, Path, ProcessSandbox)
+    monkeypatch.setattr(planned.domain, "build_task", lambda settings, artefact, sandbox: task)
     run = run_toy(tmp_path)
     assert task.n_evaluated == sum(row["outcome"] == "evaluated" for row in rows(run, "evaluations")) == 200
 

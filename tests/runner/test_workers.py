@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import ContractError, Interrupted, ServiceError
-from evodiverse.runner.rows import read_journal
+from evodiverse.runner.rows import read_record
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.store.journal import Journal
@@ -181,7 +181,7 @@ def test_each_evaluation_is_journalled_with_its_seconds() -> None:
     task = BitTask(6, 1)
     with Workers(Bench(task, BitCrossover(), journal), 1) as workers:
         answers = workers.evaluate(HYPOTHESES)
-    kept = read_journal(journal.records)
+    kept = {record["key"]: read_record(record) for record in journal.records}
     assert [kept[key] for key in KEYS] == answers
 
 

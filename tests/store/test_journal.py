@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.errors import InputError, ServiceError
-from evodiverse.runner.rows import journal_record, read_journal
+from evodiverse.runner.rows import journal_record, read_record
 from evodiverse.store.journal import Journal
 from evodiverse.vocabulary import Evaluation, Hypothesis
 
@@ -29,7 +29,7 @@ def written(journal: Journal) -> Path:
 
 def test_an_absent_journal_holds_nothing(journal: Journal) -> None:
     assert journal.read() == []
-    journal.clear()
+    journal.replace([])
 
 
 def test_records_come_back_in_order(journal: Journal) -> None:
@@ -40,9 +40,16 @@ def test_records_come_back_in_order(journal: Journal) -> None:
 
 def test_a_cleared_journal_holds_what_is_appended_later(journal: Journal) -> None:
     written(journal)
-    journal.clear()
+    journal.replace([])
     journal.append(RECORDS[:1])
     assert journal.read() == RECORDS[:1]
+
+
+def test_a_journal_can_keep_some_of_its_records(journal: Journal) -> None:
+    written(journal)
+    journal.replace(RECORDS[1:2])
+    journal.append(RECORDS[:1])
+    assert journal.read() == [RECORDS[1], RECORDS[0]]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 10, 30])
@@ -130,7 +137,8 @@ def test_an_evaluation_comes_back_to_the_last_digit(
     journal = Journal(tmp_path_factory.mktemp("journal") / "journal")
     evaluation = Evaluation(score, score, valid, error, details)
     journal.append([journal_record(Hypothesis("genotype", "key"), evaluation, seconds)])
-    assert read_journal(journal.read()) == {"key": (evaluation, seconds)}
+    (record,) = journal.read()
+    assert (record["key"], *read_record(record)) == ("key", evaluation, seconds)
 
 
 def test_numpy_numbers_are_kept_as_plain_ones(journal: Journal) -> None:

@@ -14,6 +14,8 @@ from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.settings import build
 from tests.runs import Silent, log, plan, run_toy, stop_after
 
+pytestmark = pytest.mark.usefixtures("written_at_once")
+
 
 def read(run: Path) -> dict[str, Any]:
     return json.loads((run / "run.json").read_text())

@@ -7,9 +7,12 @@ import pyarrow.dataset as ds
 import pytest
 
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.store import run_directory
 from evodiverse.store.datasets import schemas
 from evodiverse.store.run_directory import RunDirectory
 from tests.runs import DATASETS, ROOT, Silent, run_toy
+
+pytestmark = pytest.mark.usefixtures("written_at_once")
 
 ROW = {
     "iteration": 0,
@@ -55,6 +58,32 @@ def test_rows_come_in_the_order_committed(directory: RunDirectory) -> None:
     for iteration in range(12):
         commit(directory, iteration, populations=[{"iteration": iteration, "pool": 0, "members": [iteration + 1]}])
     assert [row["members"] for row in directory.rows("populations", ["members"])] == [[call] for call in range(1, 13)]
+
+
+def test_iterations_that_come_quickly_share_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_directory, "WRITE_SHARE", 1e-9)
+    monkeypatch.setattr(run_directory, "MAX_WAIT_SECONDS", 1e9)
+    directory = RunDirectory(tmp_path / "run", {})
+    for iteration in range(4):
+        commit(directory, iteration, populations=[{"iteration": iteration, "pool": 0, "members": [iteration + 1]}])
+    assert directory.checkpoint()["iteration"] == 0
+    directory.write()
+    assert directory.checkpoint()["iteration"] == 3
+    assert [path.name for path in sorted((directory.path / "populations").iterdir())] == [
+        "part-000000.parquet",
+        "part-000003.parquet",
+    ]
+    assert [row["members"] for row in RunDirectory(directory.path, {}).rows("populations", ["members"])] == [
+        [call] for call in range(1, 5)
+    ]
+
+
+def test_a_part_with_rows_of_the_part_before_is_refused(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run", {})
+    for iteration in (0, 2):
+        commit(directory, iteration, populations=[{"iteration": 0, "pool": 0, "members": [1]}])
+    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds another iteration\)"):
+        RunDirectory(directory.path, {})
 
 
 def test_what_no_checkpoint_vouches_for_is_removed_on_reopening(directory: RunDirectory) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evodiverse.errors import InputError
+from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
 from evodiverse.tasks.molecules.operators import GraphGA
@@ -91,7 +92,11 @@ def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -
     return {"oracle": oracle_sha256, "initial": artefact_sha256("zinc250k") if own is None else file_sha256(own)}
 
 
-def build_task(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> MoleculeTask:
+def build_task(
+    settings: MoleculeSettings,
+    artefact: Callable[[str], Path],
+    sandbox: Callable[[], Sandbox],  # noqa: ARG001 (nothing untrusted runs here)
+) -> MoleculeTask:
     """Return the task, with its oracle checked and its library read."""
     oracle = _user_oracle(settings.oracle) or _published_oracle(str(settings.oracle.published), artefact)
     return MoleculeTask(oracle, _read_library(settings, artefact), settings.initial.size, settings.max_heavy_atoms)

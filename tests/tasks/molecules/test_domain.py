@@ -11,6 +11,7 @@ from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import ContractError, DataError, InputError
 from evodiverse.runner.workers import Bench, Workers
+from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
@@ -105,7 +106,7 @@ def own_forest(tmp_path: Path) -> Path:
 
 def build(oracle: Oracle = JNK3, initial: Initial | None = None) -> MoleculeTask:
     settings = MoleculeSettings(oracle=oracle, initial=initial or Initial())
-    return domain.build_task(settings, artefact_path)
+    return domain.build_task(settings, artefact_path, ProcessSandbox)
 
 
 def sources(oracle: Oracle = JNK3, initial: Initial | None = None) -> dict[str, str]:
@@ -229,7 +230,7 @@ def test_pools_start_from_a_users_file(smi: Callable[[str], Initial]) -> None:
 def test_the_limit_of_size_holds_for_a_users_file(smi: Callable[[str], Initial]) -> None:
     settings = MoleculeSettings(JNK3, smi("CCO\n"), max_heavy_atoms=2)
     with pytest.raises(InputError, match=r"line 1: 'CCO' is malformed \(too_large: 3 heavy atoms, at most 2\)"):
-        domain.build_task(settings, artefact_path)
+        domain.build_task(settings, artefact_path, ProcessSandbox)
 
 
 def test_malformed_lines_that_are_passed_over_are_counted_in_a_warning(

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evodiverse.documented import documented
+from evodiverse.ports import Sandbox
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.prompts import BitPrompts
 from tests.toys.bits.task import BitTask
@@ -49,5 +50,5 @@ def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dic
     return {"oracle": settings.source}
 
 
-def build_task(settings: BitSettings, artefact: Callable[[str], Path]) -> BitTask:
+def build_task(settings: BitSettings, artefact: Callable[[str], Path], sandbox: Callable[[], Sandbox]) -> BitTask:
     return BitTask(settings.length, settings.start, settings.spoiled, settings.pause, settings.diary)

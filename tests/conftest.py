@@ -1,0 +1,11 @@
+import math
+
+import pytest
+
+from evodiverse.store import run_directory
+
+
+@pytest.fixture
+def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every iteration is written when it is committed, however long that takes."""
+    monkeypatch.setattr(run_directory, "WRITE_SHARE", math.inf)
