@@ -56,6 +56,7 @@ class ReplyCache:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = _connect(path)
             self._repairing(lambda: _check(self._connection))
+            _keep_journal(self._connection)
         except (OSError, sqlite3.OperationalError) as error:
             raise InputError(
                 f"cannot open the reply cache {path} ({error}); choose another file with llm.cache=…"
@@ -127,6 +128,7 @@ class ReplyCache:
                     raise
                 self._connection.close()  # another process has set the file aside and rebuilt it
                 self._connection = _connect(self._path)
+                _keep_journal(self._connection)
                 return work()
         except (OSError, sqlite3.OperationalError) as error:
             raise ServiceError(
@@ -162,10 +164,16 @@ class ReplyCache:
                     n_saved,
                 )
         self._connection = _connect(self._path)
+        _keep_journal(self._connection)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+
+
+def _keep_journal(connection: sqlite3.Connection) -> None:
+    """Overwrite the rollback journal at each commit in place of deleting it, which takes three times as long."""
+    connection.execute("PRAGMA journal_mode=PERSIST")
 
 
 def _check(connection: sqlite3.Connection) -> None:
