@@ -83,10 +83,16 @@ class Prompts(Protocol):
 
 
 class Sandbox(Protocol):
-    """Runs untrusted programs, confined, one after the other."""
+    """Runs untrusted programs, confined, one after the other in each thread that asks."""
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """Return how each call ended. Whatever a program does is a value; an exception means a broken sandbox."""
+
+    def prepare(self) -> None:
+        """Get ready to run programs in this thread."""
+
+    def close(self) -> None:
+        """End whatever runs, in all threads."""
 
 
 @runtime_checkable
@@ -113,6 +119,17 @@ class Found:
     iteration: int
     pool: int | None
     details: Mapping[str, Detail] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Outsourcing(Protocol):
+    """A task that evaluates in processes of its own: several threads call it at once."""
+
+    def prepare(self) -> None:
+        """Start what this thread will evaluate with."""
+
+    def abandon(self) -> None:
+        """End all evaluations under way, in whatever thread, with a `ServiceError`."""
 
 
 @runtime_checkable
@@ -193,7 +210,7 @@ class Snapshot:
         oracle_calls: Evaluations there are, those of the iteration under way among them.
         budget: Oracle calls the run may charge.
         best: Highest score, None before the first.
-        best_genotype: What has it.
+        best_genotype: What has it, None if that takes several lines.
         summary_name: Of `Summarizer`, None for a task that is none.
         summary: Its number.
         pools: In the order of the ladder.

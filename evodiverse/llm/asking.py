@@ -23,6 +23,8 @@ _HEARTBEAT_SECONDS = 0.2
 # How long queries under way may still be answered once the rest was stopped.
 GRACE_SECONDS = 30.0
 _COMPLAINT_SECONDS = 15.0
+# A write to the cache that nobody needs to wait for elsewhere; litellm computes for 8 ms a reply.
+_QUICK_SECONDS = 0.004
 
 
 class Asking:
@@ -143,7 +145,13 @@ class Asking:
         async with self._keeping:
             if not stored.done():
                 batch, self._unkept = self._unkept, []
-                kept = await asyncio.to_thread(self._cache.keep, [(asked, bought) for asked, bought, _ in batch])
+                kept = await self._write([(asked, bought) for asked, bought, _ in batch])
                 for (_, _, waiting), bought in zip(batch, kept, strict=True):
                     waiting.set_result(bought.reply)
         return stored.result()
+
+    async def _write(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
+        """Put replies into the cache, aside where the disk is slow: handing over to a thread takes milliseconds."""
+        if self._cache.seconds < _QUICK_SECONDS:
+            return self._cache.keep(bought)
+        return await asyncio.to_thread(self._cache.keep, bought)

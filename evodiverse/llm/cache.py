@@ -4,7 +4,9 @@ import fcntl
 import hashlib
 import json
 import logging
+import math
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -41,7 +43,8 @@ class ReplyCache:
     """Replies by query. Any number of processes may use one file at once.
 
     A file that SQLite cannot read is set aside, with a warning, and rebuilt from the rows that are sound; a single row
-    that is not is passed over. Use it as a context manager.
+    that is not is passed over. ``seconds`` is what the last `keep` took, infinite before the first. Use it as a context
+    manager.
 
     Args:
         path: The file; made if absent.
@@ -52,6 +55,7 @@ class ReplyCache:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.seconds = math.inf
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = _connect(path)
@@ -102,7 +106,9 @@ class ReplyCache:
             ServiceError: The disk is full or gone.
         """
         rows = [(query_key(query), query.model, _encode(entry)) for query, entry in bought]
+        began = time.perf_counter()
         first = self._reporting(partial(self._insert, rows))
+        self.seconds = time.perf_counter() - began
         return [entry if kept is None else kept for (_, entry), kept in zip(bought, first, strict=True)]
 
     def _insert(self, rows: Sequence[tuple[bytes, str, bytes]]) -> list[Bought | None]:

@@ -81,7 +81,7 @@ class View:
             oracle_calls=self.n_evaluated,
             budget=self._budget,
             best=best.score if best else None,
-            best_genotype=best.genotype if best else None,
+            best_genotype=best.genotype if best and "\n" not in best.genotype else None,
             summary_name=name,
             summary=summary,
             pools=self._pools(state) if state else (),

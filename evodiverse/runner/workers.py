@@ -1,4 +1,4 @@
-"""Worker processes that make and evaluate offspring."""
+"""Worker processes, and threads, that make and evaluate offspring."""
 
 import multiprocessing
 import os
@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from evodiverse.errors import ContractError, ServiceError
-from evodiverse.ports import Journal, Operator, Task
+from evodiverse.ports import Journal, Operator, Outsourcing, Task
 from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Rejection, Request
 
@@ -71,24 +71,33 @@ class Bench:
 class Workers:
     """Does the work of a bench over ``n`` processes; with one, in this process.
 
-    Answers come in the order of the items, whichever process finishes first. Use it as a context manager.
+    A task that is `Outsourcing` evaluates in threads of this process: it has processes of its own. Answers come in the
+    order of the items, whichever worker finishes first. Use it as a context manager.
 
     Args:
         bench: What the work is done with.
-        n: Processes.
-        batch: Evaluations a process makes at a time; None lets their speed decide, see `BATCH_SECONDS`.
+        n: Processes, or threads.
+        batch: Evaluations a worker makes at a time; None lets their speed decide, see `BATCH_SECONDS`.
+        proposes: Whether the operator will be asked.
     """
 
-    def __init__(self, bench: Bench, n: int, batch: int | None = None) -> None:
+    def __init__(self, bench: Bench, n: int, batch: int | None = None, *, proposes: bool = True) -> None:
         self._bench = bench
         self._n = n
         self._fixed_batch = batch
         self._batch = batch or 1
+        self._outsourced = bench.task if isinstance(bench.task, Outsourcing) else None
+        self._has_processes = n > 1 and (proposes or self._outsourced is None)
         self._pool: ProcessPoolExecutor | None = None
+        self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        """Start the processes, which load in the background."""
-        if self._n > 1:
+        """Start the workers, which load in the background."""
+        if self._outsourced is not None:
+            self._threads = ThreadPoolExecutor(self._n, "evaluator", self._outsourced.prepare)
+            for _ in range(self._n):
+                self._threads.submit(os.getpid)
+        if self._has_processes:
             os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
             context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
             if sys.platform == "linux":
@@ -107,7 +116,11 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the processes; after an error at once, whatever they are doing."""
+        """End the workers; after an error at once, whatever they are doing."""
+        if self._outsourced is not None and kind is not None:
+            self._outsourced.abandon()
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
         if self._pool is not None:
             if kind is not None:
                 for process in multiprocessing.active_children():
@@ -119,7 +132,7 @@ class Workers:
         n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
         size = max(1, -(-len(requests) // n_batches))
         batches = [requests[at : at + size] for at in range(0, len(requests), size)]
-        futures = [self._submit(Bench.propose, batch) for batch in batches]
+        futures = [self._submit(self._pool, Bench.propose, batch) for batch in batches]
         return [answer for future in futures for answer in _result(future)]
 
     def evaluate(
@@ -140,7 +153,7 @@ class Workers:
         while running or (begun < len(hypotheses) and failure is None):
             while begun < len(hypotheses) and failure is None and len(running) < self._window:
                 batch = hypotheses[begun : begun + (self._fixed_batch or min(self._batch, share))]
-                running[self._submit(Bench.evaluate, batch)] = begun
+                running[self._submit(self._threads or self._pool, Bench.evaluate, batch)] = begun
                 begun += len(batch)
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 at = running.pop(future)
@@ -157,7 +170,7 @@ class Workers:
     @property
     def _window(self) -> int:
         """Batches given out at once. Long ones do not queue behind each other, which would delay a stop."""
-        return self._n if self._pool is None or self._batch == 1 else 2 * self._n
+        return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
 
     def _adapt(self, batch: Sequence[TimedEvaluation]) -> None:
         """Choose the size of the next batches by the speed of this one."""
@@ -166,11 +179,16 @@ class Workers:
             self._batch = min(2 * self._batch, max(1, int(BATCH_SECONDS / max(seconds, 1e-9))))
 
     def _submit(
-        self, work: Callable[[Bench, Sequence[Item]], list[Result]], batch: Sequence[Item]
+        self,
+        pool: ThreadPoolExecutor | ProcessPoolExecutor | None,
+        work: Callable[[Bench, Sequence[Item]], list[Result]],
+        batch: Sequence[Item],
     ) -> Future[list[Result]]:
-        if self._pool is not None:
+        if isinstance(pool, ThreadPoolExecutor):
+            return pool.submit(work, self._bench, batch)
+        if pool is not None:
             try:
-                return self._pool.submit(_serve, work, batch)
+                return pool.submit(_serve, work, batch)
             except BrokenProcessPool as error:
                 raise _dead_worker() from error
         future: Future[list[Result]] = Future()

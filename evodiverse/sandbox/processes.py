@@ -1,11 +1,12 @@
 """The sandbox as the rest of EvoDiverse sees it (`evodiverse.ports.Sandbox`)."""
 
-import logging
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,26 +19,29 @@ from evodiverse.vocabulary import Execution, Job, Reason, Rejection
 PRELOAD = ("numpy", "scipy.optimize", "scipy.spatial")
 # Over the wall-clock limit, by which the warm parent itself ends a program.
 _GRACE_SECONDS = 30.0
+# What a job is worth if the warm parent dies of it, or beside it.
+ATTEMPTS = 2
 _READY_SECONDS = 120.0
-_LOG = logging.getLogger("evodiverse.sandbox")
 
 
 class ProcessSandbox:
     """Runs each program in a confined process of its own, forked from a warm parent that has the libraries loaded.
 
-    The parent starts with the first job and ends with this object, or with the process that holds it. The object can
-    be sent to other processes; each then has a parent of its own.
+    Each thread that runs programs has a parent of its own, which starts with its first job and ends with the thread,
+    the object, or the process that holds it. The object can be sent to other processes.
 
     Args:
-        preload: Modules that the parent loads beside numpy and scipy.
+        preload: Modules that a parent loads beside numpy and scipy.
     """
 
     def __init__(self, preload: Sequence[str] = ()) -> None:
-        self._preload = (*PRELOAD, *preload)
-        self._warm: _WarmParent | None = None
+        self._preload = tuple(preload)
+        self._of_thread = threading.local()
+        self._parents: weakref.WeakSet[_WarmParent] = weakref.WeakSet()
+        self._is_closed = False
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_preload": self._preload, "_warm": None}
+    def __reduce__(self) -> tuple[type, tuple[tuple[str, ...]]]:
+        return ProcessSandbox, (self._preload,)
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """Return how each call ended.
@@ -55,29 +59,40 @@ class ProcessSandbox:
         """
         return self._parent().gaps
 
+    def prepare(self) -> None:
+        """Start this thread's warm parent.
+
+        Raises:
+            ServiceError: It does not start.
+        """
+        self._parent()
+
     def close(self) -> None:
-        """End the warm parent."""
-        if self._warm is not None:
-            self._warm.close()
-            self._warm = None
+        """End the warm parents of all threads and the programs that they run, for good."""
+        self._is_closed = True
+        for parent in list(self._parents):
+            parent.close()
 
     def _run(self, job: Job) -> Execution:
-        try:
-            return self._parent().run(job)
-        except (EOFError, OSError):  # the parent was killed, by the kernel's hunt for memory perhaps
-            self.close()
-        try:
-            return self._parent().run(job)
-        except (EOFError, OSError) as error:
-            self.close()
-            raise ServiceError(
-                "the sandbox's process died twice (killed, or out of memory); start the same command to resume"
-            ) from error
+        for _ in range(ATTEMPTS):
+            parent = self._parent()
+            try:
+                return parent.run(job)
+            except (EOFError, OSError):  # it was killed, by the kernel's hunt for memory perhaps
+                parent.close()
+                del self._of_thread.parent
+        raise ServiceError(
+            "the sandbox's process died twice (killed, or out of memory); start the same command to resume"
+        )
 
     def _parent(self) -> "_WarmParent":
-        if self._warm is None:
-            self._warm = _WarmParent(self._preload)
-        return self._warm
+        if self._is_closed:
+            raise ServiceError("the sandbox was closed while a program ran; start the same command to resume")
+        if not hasattr(self._of_thread, "parent"):
+            self._of_thread.parent = _WarmParent((*PRELOAD, *self._preload))
+            self._parents.add(self._of_thread.parent)
+        parent: _WarmParent = self._of_thread.parent
+        return parent
 
 
 class _WarmParent:
@@ -175,6 +190,8 @@ def _environment() -> dict[str, str]:
 
 
 def _end(connection: socket.socket, process: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for an answer
     connection.close()
     if process.stderr is not None:
         process.stderr.close()

@@ -213,7 +213,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         with writing_to(plan.path):
             save_hydra(plan.path / ".hydra")
         result = _search(plan, task, directory, record, display, by_model)
-    best = f"; best {result.best:.4g}  {result.best_genotype}" if result.best is not None else ""
+    best = f"; best {result.best:.4g}  {result.best_genotype or ''}".rstrip() if result.best is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
 
@@ -302,7 +302,8 @@ def _search(
     evaluator = plan.config.evaluator
     ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
     bench = Bench(task, plan.domain.build_operator(plan.task), directory.journal)
-    workers = Workers(bench, evaluator.workers or available_cores(), evaluator.batch)
+    proposes = by_model is None or plan.config.llm.fallback == "classical"
+    workers = Workers(bench, evaluator.workers or available_cores(), evaluator.batch, proposes=proposes)
     with deferred_signals() as check, display, workers, kept(directory, record):
         setup = Setup(
             method=freeze_method(plan.config.method),

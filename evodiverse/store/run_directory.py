@@ -23,8 +23,8 @@ RECORD = "run.json"
 FOLDERS = ("checkpoint", "best")
 CHECKPOINT = "checkpoint/state.json"
 JOURNAL = "checkpoint/journal"
-WRITE_SHARE = 0.05
-MAX_WAIT_SECONDS = 0.5
+WRITE_SHARE = 0.02
+MAX_WAIT_SECONDS = 1.0
 
 
 def check_not_foreign(path: Path) -> None:
@@ -73,9 +73,10 @@ class RunDirectory:
     """The log of one run on disk (see `evodiverse.ports.Store`).
 
     Iterations are written as they are committed, as long as that takes no more than `WRITE_SHARE` of the time; others
-    wait, for `MAX_WAIT_SECONDS` at most, and go into one part with the next. To write is to put one part a dataset under a temporary name, to rename them all,
-    and then to replace the checkpoint, which makes them count. Parts without a checkpoint are removed on resume, and
-    come again with the same content. What is evaluated before it is written goes into ``journal``.
+    wait, for `MAX_WAIT_SECONDS` at most, and go into one part with the next. To write is to put one part a dataset
+    under a temporary name, to rename them all, and then to replace the checkpoint, which makes them count. Parts
+    without a checkpoint are removed on resume, and come again with the same content. What is evaluated before it is
+    written goes into ``journal``.
 
     Args:
         path: The directory; made if absent.

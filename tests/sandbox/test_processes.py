@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,30 @@ def test_a_killed_warm_parent_is_replaced(sandbox: ProcessSandbox) -> None:
     os.kill(before, signal.SIGKILL)
     assert run(sandbox, body("return 7")).value == 7
     assert sandbox._parent()._process.pid != before
+
+
+def test_threads_run_programs_side_by_side_and_each_has_a_parent(sandbox: ProcessSandbox) -> None:
+    job = body("import time\ntime.sleep(0.2)\nreturn time.monotonic()")
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda _: sandbox.prepare(), range(3)))
+        ended = list(threads.map(lambda _: run(sandbox, job), range(3)))
+        assert max(execution.value for execution in ended) - min(execution.value for execution in ended) < 0.2
+        assert len(sandbox._parents) >= 3
+    assert until(lambda: len(sandbox._parents) <= 1)
+
+
+def test_closing_ends_what_runs_in_other_threads(tmp_path: Path) -> None:
+    sandbox = ProcessSandbox()
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(sandbox.prepare).result()
+        (parent,) = sandbox._parents
+        running = threads.submit(run, sandbox, body("import time\nwhile True: time.sleep(1)"))
+        children = Path(f"/proc/{parent._process.pid}/task/{parent._process.pid}/children")
+        assert until(lambda: children.read_text() != "")
+        sandbox.close()
+        with pytest.raises(ServiceError, match="the sandbox was closed while a program ran"):
+            running.result(timeout=20)
+    assert not children.exists()
 
 
 def test_a_sandbox_that_does_not_start_says_why() -> None:

@@ -1,0 +1,53 @@
+"""What a run in the sandbox costs: python benchmarks/sandbox.py [SECONDS].
+
+Counts trivial programs a second on one core, in turns with starting `python -c 'import numpy'` for each, and measures
+how long after its limit a program is gone that never ends, by CPU time and by the wall.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.vocabulary import Job, Limits
+
+TURNS = 4
+
+
+def rate(run: Callable[[], object], seconds: float) -> float:
+    """Return how often something can be done a second."""
+    count, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        run()
+        count += 1
+    return count / (time.perf_counter() - began)
+
+
+def job(code: str, cpu_seconds: float = 10.0) -> Job:
+    return Job(f"def main():\n    {code}\n", "main", (), None, Limits(cpu_seconds))
+
+
+def main() -> None:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    sandbox = ProcessSandbox()
+    trivial, start = job("return 1"), [sys.executable, "-c", "import numpy"]
+    ratios, rates = [], []
+    for _ in range(TURNS):
+        rates.append(rate(lambda: sandbox.run([trivial]), seconds))
+        ratios.append(rates[-1] / rate(lambda: subprocess.run(start, check=True), seconds))
+    rates.sort()
+    ratios.sort()
+    print(
+        f"trivial programs on one core: {rates[0]:.0f} to {rates[-1]:.0f} a second, median {rates[len(rates) // 2]:.0f}"
+    )
+    print(f"times the rate of python -c 'import numpy': {ratios[0]:.0f} to {ratios[-1]:.0f}")
+    for name, code, limit in (("CPU", "while True: pass", 1.0), ("wall", "import time; time.sleep(1e6)", 3.0)):
+        late = max(sandbox.run([job(code, 1.0)])[0].wall_seconds - limit for _ in range(5))
+        print(f"gone {late:.2f} s after the limit on {name} time at the latest, of 5 programs")
+
+
+if __name__ == "__main__":
+    main()
