@@ -15,13 +15,14 @@ run: .venv/.user data ## install, fetch the data and run a JNK3 search to the en
 test: .venv/.dev data ## run the tests, without network once the data is there
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-slow: .venv/.dev data ## run the tests that take minutes
+test-slow: .venv/.slow data ## run the tests that take minutes
+	@$(BIN)/evodiverse-data fetch minilm
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 test-leak: .venv/.dev data ## run the tests that watch open files and memory
 	$(BIN)/python -m pytest -m leak
 
-tables: .venv/.user ## print the tables of the complete runs in outputs/
+tables: .venv/.analysis ## print the tables of the complete runs in outputs/
 	@$(BIN)/python scripts/tables.py
 
 docs: .venv/.user ## bring the configuration reference up to date
@@ -54,6 +55,15 @@ clean: ## remove the environment and all caches, not the runs
 	$(INSTALL) --editable .
 	@touch $@
 
+.venv/.analysis: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[analysis]'
+	@touch $@ .venv/.user
+
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/.user
+
+# PyPI's torch for Linux brings CUDA (GB); PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu has one without.
+.venv/.slow: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[dev,codebert]'
+	@touch $@ .venv/.dev .venv/.user

@@ -9,6 +9,7 @@ from evodiverse.settings.identity import flatten
 from evodiverse.settings.reference import render
 from evodiverse.settings.schema import Config, register
 from evodiverse.tasks.molecules.settings import MoleculeSettings
+from evodiverse.tasks.programs.settings import ProgramSettings
 
 INTRODUCTION = """\
 # Configuration
@@ -22,15 +23,22 @@ The groups `task`, `method`, `llm`, `budget` and `experiment` choose files of `c
 options. A folder of your own joins them with `--config-dir FOLDER`.
 
 """
-SECTIONS = {"All tasks": (Config, ""), "Molecules": (MoleculeSettings, "task.")}
+SECTIONS = {
+    "All tasks": (Config, "", "jnk3"),
+    "Molecules": (MoleculeSettings, "task.", "jnk3"),
+    "Programs": (ProgramSettings, "task.", "circle_packing"),
+}
 
 
 def main() -> int:
     """Print the reference and return the exit code."""
     register()
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
-        defaults = dict(flatten(resolve(compose(CONFIG_NAME))))
-    sys.stdout.write(INTRODUCTION + render(SECTIONS, defaults))
+        defaults = {
+            task: dict(flatten(resolve(compose(CONFIG_NAME, [f"task={task}"])))) for _, _, task in SECTIONS.values()
+        }
+    sections = {heading: (owner, prefix, defaults[task]) for heading, (owner, prefix, task) in SECTIONS.items()}
+    sys.stdout.write(INTRODUCTION + render(sections))
     return 0
 
 

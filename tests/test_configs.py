@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from evodiverse.settings import schema
 from evodiverse.tasks.molecules.settings import MoleculeSettings
+from evodiverse.tasks.programs.settings import ProgramSettings
 from tests.runs import ROOT, plan
 
 CONF = ROOT / "conf"
@@ -50,6 +51,32 @@ def test_every_method_is_valid_for_molecules(method: str) -> None:
     assert plan("task=jnk3", f"method={method}").path.name == "seed0"
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_valid_for_programs(method: str) -> None:
+    assert plan("task=circle_packing", f"method={method}").path.name == "seed0"
+
+
+# DESIGN.md, "Domain conventions", programs
+@pytest.mark.parametrize(
+    ("method", "ladder", "capacity"),
+    [
+        ("pt", [1.0, 0.25], 500),
+        ("pt3", [1.0, 0.5, 0.25], 500),
+        ("ea", [1.0], 1000),
+        ("ensemble", [1.0, 1.0], 500),
+        ("island", [1.0, 1.0], 500),
+        ("tempering", [0.25], 1000),
+        ("random_swap", [1.0, 0.25], 500),
+    ],
+)
+def test_methods_are_the_papers_for_programs(method: str, ladder: list[float], capacity: int) -> None:
+    composed = plan("task=circle_packing", f"method={method}").config
+    assert (composed.method.ladder, composed.method.capacity) == (ladder, capacity)
+    assert (composed.method.parents, composed.method.offspring, composed.search.attempts) == (3, 1, 1)
+    assert (composed.method.swap.size, composed.method.swap.target, composed.method.swap.window) == (1, 0.3, 5)
+    assert composed.budget.oracle_calls == 1000
+
+
 def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
     first, second = (plan(f"task={task}").settings for task in ("jnk3", "gsk3b"))
     assert {key for key in first if first[key] != second[key]} == {
@@ -83,7 +110,7 @@ def documented_fields(owner: type) -> Iterator[tuple[str, Field[object]]]:
             yield f"{owner.__name__}.{field.name}", field
 
 
-@pytest.mark.parametrize("owner", [schema.Config, MoleculeSettings])
+@pytest.mark.parametrize("owner", [schema.Config, MoleculeSettings, ProgramSettings])
 def test_every_key_is_documented(owner: type) -> None:
     undocumented = [name for name, field in documented_fields(owner) if not field.metadata.get("doc")]
     assert undocumented == []

@@ -23,7 +23,9 @@ def test_tables_prints_a_row_for_each_method(tmp_path: Path) -> None:
 def test_tables_without_runs_say_so(tmp_path: Path) -> None:
     refused = subprocess.run([*TABLES, str(tmp_path)], capture_output=True, text=True)
     assert refused.returncode == 2
-    assert refused.stderr == f"tables: no complete molecule run labeled 'default' below {tmp_path}\n"
+    assert (
+        refused.stderr == f"tables: no complete run of molecules or circle packing labeled 'default' below {tmp_path}\n"
+    )
 
 
 def test_the_configuration_reference_is_that_of_the_schema() -> None:

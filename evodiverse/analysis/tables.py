@@ -12,6 +12,7 @@ from evodiverse.analysis.molecules import (
     diverse_top10_curve,
     swap_acceptance,
 )
+from evodiverse.analysis.programs import PackingResult, measure_packing
 from evodiverse.analysis.runs import Run
 
 
@@ -53,11 +54,42 @@ def molecule_table(runs: Iterable[Run]) -> str:
     return markdown(header, rows)
 
 
-def spread(values: Sequence[float]) -> str:
+def packing_table(runs: Iterable[Run]) -> str:
+    """Return a table of the circle-packing runs, one row for each task, method and model, over their seeds."""
+    groups: dict[tuple[str, str, str], list[PackingResult]] = defaultdict(list)
+    for run in runs:
+        groups[run.task, run.method, run.llm].append(measure_packing(run))
+    header = [
+        *("task", "method", "llm", "best sum", "strict sum", "top-100 mean"),
+        *("diversity", "of each pool", "pool origin", "runs"),
+    ]
+    rows = [
+        [
+            *group,
+            spread([result.best_sum for result in results], 4),
+            spread([result.strict_sum for result in results], 4),
+            spread([result.top_mean for result in results], 4),
+            spread([result.diversity.overall for result in results]),
+            " / ".join(map(spread, zip(*(result.diversity.pools for result in results), strict=True))),
+            " / ".join(f"{fmean(values):.0%}" for values in zip(*map(_pool_shares, results), strict=True)),
+            str(len(results)),
+        ]
+        for group, results in groups.items()
+    ]
+    return markdown(header, rows)
+
+
+def _pool_shares(result: PackingResult) -> list[float]:
+    """Return the shares of the pools in order, without that of the initial programs."""
+    return [result.shares.get(pool, 0.0) for pool in range(len(result.diversity.pools))]
+
+
+def spread(values: Sequence[float], digits: int = 2) -> str:
     """Return mean ± sample standard deviation (n - 1); the mean alone for one value, a dash for none."""
     if not values:
         return "-"
-    return f"{fmean(values):.2f} ± {stdev(values):.2f}" if len(values) > 1 else f"{fmean(values):.2f}"
+    mean = f"{fmean(values):.{digits}f}"
+    return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -11,16 +11,16 @@ _KINDS = {int: "integer", float: "number", str: "text", bool: "true or false", l
 _HEAD = "| key | type | default | unit | meaning |\n|---|---|---|---|---|\n"
 
 
-def render(sections: Mapping[str, tuple[type, str]], defaults: Mapping[str, Any]) -> str:
+def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
     """Return one Markdown table for each section.
 
     Args:
-        sections: The schema of a section and what stands before its keys, by the section's heading.
-        defaults: Flat values that a run has where nothing is overridden.
+        sections: By a section's heading its schema, what stands before its keys, and the flat values that a run has
+            where nothing is overridden.
     """
     return "\n".join(
         f"## {heading}\n\n{_HEAD}" + "".join(_rows(schema, prefix, defaults))
-        for heading, (schema, prefix) in sections.items()
+        for heading, (schema, prefix, defaults) in sections.items()
     )
 
 
@@ -54,6 +54,8 @@ def _inner(kind: Any) -> type | None:
 def _kind(kind: Any) -> str:
     if get_origin(kind) is dict:
         return "keys"
+    if kind is Any:
+        return "any"
     if kind in _KINDS:
         return _KINDS[kind]
     plain = [_KINDS[option] for option in get_args(kind) if option is not NoneType]

@@ -1,0 +1,1 @@
+"""Programs: hypotheses that are Python source, run in the sandbox."""

@@ -1,0 +1,153 @@
+"""How a reply changes a program: by SEARCH/REPLACE blocks, or by a whole new program."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from evodiverse.tasks.programs.parsing import unify_newlines
+from evodiverse.vocabulary import Reason, Rejection
+
+# More than anybody needs for a program, and few enough to try each on a long text.
+MAX_BLOCKS = 50
+_MAX_SHOWN = 80
+_MARKER = re.compile(
+    r"^[ \t]*(?:(?P<search><{5,9}[ \t]*SEARCH)|(?P<divider>={5,9})|(?P<replace>>{5,9}[ \t]*REPLACE))[ \t]*$",
+    re.MULTILINE,
+)
+_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)$", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """Lines that stand somewhere in a program, and the lines that take their place."""
+
+    search: list[str]
+    replacement: list[str]
+
+
+def find_blocks(reply: str) -> list[Block] | Rejection:
+    """Return the blocks of a reply in its order, or why they cannot be told from each other.
+
+    A marker has five to nine characters and a line to itself. What stands outside the blocks counts for nothing, so
+    they may be in code fences; a divider outside them, or a second one inside, is ordinary text.
+    """
+    text = unify_newlines(reply)
+    blocks: list[Block] = []
+    start = divider = None
+    for marker in _MARKER.finditer(text):
+        number = len(blocks) + 1
+        if marker.lastgroup == "search":
+            if start is not None:
+                return _malformed(number, "another one begins before its end")
+            start = marker
+        elif start is None:
+            continue
+        elif marker.lastgroup == "divider":
+            divider = divider or marker
+        elif divider is None:
+            return _malformed(number, "no ======= between its parts")
+        else:
+            searched, replacing = text[start.end() + 1 : divider.start()], text[divider.end() + 1 : marker.start()]
+            blocks.append(Block(_split(searched), _split(replacing)))
+            start = divider = None
+    if start is not None:
+        return _malformed(len(blocks) + 1, "no >>>>>>> REPLACE at its end")
+    if len(blocks) > MAX_BLOCKS:
+        return Rejection(Reason.TOO_LARGE, f"{len(blocks)} blocks, at most {MAX_BLOCKS}")
+    return blocks
+
+
+def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
+    """Return the source after all blocks, each applied to the result of the one before, or why one cannot be.
+
+    What a block searches for must stand there exactly once, in whole lines. Only where it does not stand there at all,
+    white space at the end of lines is ignored, and after that blank lines at both ends of the block.
+    """
+    before = lines = _split(unify_newlines(source))
+    for number, block in enumerate(blocks, 1):
+        edited = _replace(lines, block)
+        if isinstance(edited, str):
+            return Rejection(Reason.NO_MATCH, f"block {number} {edited}")
+        lines = edited
+    if lines == before:
+        return Rejection(Reason.NO_ANSWER, "the reply changes nothing")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def extract_program(reply: str, entry_point: str) -> str | None:
+    """Return the last code fence of a reply that defines the entry point, or all of the reply if that does.
+
+    A fence that the reply does not close ends with it, or where the next one opens.
+    """
+    text = unify_newlines(reply)
+    definition = re.compile(rf"^def[ \t]+{re.escape(entry_point)}\b", re.MULTILINE)
+    candidates = [text, *_fenced(text)]
+    return next((candidate for candidate in reversed(candidates) if definition.search(candidate)), None)
+
+
+def _malformed(number: int, problem: str) -> Rejection:
+    return Rejection(Reason.UNPARSABLE, f"block {number}: {problem}")
+
+
+def _split(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _replace(lines: list[str], block: Block) -> list[str] | str:
+    """Return the lines after a block, or what is wrong with it."""
+    shown = next((line.strip() for line in block.search if line.strip()), None)
+    if shown is None:
+        return "matches nothing: its SEARCH part is empty"
+    shown = shown[:_MAX_SHOWN]
+    for search, replacement in (block, Block(*map(_without_blank_ends, block))):
+        for view in (list[str], _stripped):
+            n_places, first = _locate(view(lines), view(search))
+            if n_places == 1:
+                return lines[:first] + replacement + lines[first + len(search) :]
+            if n_places:
+                return f"matches {n_places} places: {shown}"
+    return f"matches nothing: {shown}"
+
+
+def _stripped(lines: list[str]) -> list[str]:
+    return list(map(str.rstrip, lines))
+
+
+def _without_blank_ends(lines: list[str]) -> list[str]:
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
+
+
+def _locate(lines: list[str], run: list[str]) -> tuple[int, int]:
+    """Return at how many places a run of lines stands, and the index of the first; of those that overlap it counts two.
+
+    As text, since looking for a text takes linear time whatever the text.
+    """
+    text, wanted = _join(lines), _join(run)
+    first = text.find(wanted)
+    if first < 0:
+        return 0, 0
+    n_places = 1 if text.find(wanted, first + 1) < 0 else max(2, text.count(wanted))
+    return n_places, text.count("\n", 0, first)
+
+
+def _join(lines: list[str]) -> str:
+    return "\r" + "\n\r".join(lines) + "\n"  # the ends of each line marked, by characters that none has
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """Yield what stands in each code fence, without the indentation of the fence."""
+    opening = None
+    for fence in _FENCE.finditer(text):
+        marks, info = fence["marks"], fence["info"].strip()
+        if opening is None:
+            opening = None if "`" in info else fence  # code in prose
+        elif marks.startswith(opening["marks"]) and len(fence["indent"]) <= len(opening["indent"]) + 3:
+            yield _inside(text, opening, fence.start())
+            opening = fence if info else None
+    if opening is not None:
+        yield _inside(text, opening, len(text))
+
+
+def _inside(text: str, opening: re.Match[str], end: int) -> str:
+    inside, indent = text[opening.end() + 1 : end], len(opening["indent"])
+    return re.sub(rf"^[ \t]{{1,{indent}}}", "", inside, flags=re.MULTILINE) if indent else inside

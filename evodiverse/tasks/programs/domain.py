@@ -1,0 +1,114 @@
+"""What the program domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from evodiverse.errors import InputError
+from evodiverse.ports import Sandbox
+from evodiverse.tasks.programs import prompts
+from evodiverse.tasks.programs.circle_packing import CirclePacking, load_seed
+from evodiverse.tasks.programs.evaluators import Evaluator
+from evodiverse.tasks.programs.initial import read_programs
+from evodiverse.tasks.programs.operators import MAX_CHARACTERS, ProgramOperator
+from evodiverse.tasks.programs.packing_moves import packing_moves
+from evodiverse.tasks.programs.settings import ProgramSettings, find_setting_violations, initial_paths
+from evodiverse.tasks.programs.task import ProgramTask
+from evodiverse.tasks.programs.user_evaluator import UserEvaluator, evaluator_sha256
+from evodiverse.vocabulary import Limits
+
+__all__ = [
+    "build_operator",
+    "build_prompts",
+    "build_task",
+    "count_initial",
+    "find_violations",
+    "is_shared",
+    "settings",
+    "sources",
+]
+
+settings = ProgramSettings
+
+
+def find_violations(settings: ProgramSettings) -> list[str]:
+    """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
+    violations = find_setting_violations(settings)
+    if violations:
+        return violations
+    checks: list[Callable[[], object]] = [lambda: _read_initial(settings), lambda: build_prompts(settings)]
+    for check in checks:
+        try:
+            check()
+        except InputError as error:
+            violations += [violation for violation in error.violations if violation not in violations]
+    return violations
+
+
+def count_initial(settings: ProgramSettings) -> int:
+    """Return how many programs a search starts from."""
+    return max(1, len(initial_paths(settings)))
+
+
+def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
+    """Return that all pools start from the same programs."""
+    return True
+
+
+def sources(settings: ProgramSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:  # noqa: ARG001
+    """Return the SHA-256 of the initial programs, and of a user's evaluator."""
+    initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
+    own = {} if settings.is_circle_packing else {"evaluator": evaluator_sha256(_evaluator_path(settings))}
+    return {"initial": initial} | own
+
+
+def build_task(
+    settings: ProgramSettings,
+    artefact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
+    sandbox: Callable[[], Sandbox],
+) -> ProgramTask:
+    """Return the task, with its files read."""
+    return ProgramTask(_build_evaluator(settings), sandbox(), _read_initial(settings), settings.max_characters)
+
+
+def build_operator(settings: ProgramSettings) -> ProgramOperator:
+    """Return the classical operator; what it knows of packing it uses where circles are packed."""
+    moves = packing_moves() if settings.is_circle_packing else None
+    longest = min(MAX_CHARACTERS, settings.max_characters)
+    return ProgramOperator(_build_evaluator(settings).entry_point, moves, longest)
+
+
+def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
+    """Return the prompts, which a language model is asked with."""
+    evaluator = _build_evaluator(settings)
+    if settings.n is not None and settings.reference is not None and settings.is_circle_packing:
+        description = prompts.describe_packing(settings.n, settings.reference, settings.timeout)
+    else:
+        description = str(getattr(evaluator, "description", ""))
+    return prompts.build(
+        settings.prompts.dir,
+        description=description,
+        entry_point=evaluator.entry_point,
+        mode=settings.prompts.mode,
+        hot=settings.prompts.hot,
+        max_characters=settings.max_characters,
+        example=_read_initial(settings)[0],
+    )
+
+
+def _build_evaluator(settings: ProgramSettings) -> Evaluator:
+    limits = Limits(settings.timeout, settings.memory)
+    if settings.is_circle_packing and settings.n is not None and settings.reference is not None:
+        return CirclePacking(settings.n, settings.reference, limits)
+    return UserEvaluator(_evaluator_path(settings), limits)
+
+
+def _evaluator_path(settings: ProgramSettings) -> Path:
+    return Path(settings.evaluator).expanduser().absolute()
+
+
+def _read_initial(settings: ProgramSettings) -> list[str]:
+    paths = initial_paths(settings)
+    if not paths:
+        return [load_seed(settings.n or 0)]
+    return read_programs(paths, _build_evaluator(settings).entry_point, settings.max_characters)

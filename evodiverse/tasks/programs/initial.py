@@ -1,0 +1,39 @@
+"""The programs that a search starts from."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evodiverse.errors import InputError, reason
+from evodiverse.tasks.programs.parsing import parse_program
+from evodiverse.vocabulary import Rejection
+
+
+def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) -> list[str]:
+    """Return the user's own programs.
+
+    Raises:
+        InputError: One cannot be read or is no program of this task, or two are the same; names all.
+    """
+    sources: list[str] = []
+    violations: list[str] = []
+    path_of: dict[str, Path] = {}
+    for path in paths:
+        try:
+            source = path.read_bytes().decode("utf-8")
+        except OSError as error:
+            violations.append(f"task.initial.path: cannot read {path} ({reason(error)})")
+            continue
+        except ValueError:
+            violations.append(f"task.initial.path: {path} is not UTF-8")
+            continue
+        parsed = parse_program(source, entry_point, max_characters)
+        if isinstance(parsed, Rejection):
+            violations.append(f"task.initial.path: {path} is no program of this task ({parsed})")
+        elif parsed.key in path_of:
+            violations.append(f"task.initial.path: {path} is the same program as {path_of[parsed.key]}")
+        else:
+            path_of[parsed.key] = path
+            sources.append(parsed.genotype)
+    if violations:
+        raise InputError(*violations)
+    return sources

@@ -1,0 +1,134 @@
+"""From text to a program: the one place where sources are read and identity is decided."""
+
+import ast
+import hashlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from evodiverse.vocabulary import Hypothesis, Reason, Rejection
+
+# Of the syntax tree. Far below what Python itself reads, so that neither the caller's stack nor Python's version has a
+# say, and nobody who walks the tree of a hypothesis runs out of stack.
+MAX_DEPTH = 100
+_TOO_DEEP = Rejection(Reason.UNPARSABLE, "nested too deeply")
+_IN_FUNCTION: frozenset[type[ast.AST]] = frozenset({ast.Return, ast.Yield})
+_IN_LOOP: frozenset[type[ast.AST]] = frozenset({ast.Break, ast.Continue})
+_PLACES = dict.fromkeys(_IN_FUNCTION, "function") | dict.fromkeys(_IN_LOOP, "loop")
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesis | Rejection:
+    """Return the program that ``text`` is, with its comments and one newline at its end, or why it is none.
+
+    Two programs are one when their syntax trees are: formatting, comments and docstrings make no difference.
+
+    Args:
+        text: Any text.
+        entry_point: The function that the program must define, at module level.
+        max_characters: A longer program is rejected before anything reads it.
+    """
+    source = unify_newlines(text).lstrip("\n").rstrip() + "\n"
+    if source == "\n":
+        return Rejection(Reason.EMPTY)
+    if len(source) > max_characters:
+        return Rejection(Reason.TOO_LARGE, f"{len(source)} characters, at most {max_characters}")
+    if "\0" in source:
+        return Rejection(Reason.UNPARSABLE, "a NUL character")
+    if not _is_encodable(source):
+        return Rejection(Reason.UNPARSABLE, "characters that UTF-8 cannot encode")
+    tree = _read_tree(source)
+    if isinstance(tree, Rejection):
+        return tree
+    if not any(isinstance(statement, ast.FunctionDef) and statement.name == entry_point for statement in tree.body):
+        return Rejection(Reason.UNPARSABLE, f"defines no function {entry_point}")
+    return Hypothesis(source, hashlib.sha256(_form(tree).encode()).hexdigest())
+
+
+def unify_newlines(text: str) -> str:
+    """Return the text with each CRLF and CR as LF, as Python reads it, also inside string literals."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_encodable(source: str) -> bool:
+    try:
+        source.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read_tree(source: str) -> ast.Module | Rejection:
+    """Return the syntax tree, or what is wrong with the source.
+
+    It is not compiled, which would find some more: on hostile programs Python's compiler takes forever (nested
+    ``finally``) or breaks the process (nested comprehensions, Python 3.12).
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "\d" and the like: a program's own business
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError) as error:
+            return Rejection(Reason.UNPARSABLE, _describe(error))
+        except (RecursionError, MemoryError):
+            return _TOO_DEEP
+    if _depth(tree) > MAX_DEPTH:
+        return _TOO_DEEP
+    misplaced = next(_find_misplaced(tree, frozenset()), None)
+    return tree if misplaced is None else Rejection(Reason.UNPARSABLE, misplaced)
+
+
+def _depth(tree: ast.AST) -> int:
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
+
+
+def _find_misplaced(node: ast.AST, allowed: frozenset[type[ast.AST]]) -> Iterator[str]:
+    """Yield what is wrong with statements that are not allowed where they stand, as a badly indented edit leaves them.
+
+    Args:
+        node: Where to look.
+        allowed: Of the statements that only functions or loops may have, those that may stand here.
+    """
+    place = _PLACES.get(type(node))
+    if place and type(node) not in allowed:
+        yield f"line {node.lineno}: '{type(node).__name__.lower()}' outside {place}"  # type: ignore[attr-defined]
+    for name, value in ast.iter_fields(node):
+        inside = _allowed_inside(node, allowed) if name == "body" else allowed
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, ast.AST):
+                yield from _find_misplaced(part, inside)
+
+
+def _allowed_inside(node: ast.AST, allowed: frozenset[type[ast.AST]]) -> frozenset[type[ast.AST]]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        return _IN_FUNCTION
+    if isinstance(node, ast.ClassDef):
+        return frozenset()
+    return allowed | _IN_LOOP if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) else allowed
+
+
+def _describe(error: SyntaxError | ValueError) -> str:
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    return ("" if line is None else f"line {line}: ") + " ".join(message.split())
+
+
+def _form(part: Any) -> str:
+    """Return what of a tree makes a program's identity, as text; what `ast.dump` gives depends on Python's version."""
+    if isinstance(part, ast.AST):
+        fields = ((name, _without_docstring(part, name)) for name in part._fields if name != "kind")  # u"" is ""
+        kept = [f"{name}={_form(value)}" for name, value in fields if value not in (None, [])]
+        return f"{type(part).__name__}({', '.join(kept)})"
+    if isinstance(part, list):
+        return f"[{', '.join(map(_form, part))}]"
+    return hex(part) if type(part) is int else ascii(part)  # long integers have no decimal form
+
+
+def _without_docstring(node: ast.AST, name: str) -> Any:
+    value = getattr(node, name, None)
+    if name == "body" and isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        return value[1:] or [ast.Pass()]  # type: ignore[index]
+    return value

@@ -1,0 +1,208 @@
+"""How a language model is asked for a program, and how its answer is read (paper, appendix "Prompts")."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from types import MappingProxyType
+
+from evodiverse.errors import InputError, reason
+from evodiverse.tasks.programs.diffs import apply_blocks, extract_program, find_blocks
+from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
+
+SHIPPED = Path(__file__).parent
+MODES = ("diff", "rewrite", "mixed")
+HOT = ("same", "explore")
+# The templates, each with the fields that it must have; a ? marks those that it may leave out.
+FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "system": ("description", "entry_point?", "max_characters?"),
+        "diff": ("current", "goal", "others?", "entry_point?", "max_characters?"),
+        "rewrite": ("current", "goal", "others?", "entry_point?", "max_characters?"),
+        "improve": ("entry_point?", "max_characters?"),
+        "explore": ("entry_point?", "max_characters?"),
+    }
+)
+_REMEDIES: Mapping[str, str] = MappingProxyType(
+    {
+        Reason.TIMED_OUT: "Make it faster first, by a cheaper method, fewer iterations or arrays in place of loops.",
+        Reason.OUT_OF_MEMORY: "Make it use less memory first.",
+    }
+)
+_OTHERS = "# Other programs\n\nThey are here for inspiration. What you change is the program to edit, below them."
+_MAX_ERROR = 500
+_THOUGHT = "</think>"
+
+
+class ProgramPrompts:
+    """The prompts of all rungs, filled from template files.
+
+    Args:
+        templates: Text by name; see `read_templates`.
+        description: What is asked of a program, how it is scored and what it may use.
+        entry_point: The function that a program must define.
+        max_characters: The length above which programs are rejected.
+        example: A program of usual length.
+        mode: How a model is to answer: diff, rewrite, or mixed for either with equal chance.
+        hot: same, or explore, which asks the hot rungs for another construction.
+    """
+
+    def __init__(
+        self,
+        templates: Mapping[str, str],
+        description: str,
+        entry_point: str,
+        max_characters: int,
+        example: str,
+        *,
+        mode: str,
+        hot: str,
+    ) -> None:
+        self._templates = {name: Template(text) for name, text in templates.items()}
+        self._entry_point = entry_point
+        self._max_characters = max_characters
+        self._mode = mode
+        self._hot = hot
+        self._system = self._fill("system", description=description.strip())
+        self.example = example
+        texts = [description, *(templates[name] for name in sorted(templates))]
+        self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+    def messages(self, request: Request) -> tuple[Message, ...]:
+        """Return two messages: the task, and the program to edit after the others, each with its score."""
+        explores = self._hot == "explore" and request.prompt is Prompt.HOT
+        goal = self._fill("explore" if explores else "improve")
+        text = self._fill(self._format(request), current=_current(request), others=_others(request), goal=goal)
+        return (Message("system", self._system), Message("user", text))
+
+    def read(self, request: Request, reply: str) -> str | Rejection:
+        """Return the first parent after the blocks of a reply, or the program that it holds whole, in any mode.
+
+        What a model thought aloud before it answered is passed over.
+        """
+        answer = reply.rpartition(_THOUGHT)[2]
+        blocks = find_blocks(answer)
+        if isinstance(blocks, Rejection):
+            return blocks
+        if blocks:
+            return apply_blocks(request.parents[0].genotype, blocks)
+        program = extract_program(answer, self._entry_point)
+        return Rejection(Reason.NO_ANSWER, "the reply proposes nothing") if program is None else program
+
+    def _format(self, request: Request) -> str:
+        if self._mode == "mixed":
+            return "diff" if request.stream.rng().random() < 0.5 else "rewrite"
+        return self._mode
+
+    def _fill(self, name: str, **fields: str) -> str:
+        text = self._templates[name].substitute(
+            fields, entry_point=self._entry_point, max_characters=self._max_characters
+        )
+        return text.strip()
+
+
+def read_templates(folder: Path) -> dict[str, str]:
+    """Return the templates of a folder by name: system, diff, rewrite, improve and explore, each a ``.txt`` file.
+
+    Raises:
+        InputError: One is missing, lacks a field that it must have, or names one that there is not; names all.
+    """
+    templates, violations = {}, []
+    for name in FIELDS:
+        path = folder / f"{name}.txt"
+        try:
+            templates[name] = path.read_text(encoding="utf-8")
+        except OSError as error:
+            violations.append(f"task.prompts.dir: cannot read {path} ({reason(error)})")
+        except ValueError:
+            violations.append(f"task.prompts.dir: {path} is not UTF-8")
+        else:
+            violations += [f"task.prompts.dir: {path} {problem}" for problem in _find_problems(name, templates[name])]
+    if violations:
+        raise InputError(*violations)
+    return templates
+
+
+def build(
+    folder: str | None, description: str, entry_point: str, max_characters: int, example: str, *, mode: str, hot: str
+) -> ProgramPrompts:
+    """Return the prompts that ``task.prompts.{dir, mode, hot}`` name; for the others see `ProgramPrompts`.
+
+    Raises:
+        InputError: A mode that there is not, or the user's own templates cannot be used.
+    """
+    violations = [
+        f"task.prompts.{key} must be {', '.join(known[:-1])} or {known[-1]}, got {value}"
+        for key, value, known in (("mode", mode, MODES), ("hot", hot, HOT))
+        if value not in known
+    ]
+    templates: Mapping[str, str] = {}
+    try:
+        templates = read_templates(SHIPPED if folder is None else Path(folder).expanduser())
+    except InputError as error:
+        violations += error.violations
+    if violations:
+        raise InputError(*violations)
+    return ProgramPrompts(templates, description, entry_point, max_characters, example, mode=mode, hot=hot)
+
+
+def describe_packing(n: int, reference: float, timeout: float) -> str:
+    """Return what a model is told of circle packing.
+
+    Args:
+        n: Circles.
+        reference: The sum of radii that scores 1.
+        timeout: CPU seconds of a run.
+    """
+    template = Template((SHIPPED / "descriptions" / "circle_packing.txt").read_text(encoding="utf-8"))
+    return template.substitute(n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}").strip()
+
+
+def _find_problems(name: str, text: str) -> list[str]:
+    template = Template(text)
+    if not template.is_valid():
+        return ["has a $ that names no field; write $$ for the character"]
+    known = [field.rstrip("?") for field in FIELDS[name]]
+    used = template.get_identifiers()
+    problems = [
+        f"has the field ${field}, which there is not; use ${', $'.join(known)}" for field in used if field not in known
+    ]
+    return problems + [f"lacks ${field}" for field in FIELDS[name] if not field.endswith("?") and field not in used]
+
+
+def _current(request: Request) -> str:
+    parent = request.parents[0]
+    remedy = _REMEDIES.get(parent.error.partition(":")[0], "Mend this first.") if parent.error else ""
+    return _section("# The program to edit" + _mark(parent, request), parent, remedy)
+
+
+def _others(request: Request) -> str:
+    """Return the inspirations, and the best program unless it is a parent or failed itself; empty without any."""
+    best, inspirations = request.best, request.parents[1:]
+    sections = [
+        _section(f"## Inspiration {number}{_mark(parent, request)}", parent)
+        for number, parent in enumerate(inspirations, 1)
+    ]
+    if best is not None and not best.error and best.key not in {parent.key for parent in request.parents}:
+        sections.append(_section("## The best so far", best))
+    return "\n\n".join([_OTHERS, *sections]) if sections else ""
+
+
+def _mark(parent: Candidate, request: Request) -> str:
+    is_best = request.best is not None and request.best.key == parent.key and not parent.error
+    return " (the best so far)" if is_best else ""
+
+
+def _section(heading: str, candidate: Candidate, remedy: str = "") -> str:
+    """Return a program under a heading, after its score, to the sixth decimal, and why it failed."""
+    score = 0.0 if candidate.score is None else candidate.score
+    kind, colon, detail = " ".join(candidate.error.split())[:_MAX_ERROR].partition(": ")
+    failure = f"\nIt failed ({kind.replace('_', ' ')}){colon}{detail}. {remedy}".rstrip() if kind else ""
+    return f"{heading}\n\nScore: {score:.6f}{failure}\n\n{_fence(candidate.genotype)}"
+
+
+def _fence(source: str) -> str:
+    """Return a code fence around a source, longer than any in it."""
+    marks = "`" * (1 + max([2, *map(len, re.findall("`+", source))]))
+    return f"{marks}python\n{source.rstrip()}\n{marks}"

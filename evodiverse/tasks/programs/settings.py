@@ -1,0 +1,81 @@
+"""Configuration keys of the program tasks (``task.*``)."""
+
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from evodiverse.documented import documented
+
+CIRCLE_PACKING = "circle_packing"
+
+
+@dataclass
+class Initial:
+    """``task.initial``: where the pools start."""
+
+    path: Any = documented("program to start from, or a list of several; null is the task's own", default=None)
+
+
+@dataclass
+class PromptSettings:
+    """``task.prompts``: how a language model is asked."""
+
+    dir: str | None = documented("folder of your own templates", default=None)
+    mode: str = documented("what is asked for: diff (SEARCH/REPLACE blocks), rewrite, mixed", default="diff")
+    hot: str = documented("prompt of hot pools: same, or explore, which asks for another construction", default="same")
+
+
+@dataclass
+class ProgramSettings:
+    """``task``, for programs."""
+
+    evaluator: str = documented("what scores programs: circle_packing, or your own evaluator.py", default="")
+    n: int | None = documented("circles to be packed", default=None, unit="circles")
+    reference: float | None = documented("sum of radii that scores 1; 2.635 for 26 circles", default=None)
+    timeout: float = documented("CPU time of a program, three times of wall time at most", default=30.0, unit="s")
+    memory: int = documented("address space of a program, libraries included", default=2048, unit="MB")
+    max_characters: int = documented("longer programs are rejected", default=10_000, unit="characters")
+    initial: Initial = field(default_factory=Initial)
+    prompts: PromptSettings = field(default_factory=PromptSettings)
+
+    @property
+    def is_circle_packing(self) -> bool:
+        """Whether the evaluator is the one that packs circles."""
+        return self.evaluator == CIRCLE_PACKING
+
+
+def initial_paths(settings: ProgramSettings) -> list[Path]:
+    """Return the user's own programs to start from."""
+    given = settings.initial.path
+    if given is None:
+        return []
+    return [Path(str(path)).expanduser() for path in (given if isinstance(given, list | tuple) else [given])]
+
+
+def find_setting_violations(settings: ProgramSettings) -> list[str]:
+    """Return what is wrong with the values, each with its key."""
+    rules = [
+        (0 < settings.timeout < 1e6, f"task.timeout must be above 0, got {settings.timeout}"),
+        (settings.memory >= 500, f"task.memory must be at least 500, got {settings.memory}"),
+        (settings.max_characters >= 1, f"task.max_characters must be at least 1, got {settings.max_characters}"),
+        (bool(settings.evaluator), "task.evaluator has no value; name your own evaluator.py"),
+        (
+            settings.is_circle_packing or settings.initial.path is not None,
+            "task.initial.path has no value; name the program that the search starts from",
+        ),
+    ]
+    return [message for holds, message in rules if not holds] + _packing_violations(settings)
+
+
+def _packing_violations(settings: ProgramSettings) -> list[str]:
+    if not settings.is_circle_packing:
+        return []
+    violations = []
+    if settings.n is None or not 1 <= settings.n <= 10_000:
+        violations.append(f"task.n must be between 1 and 10000, got {settings.n}")
+    if settings.reference is None or not (isfinite(settings.reference) and settings.reference > 0):
+        violations.append(f"task.reference must be above 0, got {settings.reference}")
+    if settings.n not in {None, 26} and settings.reference == 2.635:
+        violations.append(f"task.reference=2.635 is for 26 circles; give the one for task.n={settings.n}")
+    return violations

@@ -1,0 +1,246 @@
+"""Syntax trees of programs: reading and writing them, walking them, and replacing parts of them.
+
+Trees are values: nobody changes a node in place, an edit makes a new tree that shares what it left alone. What is
+found out about a statement can thus be kept by the identity of its node, and equal statements are one node.
+"""
+
+import ast
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from textwrap import indent
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+Edit: TypeAlias = Callable[[ast.Module, np.random.Generator], ast.Module | None]
+"""A change of a tree; None when it does not apply. All its randomness comes from the generator."""
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a part is: names of fields and indices in lists, from the outside in."""
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Node = TypeVar("Node", bound=ast.AST)
+
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES: Final = (*FUNCTIONS, ast.ClassDef)
+COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+_PLAIN_FIELDS: Final = frozenset({"ctx", "op", "ops", "id", "attr", "kind", "type_comment"})
+
+
+class Part(NamedTuple):
+    """A node and its path from the statement that it belongs to."""
+
+    path: Path
+    node: ast.AST
+
+
+@lru_cache(maxsize=1024)
+def read_program(source: str) -> ast.Module | None:
+    """Return the tree of a source; None when it is not Python, or has constants that cannot be written back."""
+    lines = source.splitlines()
+    try:
+        tree = _parse(source)
+        tree = rebuilt(tree, body=[_with_shared_statements(statement, lines) for statement in tree.body])
+        write_program(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree
+
+
+def _with_shared_statements(statement: ast.stmt, lines: Sequence[str]) -> ast.stmt:
+    if not isinstance(statement, FUNCTIONS):
+        return _share(statement, lines)
+    return rebuilt(statement, body=[_share(child, lines) for child in statement.body])
+
+
+def _share(statement: ast.stmt, lines: Sequence[str]) -> ast.stmt:
+    """Return the one node of all statements with this text, where whole lines hold it; else the statement itself."""
+    shared = _read_lines("\n".join(lines[statement.lineno - 1 : statement.end_lineno]))
+    return shared if type(shared) is type(statement) else statement
+
+
+@lru_cache(maxsize=4096)
+def _read_lines(text: str) -> ast.stmt | None:
+    """Return the only statement in some lines, None when they hold another number of them, or a part of one."""
+    is_indented = text[:1].isspace()
+    try:
+        body = _parse(f"if 1:\n{text}" if is_indented else text).body
+    except SyntaxError:
+        return None
+    if is_indented:
+        body = body[0].body if len(body) == 1 and isinstance(body[0], ast.If) and not body[0].orelse else []
+    return body[0] if len(body) == 1 and not isinstance(body[0], SCOPES) else None
+
+
+def _parse(source: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "\\d" and the like: a program's own business
+        return ast.parse(source)
+
+
+def write_program(tree: ast.Module) -> str:
+    """Return the source of a tree, the same for equal trees."""
+    texts: list[str] = []
+    previous: ast.stmt | None = None
+    for statement in tree.body:
+        if previous is not None:
+            apart = isinstance(statement, SCOPES) or isinstance(previous, SCOPES)
+            texts.append("\n\n\n" if apart else "\n\n" if is_import(previous) != is_import(statement) else "\n")
+        texts.append(_function_text(statement) if isinstance(statement, FUNCTIONS) else statement_text(statement))
+        previous = statement
+    return "".join(texts) + "\n"
+
+
+@lru_cache(maxsize=4096)
+def statement_text(statement: ast.stmt) -> str:
+    """Return the source of one statement."""
+    return ast.unparse(ast.Module([statement], []) if is_docstring(statement) else statement).strip("\n")
+
+
+def _function_text(function: Function) -> str:
+    start = 1 if is_docstring(function.body[0]) else 0
+    texts = [statement_text(statement) for statement in function.body[start:]]
+    if not texts or any('"""' in text or "'''" in text for text in texts):  # strings of several lines keep their indent
+        return statement_text(function)
+    head = ast.unparse(rebuilt(function, body=[*function.body[:start], ast.Pass()])).strip("\n")
+    return head.removesuffix("\n    pass") + "".join("\n" + indent(text, "    ") for text in texts)
+
+
+def children(node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
+    """Yield the parts of a node in the order of the text, each with its path; operators and contexts are no parts."""
+    for name in node._fields:
+        if name not in _PLAIN_FIELDS:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                for index, item in enumerate(value):
+                    if isinstance(item, ast.AST):
+                        yield (name, index), item
+            elif isinstance(value, ast.AST):
+                yield (name,), value
+
+
+@lru_cache(maxsize=4096)
+def nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
+    """Return all nodes of a statement in no particular order, itself first."""
+    return tuple(ast.walk(statement))
+
+
+@lru_cache(maxsize=4096)
+def parts_of(statement: ast.stmt) -> tuple[Part, ...]:
+    """Return the nodes of a statement, itself first, in the order of the text.
+
+    What is in ``while`` loops is left out: these end when their statements say so, which an edit does not know of.
+    """
+    parts: list[Part] = []
+
+    def collect(path: Path, node: ast.AST) -> None:
+        parts.append(Part(path, node))
+        if not isinstance(node, ast.While):
+            for step, child in children(node):
+                collect(path + step, child)
+
+    collect((), statement)
+    return tuple(parts)
+
+
+def rebuilt(node: Node, **fields: Any) -> Node:
+    """Return a copy of a node with other values in some fields."""
+    copy = type(node).__new__(type(node))
+    copy.__dict__.update(node.__dict__ | fields)
+    return copy
+
+
+def replace(node: Node, path: Path, new: Any) -> Node:
+    """Return a node in which what stands at ``path`` is something else."""
+    replaced: Node = _replace(node, path, new)
+    return replaced
+
+
+def _replace(part: Any, path: Path, new: Any) -> Any:
+    if not path:
+        return new
+    step, *rest = path
+    if isinstance(part, list):
+        position = int(step)
+        return [*part[:position], _replace(part[position], tuple(rest), new), *part[position + 1 :]]
+    return rebuilt(part, **{str(step): _replace(getattr(part, str(step)), tuple(rest), new)})
+
+
+def functions_of(tree: ast.Module) -> dict[str, Function]:
+    """Return the functions of a module by name, the last one of a name."""
+    return {statement.name: statement for statement in tree.body if isinstance(statement, FUNCTIONS)}
+
+
+def statements_of(tree: ast.Module) -> Iterator[tuple[Path, ast.stmt]]:
+    """Yield the statements of a module and, in the place of its functions, the statements of these."""
+    for index, statement in enumerate(tree.body):
+        if isinstance(statement, FUNCTIONS):
+            for position, child in enumerate(statement.body):
+                yield ("body", index, "body", position), child
+        else:
+            yield ("body", index), statement
+
+
+def blocks_of(tree: ast.Module) -> Iterator[tuple[Path, list[ast.stmt]]]:
+    """Yield the lists of statements in a module's functions, from the outside in.
+
+    Left out are those in ``while`` loops, and functions with declarations that must come before other statements.
+    """
+    for index, function in enumerate(tree.body):
+        if isinstance(function, FUNCTIONS) and not declares_scope(function):
+            path: Path = ("body", index, "body")
+            yield path, function.body
+            for position, statement in enumerate(function.body):
+                for step, block in _blocks_in(statement):
+                    yield (*path, position, *step), block
+
+
+def declares_scope(function: Function) -> bool:
+    """Say whether a function has a statement ``global`` or ``nonlocal``, before which its names must not occur."""
+    return any(_declares_scope(statement) for statement in function.body)
+
+
+@lru_cache(maxsize=4096)
+def _declares_scope(statement: ast.stmt) -> bool:
+    return any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in nodes_of(statement))
+
+
+@lru_cache(maxsize=4096)
+def _blocks_in(statement: ast.stmt) -> tuple[tuple[Path, list[ast.stmt]], ...]:
+    if isinstance(statement, (ast.While, ast.ClassDef)):
+        return ()
+    blocks: list[tuple[Path, list[ast.stmt]]] = []
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if block:
+            blocks.append(((name,), block))
+            for position, child in enumerate(block):
+                blocks += [((name, position, *step), inner) for step, inner in _blocks_in(child)]
+    return tuple(blocks)
+
+
+def is_docstring(statement: ast.stmt) -> bool:
+    """Say whether a statement is a text alone."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def is_import(statement: ast.stmt) -> bool:
+    """Say whether a statement imports something."""
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
+def called_name(call: ast.Call) -> str:
+    """Return the name of what is called, without the module or object that it belongs to; empty if it has none."""
+    return getattr(call.func, "id", "") or getattr(call.func, "attr", "")
+
+
+def number(value: float) -> ast.expr:
+    """Return the expression of a finite number, which is a negation where it is negative."""
+    constant = ast.Constant(abs(value))
+    return ast.UnaryOp(ast.USub(), constant) if value < 0 else constant

@@ -1,0 +1,94 @@
+"""Programs that an evaluator scores by what they return."""
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+
+import numpy as np
+
+from evodiverse.ports import Found, Sandbox
+from evodiverse.tasks.programs.evaluators import Evaluator, Illustrated
+from evodiverse.tasks.programs.parsing import parse_program
+from evodiverse.vocabulary import Candidate, Evaluation, Execution, Hypothesis, Rejection, Stream
+
+N_TOP = 100
+
+
+class ProgramTask:
+    """The program domain around one evaluator.
+
+    Args:
+        evaluator: Says how a program is called and scores what comes back.
+        sandbox: Runs the programs.
+        initial: Sources of the programs that every pool starts from.
+        max_characters: Longer programs are rejected.
+    """
+
+    summary_name = f"top-{N_TOP} mean"
+
+    def __init__(self, evaluator: Evaluator, sandbox: Sandbox, initial: Sequence[str], max_characters: int) -> None:
+        self._evaluator = evaluator
+        self._sandbox = sandbox
+        self._initial = tuple(initial)
+        self._max_characters = max_characters
+        self.columns: Mapping[str, type] = dict(evaluator.columns)
+        self._scoring = Lock()  # a user's evaluator need not know of threads
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the lock behind."""
+        return {name: value for name, value in self.__dict__.items() if name != "_scoring"}
+
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        """Make another lock."""
+        self.__dict__.update(state)
+        self._scoring = Lock()
+
+    def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
+        """Return the sources of the programs that every pool starts from."""
+        return list(self._initial)
+
+    def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
+        """Return the programs that the texts stand for, or why they are none."""
+        return [parse_program(text, self._evaluator.entry_point, self._max_characters) for text in genotypes]
+
+    def prepare(self) -> None:
+        """Start the sandbox of this thread."""
+        self._sandbox.prepare()
+
+    def abandon(self) -> None:
+        """End the programs under way, in all threads."""
+        self._sandbox.close()
+
+    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+        """Run programs and score what they return. One that fails scores 0 and joins the pool (paper, appendix)."""
+        jobs = [self._evaluator.job(hypothesis.genotype) for hypothesis in hypotheses]
+        executions = self._sandbox.run(jobs)
+        with self._scoring:
+            return [self._score(execution) for execution in executions]
+
+    def summarize(self, candidates: Sequence[Candidate]) -> float:
+        """Return the mean score of the best 100."""
+        scores = sorted((candidate.score or 0.0 for candidate in candidates), reverse=True)[:N_TOP]
+        return float(np.mean(scores)) if scores else float("nan")
+
+    def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
+        """Return ``best_program.py``, what it made, and a picture of that."""
+        if not found:
+            return {}
+        best, files = found[0], {"best_program.py": found[0].candidate.genotype.encode()}
+        if isinstance(self._evaluator, Illustrated) and best.candidate.score:
+            files |= {**self._evaluator.report(best), **self._evaluator.illustrate(best)}
+        return files
+
+    def show_record(self, found: Found) -> dict[str, bytes]:
+        """Return a program that was better than all before it, and what it made."""
+        prefix = f"history/{found.candidate.call:06d}-"
+        files = {"program.py": found.candidate.genotype.encode()}
+        if isinstance(self._evaluator, Illustrated) and found.candidate.score:
+            files |= self._evaluator.report(found)
+        return {f"{prefix}{name}": content for name, content in files.items()}
+
+    def _score(self, execution: Execution) -> Evaluation:
+        scored = execution.failure or self._evaluator.score(execution.value)
+        if isinstance(scored, Rejection):
+            return Evaluation(0.0, 0.0, valid=False, error=str(scored))
+        return Evaluation(scored.score, -scored.score, details=scored.details)

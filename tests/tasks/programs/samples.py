@@ -1,0 +1,170 @@
+"""Programs to be changed: the seed of circle packing, and some that use much of Python's syntax."""
+
+import ast
+from functools import cache
+
+import numpy as np
+
+from evodiverse.tasks.programs.circle_packing import load_seed
+from evodiverse.tasks.programs.operators import ProgramOperator
+from evodiverse.tasks.programs.packing_moves import packing_moves
+from evodiverse.tasks.programs.syntax import read_program
+from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
+
+SEED = load_seed(26)
+
+BINS = '''"""First fit."""
+import numpy as np
+
+CAPACITY = 10
+WEIGHT, BIAS = 0.5, -1.5
+LIMITS: list[float] = [1.0, 2.5]
+
+
+def priority(item, bins):
+    """Say how good each bin is."""
+    left = bins - item
+    score = -(left**2) * WEIGHT + BIAS / (1 + left)
+    score[left < 0] = -np.inf
+    for limit in LIMITS:
+        score += np.where(left > limit, 0.1 * limit, 0)
+    return score
+
+
+def solve():
+    bins = np.full(20, float(CAPACITY))
+    for item in [5, 3, 7, 2.5, 9]:
+        chosen = int(np.argmax(priority(item, bins)))
+        if bins[chosen] >= item and chosen < len(bins):
+            bins[chosen] -= item
+        else:
+            break
+    return int(np.sum(bins < CAPACITY))
+'''
+
+SYNTAX = '''
+from __future__ import annotations
+
+import math as m
+
+COUNT = 3
+calls = 0
+
+
+def memoized(function):
+    seen = {}
+
+    def wrapper(n, *rest, scale=1.5, **options):
+        nonlocal seen
+        global calls
+        if n not in seen:
+            calls += 1
+            seen[n] = function(n)
+        return seen[n]
+
+    return wrapper
+
+
+@memoized
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+
+class Shape:
+    """A shape."""
+
+    sides: int = 4
+
+    def area(self, size=2.0):
+        return self.sides * size**2 / 4
+
+
+async def later(values):
+    async for value in values:
+        yield await value
+
+
+def halve(x):
+    steps = 0
+    while x > 1:
+        x = x // 2
+        steps += 1
+    return steps
+
+
+def solve():
+    """Do a bit of everything.
+
+    With a text of several lines.
+    """
+    text = """one
+  two"""
+    total = 0
+
+    def nothing():
+        """Do nothing.
+
+        In two lines.
+        """
+
+    try:
+        with open("/dev/null") as file:
+            total += len(file.read())
+    except (OSError, ValueError) as error:
+        total = -1 if str(error) else 0
+    else:
+        total += 1
+    finally:
+        total = total * 2
+    table = {key: [value for value in range(key) if value % 2] for key in range(4)}
+    pick = lambda a, b=2: a * b  # noqa: E731
+    for index, (key, values) in enumerate(table.items()):
+        if (size := len(values)) > 1 and key != 2 or not index:
+            total += pick(size)
+            continue
+        for value in values:
+            if value == 3:
+                break
+    match total:
+        case 0 | 1:
+            label = f"{total:03d} {'few'} {{}}"
+        case int() as many if many > 100:
+            label = f"{many / 7:.2f}\\n"
+        case _:
+            label = "other"
+    return total + len(label) + len(text) + halve(40) + int(Shape().area()) + fibonacci(6) + int(m.sqrt(COUNT))
+'''
+
+GENERIC = {"bins": BINS, "syntax": SYNTAX}
+
+
+def read(source: str) -> ast.Module:
+    """Return the tree of a program."""
+    tree = read_program(source)
+    if tree is None:
+        raise ValueError(f"expected a program, got {source!r}")
+    return tree
+
+
+def request(*parents: str, slot: int = 0, scores: tuple[float, ...] = (), seed: int = 0) -> Request:
+    """Return a request with these programs for parents; their scores are 0.5, 0.6 … or those given, 0 for a failure."""
+    scores = scores or tuple(0.5 + 0.1 * index for index in range(len(parents)))
+    candidates = tuple(
+        Candidate(call, source, source, score, -score, "" if score else "crashed")
+        for call, (source, score) in enumerate(zip(parents, scores, strict=True), start=1)
+    )
+    return Request(1, 0, slot, 1, candidates, Prompt.COLD, Stream(seed, 4, 1, 0, slot, 1))
+
+
+@cache
+def packing_programs(count: int = 30) -> tuple[str, ...]:
+    """Return the seed and its descendants by chance, each a child of up to three of those before."""
+    programs = [SEED]
+    operator = ProgramOperator("construct_packing", packing_moves())
+    rng = np.random.default_rng(1)
+    for slot in range(count - 1):
+        parents = [programs[index] for index in rng.permutation(len(programs))[:3]]
+        (proposal,) = operator.propose([request(*parents, slot=slot)])
+        if proposal.genotype is not None:
+            programs.append(proposal.genotype)
+    return tuple(programs)

@@ -1,0 +1,276 @@
+"""Encoders, against a small random RoBERTa written here, and MiniLM itself where it is in the cache."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from evodiverse.data.artefacts import artefact_names
+from evodiverse.data.cache import State, artefact_folder, inspect_artefact
+from evodiverse.errors import DataError, InputError
+from evodiverse.tasks.programs.diversity import measure_diversity
+from evodiverse.tasks.programs.embeddings import CODEBERT, CODEBERT_REVISION, Encoder, load_codebert, load_minilm
+
+MAX_TOKENS = 12
+TEXTS = ["x = 1", "def f(a, b):\n    return a", "", "y", "x = 1", "for i in range(9): pass"]
+PACK = "def pack(n):\n    return [(0.1 * i, 0.2, 0.05) for i in range(n)]"
+PACK_TOO = "def pack(count):\n    return [(0.1 * k, 0.3, 0.05) for k in range(count)]"
+GREET = "class Greeter:\n    def greet(self, person):\n        print('hello', person.name)"
+
+
+def byte_tokens() -> list[str]:
+    """What RoBERTa's tokenizer makes of single bytes."""
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    return sorted(ByteLevel.alphabet())
+
+
+def write_roberta(folder: Path, torch: ModuleType, *, positions: int = MAX_TOKENS, pickled: bool = False) -> None:
+    """Save a RoBERTa of random weights, and a tokenizer of bytes without merges, as the published ones are saved.
+
+    Pickled weights lack the part that makes no vectors of tokens.
+    """
+    import transformers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(5)
+    config = transformers.RobertaConfig(
+        vocab_size=261,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=16,
+        max_position_embeddings=positions + 2,
+        initializer_range=0.5,
+    )
+    model = transformers.RobertaModel(config)
+    model.save_pretrained(folder)
+    if pickled:
+        (folder / "model.safetensors").unlink()
+        weights = {name: weight for name, weight in model.state_dict().items() if not name.startswith("pooler")}
+        torch.save(weights, folder / "pytorch_model.bin")
+    tokens = [*("<s>", "<pad>", "</s>", "<unk>"), *byte_tokens(), "<mask>"]
+    (folder / "vocab.json").write_text(json.dumps({token: index for index, token in enumerate(tokens)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer"}')
+
+
+@pytest.fixture(scope="module")
+def torch() -> ModuleType:
+    pytest.importorskip("transformers")
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, torch: ModuleType) -> Path:
+    """A folder with a small encoder."""
+    write_roberta(tmp_path / "roberta", torch)
+    return tmp_path / "roberta"
+
+
+@pytest.fixture
+def encoder(folder: Path) -> Encoder:
+    return Encoder(folder, MAX_TOKENS)
+
+
+@pytest.fixture(scope="module")
+def minilm(torch: ModuleType) -> Encoder:
+    if any(inspect_artefact(name).state is not State.PRESENT for name in artefact_names("minilm")):
+        pytest.skip("the data minilm is not in the cache")
+    return load_minilm(artefact_folder("minilm"))
+
+
+@pytest.mark.parametrize("missing", ["torch", "transformers"])
+def test_a_missing_library_is_told_with_the_extra(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, missing, None)
+    for load in (lambda: load_minilm(tmp_path), load_codebert):
+        with pytest.raises(InputError, match=r"^embeddings need torch and transformers; pip install 'evodiverse\[code"):
+            load()
+
+
+@pytest.mark.slow
+def test_a_vector_is_the_mean_over_the_tokens_and_both_marks(folder: Path, encoder: Encoder, torch: ModuleType) -> None:
+    import transformers
+
+    model = transformers.RobertaModel.from_pretrained(folder).eval()
+    ids = [0, *(4 + byte_tokens().index(letter) for letter in "xyy"), 2]
+    with torch.no_grad():
+        layer = model(torch.tensor([ids])).last_hidden_state[0]
+    padded = encoder.embed(["longer", "xyy"])[1]
+    assert padded == pytest.approx(sum(layer).numpy() / 5, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_texts_of_different_length_have_in_a_batch_the_vectors_they_have_alone(encoder: Encoder) -> None:
+    alone = [encoder.embed([text])[0] for text in TEXTS]
+    assert encoder.embed(TEXTS) == pytest.approx(np.array(alone), abs=1e-6)
+    assert len({tuple(vector.round(3)) for vector in alone}) == len(set(TEXTS))
+
+
+@pytest.mark.slow
+def test_more_texts_than_a_batch_keep_their_order(encoder: Encoder) -> None:
+    vectors = encoder.embed(TEXTS * 9)
+    assert vectors.shape == (54, 12)
+    assert vectors == pytest.approx(np.tile(encoder.embed(TEXTS), (9, 1)), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_vectors_are_float32_and_the_same_each_time(folder: Path, encoder: Encoder) -> None:
+    vectors = encoder.embed(TEXTS)
+    assert vectors.dtype == np.float32
+    assert np.array_equal(vectors, Encoder(folder, MAX_TOKENS).embed(TEXTS))
+
+
+@pytest.mark.slow
+def test_vectors_have_unit_length_if_asked(encoder: Encoder) -> None:
+    vectors, units = encoder.embed(TEXTS), encoder.embed(TEXTS, unit=True)
+    assert np.linalg.norm(units, axis=1) == pytest.approx(np.ones(len(TEXTS)))
+    assert units * np.linalg.norm(vectors, axis=1, keepdims=True) == pytest.approx(vectors, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [False, True])
+def test_no_texts_have_no_vectors(encoder: Encoder, unit: bool) -> None:
+    assert encoder.embed([], unit=unit).shape == (0, 12)
+
+
+@pytest.mark.slow
+def test_what_a_model_cannot_read_is_ignored(encoder: Encoder) -> None:
+    start = "x" * (MAX_TOKENS - 2)
+    read, too_long, shorter = encoder.embed([start, start + "y" * 100_000, start[1:]])
+    assert too_long == pytest.approx(read, abs=1e-6)
+    assert shorter != pytest.approx(read, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_diversity_takes_embeddings(encoder: Encoder) -> None:
+    diversity = measure_diversity(encoder.embed(["x = 1", "x = 1", "y"]), [[0, 1], [1, 2]])
+    same, other = diversity.pools
+    assert same == pytest.approx(0, abs=1e-6)
+    assert diversity.overall == pytest.approx(2 / 3 * other, abs=1e-6) != 0
+
+
+@pytest.mark.slow
+def test_weights_of_half_precision_are_computed_with_in_float32(folder: Path, torch: ModuleType) -> None:
+    import transformers
+
+    model = transformers.RobertaModel.from_pretrained(folder).half()
+    model.save_pretrained(folder)
+    vectors = Encoder(folder, MAX_TOKENS).embed(TEXTS)
+    model.float().save_pretrained(folder)
+    assert np.array_equal(vectors, Encoder(folder, MAX_TOKENS).embed(TEXTS))
+
+
+# Folders that hold no encoder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("model.safetensors", b"\x00", r"holds no encoder that can be read \(SafetensorError: .*; get it anew$"),
+        ("model.safetensors", None, r"holds no encoder that can be read \(OSError: .*; get it anew$"),
+        ("config.json", b"{", r"holds no encoder that can be read \(OSError: .*; get it anew$"),
+    ],
+)
+def test_a_folder_without_a_whole_encoder_is_refused(folder: Path, name: str, content: bytes | None, told: str) -> None:
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    with pytest.raises(DataError, match=told):
+        Encoder(folder, MAX_TOKENS)
+
+
+@pytest.mark.slow
+def test_a_tokenizer_that_transformers_would_make_up_is_refused(folder: Path) -> None:
+    (folder / "vocab.json").unlink()
+    (folder / "merges.txt").unlink()
+    with pytest.raises(DataError, match=r"lacks the vocabulary of its tokenizer; get it anew$"):
+        Encoder(folder, MAX_TOKENS)
+
+
+@pytest.mark.slow
+def test_weights_that_transformers_would_make_up_are_refused(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
+    with pytest.raises(DataError, match=r"lacks 16 weights of its encoder, encoder\.layer\.2\..* for one; get it anew"):
+        Encoder(folder, MAX_TOKENS)
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_none_is_refused_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
+    with pytest.raises(DataError, match=r"^.*nothing holds no encoder that can be read \(.*$"):
+        load_minilm(tmp_path / "nothing")
+
+
+# CodeBERT and its hub
+
+
+def load_codebert_elsewhere(home: Path, call: str) -> subprocess.CompletedProcess[str]:
+    """What another process says that has this hub's cache and a hub that nobody answers for."""
+    code = f"""
+from evodiverse.errors import EvoDiverseError
+from evodiverse.tasks.programs.embeddings import load_codebert
+try:
+    print({call}.embed(["x = 1 " * 2000]).shape)
+except EvoDiverseError as error:
+    print(error)
+"""
+    environment = os.environ | {"HF_HOME": str(home), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    environment.pop("HF_HUB_CACHE", None)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=environment,
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("offline", [False, True])
+def test_codebert_in_the_cache_of_the_hub_needs_no_network(tmp_path: Path, torch: ModuleType, offline: bool) -> None:
+    repository = tmp_path / "hub" / f"models--{CODEBERT.replace('/', '--')}"
+    write_roberta(repository / "snapshots" / CODEBERT_REVISION, torch, positions=512, pickled=True)
+    result = load_codebert_elsewhere(tmp_path, f"load_codebert(offline={offline})")
+    assert (result.stdout, result.stderr) == ("(1, 12)\n", "")
+
+
+@pytest.mark.slow
+def test_a_hub_that_cannot_be_reached_is_told_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
+    result = load_codebert_elsewhere(tmp_path, "load_codebert()")
+    reason = "ConnectError: [Errno 111] Connection refused"
+    message = f"cannot get {CODEBERT} from the Hugging Face hub ({reason}); see that this machine reaches it\n"
+    assert (result.stdout, result.stderr) == (message, "")
+
+
+@pytest.mark.slow
+def test_offline_an_absent_codebert_is_told_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
+    result = load_codebert_elsewhere(tmp_path, "load_codebert(offline=True)")
+    message = f"{CODEBERT} is not in the Hugging Face hub's cache and no network may be used; allow it once\n"
+    assert (result.stdout, result.stderr) == (message, "")
+
+
+# MiniLM
+
+
+@pytest.mark.slow
+def test_similar_programs_are_nearer_than_different_ones(minilm: Encoder) -> None:
+    pack, pack_too, greet = minilm.embed([PACK, PACK_TOO, GREET], unit=True)
+    assert pack @ pack_too > 0.8 > 0.4 > pack @ greet
+
+
+@pytest.mark.slow
+def test_minilm_reads_256_tokens(minilm: Encoder) -> None:
+    read, longer, shorter = minilm.embed(["x " * 254, "x " * 254 + GREET, "x " * 253 + "class"])
+    assert longer == pytest.approx(read, abs=1e-5)
+    assert shorter != pytest.approx(read, abs=1e-3)

@@ -1,0 +1,109 @@
+"""The program domain's settings and the files that they name."""
+
+import dataclasses
+import logging
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.settings import build
+from evodiverse.tasks.programs import domain
+from evodiverse.tasks.programs.settings import Initial, ProgramSettings, PromptSettings
+from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
+from tests.runs import plan, run_here
+from tests.tasks.programs.builders import EVALUATOR, EXAMPLE, write
+
+PACKING = ProgramSettings(evaluator="circle_packing", n=26, reference=2.635)
+BINS = ProgramSettings(evaluator=str(EXAMPLE / "evaluator.py"), initial=Initial(str(EXAMPLE / "worst_fit.py")))
+
+
+@pytest.mark.parametrize("settings", [PACKING, BINS])
+def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings) -> None:
+    assert domain.find_violations(settings) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"n": 0}, "task.n must be between 1 and 10000, got 0"),
+        ({"n": None}, "task.n must be between"),
+        ({"reference": 0.0}, "task.reference must be above 0"),
+        ({"reference": float("inf")}, "task.reference must be above 0"),
+        ({"n": 30}, "task.reference=2.635 is for 26 circles; give the one for task.n=30"),
+        ({"timeout": 0.0}, "task.timeout must be above 0"),
+        ({"timeout": float("nan")}, "task.timeout must be above 0"),
+        ({"memory": 100}, "task.memory must be at least 500"),
+        ({"max_characters": 0}, "task.max_characters must be at least 1"),
+        ({"evaluator": ""}, "task.evaluator has no value"),
+        ({"prompts": PromptSettings(mode="patch")}, "task.prompts.mode must be"),
+        ({"prompts": PromptSettings(hot="wild")}, "task.prompts.hot must be"),
+        ({"initial": Initial("absent.py")}, "task.initial.path: cannot read absent.py"),
+        ({"initial": Initial(["absent.py", "lost.py"])}, "task.initial.path: cannot read lost.py"),
+        ({"evaluator": "absent.py"}, "task.evaluator=.*absent.py cannot be read"),
+        ({"max_characters": 10, "initial": Initial(str(EXAMPLE / "worst_fit.py"))}, "is no program of this task"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_named(change: dict[str, object], words: str) -> None:
+    settings = dataclasses.replace(BINS if change.get("evaluator") == "absent.py" else PACKING, **change)
+    with pytest.raises(InputError, match=words):
+        raise InputError(*domain.find_violations(settings))
+
+
+def test_a_task_of_ones_own_names_a_program_to_start_from() -> None:
+    violations = domain.find_violations(dataclasses.replace(BINS, initial=Initial()))
+    assert violations == ["task.initial.path has no value; name the program that the search starts from"]
+
+
+def test_the_seed_has_as_many_circles_as_the_task() -> None:
+    assert "\nN = 40\n" in domain._read_initial(dataclasses.replace(PACKING, n=40, reference=3.3))[0]
+
+
+def test_all_pools_share_the_initial_programs_and_each_is_counted_once(tmp_path: Path) -> None:
+    paths = [str(write(tmp_path, f"{name}.py", f"def choose_bin(i, s): return {name!r}")) for name in "ab"]
+    settings = dataclasses.replace(BINS, initial=Initial(paths))
+    assert domain.is_shared(settings)
+    assert (domain.count_initial(BINS), domain.count_initial(settings)) == (1, 2)
+
+
+def test_a_changed_evaluator_or_start_is_other_data(tmp_path: Path) -> None:
+    program = write(tmp_path, "program.py", "def main(): return 1")
+    evaluator = write(tmp_path, "evaluator.py", EVALUATOR)
+    settings = ProgramSettings(evaluator=str(evaluator), initial=Initial(str(program)))
+    before = domain.sources(settings, str)
+    write(tmp_path, "evaluator.py", EVALUATOR + "\n    a = 1")
+    assert domain.sources(settings, str)["initial"] == before["initial"]
+    assert domain.sources(settings, str)["evaluator"] != before["evaluator"]
+    write(tmp_path, "program.py", "def main(): return 2")
+    assert domain.sources(settings, str)["initial"] != before["initial"]
+
+
+def test_a_model_is_told_what_the_evaluator_says() -> None:
+    request = Request(1, 0, 0, 1, (Candidate(1, "def f(): pass\n", "k", 0.5, -0.5),), Prompt.COLD, Stream(0, 1))
+    system, _ = domain.build_prompts(BINS).messages(request)
+    assert "online bin packing" in system.content
+    system, _ = domain.build_prompts(PACKING).messages(request)
+    assert "26" in system.content
+
+
+def test_what_the_kernel_lacks_is_said_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(build, "find_gaps", lambda: ["files", "processes"])
+    overrides = ["task=circle_packing", f"outputs={tmp_path}", "budget.oracle_calls=2", "evaluator.workers=1"]
+    with caplog.at_level(logging.WARNING, "evodiverse"):
+        run_here(*overrides)
+    assert "this kernel cannot keep programs from files and processes; sandbox.require=strict" in caplog.text
+    with pytest.raises(InputError, match=r"sandbox\.require=strict: this kernel cannot keep programs from files"):
+        run_here(*overrides, "sandbox.require=strict", "overwrite=true")
+
+
+def test_a_kernel_that_has_all_of_it_passes_strict(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    overrides = ["task=circle_packing", f"outputs={tmp_path}", "budget.oracle_calls=1", "sandbox.require=strict"]
+    run_here(*overrides, "evaluator.workers=1")
+    assert caplog.text == ""
+
+
+def test_another_requirement_is_the_same_run() -> None:
+    paths = {plan("task=circle_packing", f"sandbox.require={require}").path for require in ("available", "strict")}
+    assert len(paths) == 1

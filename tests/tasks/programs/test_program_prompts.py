@@ -1,0 +1,235 @@
+"""How a model is asked for a program, and how its answer is read."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.tasks.programs.prompts import FIELDS, SHIPPED, ProgramPrompts, build, describe_packing, read_templates
+from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+SLOW = "timed_out: used more than 30 s of CPU"
+SEED = "import numpy as np\n\n\ndef construct_packing():\n    centers, radii = np.full((26, 2), 0.5), np.zeros(26)\n"
+
+
+def program(call: int, score: float = 0.25, error: str = "", *, extra: str = "") -> Candidate:
+    source = f"{SEED}    radii[0] = {call / 10}\n{extra}    return centers, radii, radii.sum()\n"
+    return Candidate(call, source, f"key {call}", score, -score, error)
+
+
+PARENTS = (program(1), program(2, 0.5), program(3, 0.0, "invalid: circle 0 leaves the square by 0.2"))
+
+
+def request(*parents: Candidate, best: Candidate | None = None, prompt: Prompt = Prompt.COLD, slot: int = 0) -> Request:
+    return Request(1, 0, slot, 1, parents or PARENTS, prompt, Stream(0, 4, slot=slot), best)
+
+
+def prompts(folder: Path | None = None, *, mode: str = "diff", hot: str = "same") -> ProgramPrompts:
+    description = describe_packing(26, 2.635, 30)
+    own = None if folder is None else str(folder)
+    return build(own, description, "construct_packing", 10_000, SEED, mode=mode, hot=hot)
+
+
+def text(asked: Request | None = None, *, mode: str = "diff", hot: str = "same") -> str:
+    return prompts(mode=mode, hot=hot).messages(asked or request())[1].content
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "hot", "asked"),
+    [
+        ("diff", "diff", "same", request(best=program(4, 0.75))),
+        ("rewrite", "rewrite", "same", request(best=PARENTS[1])),
+        ("explore", "diff", "explore", request(PARENTS[0], best=PARENTS[0], prompt=Prompt.HOT)),
+        ("failed", "diff", "same", request(program(5, 0.0, SLOW))),
+    ],
+)
+def test_the_whole_prompt_is_the_golden_one(name: str, mode: str, hot: str, asked: Request) -> None:
+    messages = prompts(mode=mode, hot=hot).messages(asked)
+    whole = "\n".join(f"=== {role}\n{content}\n" for role, content in messages)
+    assert whole == (GOLDEN / f"program_{name}.txt").read_text()
+
+
+def test_the_prompt_is_a_function_of_the_request() -> None:
+    assert prompts(mode="mixed").messages(request()) == prompts(mode="mixed").messages(request())
+
+
+def test_hot_pools_are_asked_for_another_construction_only_if_that_is_set() -> None:
+    hot = request(prompt=Prompt.HOT)
+    assert text(hot) == text()
+    assert text(hot, hot="explore") != text(hot)
+    assert text(request(), hot="explore") == text()
+    assert "another construction" in text(hot, mode="rewrite", hot="explore")
+
+
+def test_in_mixed_mode_half_of_the_requests_ask_for_a_rewrite() -> None:
+    mixed = [text(request(slot=slot), mode="mixed") for slot in range(100)]
+    assert set(mixed) == {text(), text(mode="rewrite")}
+    assert 35 <= mixed.count(text()) <= 65
+
+
+def test_an_improvement_of_a_millionth_can_be_seen() -> None:
+    assert "Score: 0.500001\n" in text(request(program(1, 0.500001)))
+
+
+def test_a_program_alone_has_no_others_beside_it() -> None:
+    alone = text(request(program(1), best=program(1)))
+    assert alone.startswith("# The program to edit (the best so far)\n\nScore: 0.250000\n\n```python\n")
+    assert "Inspiration" not in alone
+
+
+def test_a_best_program_that_is_no_parent_is_shown_after_the_inspirations() -> None:
+    whole = text(request(best=program(9)))
+    assert re.findall("^#.*$", whole, re.MULTILINE) == [
+        "# Other programs",
+        "## Inspiration 1",
+        "## Inspiration 2",
+        "## The best so far",
+        "# The program to edit",
+        "# Your task",
+    ]
+    assert whole.index("The best so far") < whole.index("radii[0] = 0.9") < whole.index("The program to edit")
+
+
+def test_a_best_program_that_is_a_parent_is_marked_and_shown_once() -> None:
+    whole = text(request(best=PARENTS[1]))
+    assert "## Inspiration 1 (the best so far)\n" in whole
+    assert whole.count("radii[0] = 0.2") == 1
+
+
+def test_a_program_that_failed_is_never_called_the_best() -> None:
+    assert "the best so far" not in text(request(best=PARENTS[2]))
+    assert "best so far" not in text(request(best=program(9, 0.0, SLOW)))
+
+
+@pytest.mark.parametrize(
+    ("error", "feedback"),
+    [
+        (SLOW, r"It failed \(timed out\): used more than 30 s of CPU\. Make it faster first"),
+        ("out_of_memory: more than 2048 MB", r"It failed \(out of memory\): more than 2048 MB\. Make it use less"),
+        ("crashed: ValueError: a\n```\nb", r"It failed \(crashed\): ValueError: a ``` b\. Mend this first\."),
+        ("non_finite", r"It failed \(non finite\)\. Mend this first\."),
+        (f"crashed: {'x' * 9000}", r"It failed \(crashed\): x{491}\. Mend this first\."),
+    ],
+)
+def test_the_failure_of_the_program_to_edit_is_told_with_what_to_do(error: str, feedback: str) -> None:
+    assert re.search(f"# The program to edit\n\nScore: 0.000000\n{feedback}", text(request(program(1, 0.0, error))))
+
+
+@pytest.mark.parametrize("extra", ["    # $current ${goal} $$ $\n", "    x = '{0} %s {current} \\1'\n"])
+def test_a_program_is_never_read_as_a_template(extra: str) -> None:
+    assert extra in text(request(program(1, extra=extra), program(2, extra=extra)))
+
+
+@pytest.mark.parametrize(("ticks", "fence"), [("`", "```"), ("```", "````"), ("``````", "```````")])
+def test_the_fence_is_longer_than_any_in_the_program(ticks: str, fence: str) -> None:
+    candidate = program(1, extra=f"    '''\n{ticks}\n'''\n")
+    assert f"\n{fence}python\n{candidate.genotype}{fence}\n" in text(request(candidate))
+
+
+def test_circle_packing_is_described_with_its_numbers() -> None:
+    description = describe_packing(7, 1.23456789, 2.5)
+    assert all(part in description for part in ("Place 7 circles", "(7, 2)", "(7,)", "by 1.23456789.", "2.5 seconds"))
+    assert "$" not in description
+
+
+BLOCK = "<<<<<<< SEARCH\n    radii[0] = 0.1\n=======\n    radii[0] = 0.2\n>>>>>>> REPLACE\n"
+
+
+@pytest.mark.parametrize("mode", ["diff", "rewrite", "mixed"])
+@pytest.mark.parametrize(
+    ("reply", "genotype"),
+    [
+        (BLOCK, PARENTS[1].genotype),
+        (f"So:\n```python\n{SEED}```", SEED),
+        (SEED, SEED),
+        (f"<think>\n{BLOCK}</think>\n```\n{SEED}```", SEED),
+        (f"```\n{SEED}```\n{BLOCK}", PARENTS[1].genotype),
+    ],
+)
+def test_blocks_and_whole_programs_are_read_in_any_mode(mode: str, reply: str, genotype: str) -> None:
+    assert prompts(mode=mode).read(request(), reply) == genotype
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ("", Rejection(Reason.NO_ANSWER, "the reply proposes nothing")),
+        ("I cannot help.", Rejection(Reason.NO_ANSWER, "the reply proposes nothing")),
+        ("```python\nprint(1)\n```", Rejection(Reason.NO_ANSWER, "the reply proposes nothing")),
+        (BLOCK.replace("0.2", "0.1"), Rejection(Reason.NO_ANSWER, "the reply changes nothing")),
+        (BLOCK * 2, Rejection(Reason.NO_MATCH, "block 2 matches nothing: radii[0] = 0.1")),
+        (BLOCK[:-17], Rejection(Reason.UNPARSABLE, "block 1: no >>>>>>> REPLACE at its end")),
+    ],
+)
+def test_a_reply_that_proposes_nothing_is_rejected_with_its_reason(reply: str, problem: Rejection) -> None:
+    assert prompts().read(request(), reply) == problem
+
+
+@pytest.mark.parametrize(
+    "flood", ["<think>" * 70_000, "</think>" * 60_000, "```" * 160_000, "`" * 500_000 + "\n" + "`"]
+)
+def test_a_flood_is_read_in_no_time_and_proposes_nothing(flood: str) -> None:
+    assert prompts().read(request(), flood) == Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
+
+
+def test_the_answer_to_the_format_that_is_asked_for_can_be_read() -> None:
+    (example,) = re.findall(r"<<<<<<< SEARCH\n.*>>>>>>> REPLACE", text(), re.DOTALL)
+    parent = program(1, extra="    total = 0.0\n    for value in values:\n        total += value\n")
+    read = prompts().read(request(parent), example)
+    assert read == program(1, extra="    total = math.fsum(values)\n").genotype
+
+
+def write_templates(folder: Path, **texts: str) -> Path:
+    for name in FIELDS:
+        needed = " ".join(f"${field}" for field in FIELDS[name] if not field.endswith("?"))
+        (folder / f"{name}.txt").write_text(texts.get(name, needed))
+    return folder
+
+
+def test_a_users_own_templates_are_used(tmp_path: Path) -> None:
+    write_templates(tmp_path, system="$description", diff="$$5: $goal|$current|$others", improve="$entry_point!\n")
+    candidate = program(1)
+    system, user = prompts(tmp_path).messages(request(candidate))
+    assert system.content == describe_packing(26, 2.635, 30)
+    assert user.content == (
+        f"$5: construct_packing!|# The program to edit\n\nScore: 0.250000\n\n```python\n{candidate.genotype}```|"
+    )
+
+
+def test_texts_that_differ_have_another_digest(tmp_path: Path) -> None:
+    shipped, mine = prompts().sha256, prompts(write_templates(tmp_path)).sha256
+    assert len({shipped, mine, prompts(write_templates(tmp_path, explore="!")).sha256}) == 3
+    assert prompts(write_templates(tmp_path)).sha256 == mine
+    assert build(None, "", "construct_packing", 1, "", mode="diff", hot="same").sha256 != shipped
+
+
+def test_all_that_is_wrong_with_the_settings_is_told(tmp_path: Path) -> None:
+    write_templates(tmp_path, diff="$curent $goal", rewrite="$current", system="5$", explore="$others")
+    (tmp_path / "improve.txt").unlink()
+    with pytest.raises(InputError) as refused:
+        prompts(tmp_path, mode="patch", hot="cold")
+    known = "$current, $goal, $others, $entry_point, $max_characters"
+    own = f"task.prompts.dir: {tmp_path}"
+    assert list(refused.value.violations) == [
+        "task.prompts.mode must be diff, rewrite or mixed, got patch",
+        "task.prompts.hot must be same or explore, got cold",
+        f"{own}/system.txt has a $ that names no field; write $$ for the character",
+        f"{own}/diff.txt has the field $curent, which there is not; use {known}",
+        f"{own}/diff.txt lacks $current",
+        f"{own}/rewrite.txt lacks $goal",
+        f"task.prompts.dir: cannot read {tmp_path}/improve.txt (No such file or directory)",
+        f"{own}/explore.txt has the field $others, which there is not; use $entry_point, $max_characters",
+    ]
+
+
+def test_a_template_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    write_templates(tmp_path)
+    (tmp_path / "diff.txt").write_bytes(b"$current $goal \xff")
+    with pytest.raises(InputError, match=r"task\.prompts\.dir: .*diff\.txt is not UTF-8"):
+        prompts(tmp_path)
+
+
+def test_the_shipped_templates_name_no_field_in_vain() -> None:
+    assert set(read_templates(SHIPPED)) == set(FIELDS)

@@ -1,0 +1,125 @@
+"""Evaluators of users' own: what they may say, and what is refused."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import ContractError, InputError, ServiceError
+from evodiverse.tasks.programs.evaluators import Scored
+from evodiverse.tasks.programs.user_evaluator import UserEvaluator, evaluator_sha256
+from evodiverse.vocabulary import Limits, Reason, Rejection
+from tests.tasks.programs.builders import EVALUATOR, EXAMPLE, write
+
+LIMITS = Limits(cpu_seconds=5.0)
+TWO_COLUMNS = """
+    ENTRY_POINT = "main"
+    COLUMNS = {"charm": float, "size": int}
+
+    def score(result):
+        return 1, result
+"""
+
+
+def load(folder: Path, content: str) -> UserEvaluator:
+    return UserEvaluator(write(folder, "evaluator.py", content), LIMITS)
+
+
+def test_the_function_is_called_without_arguments_unless_the_file_names_some(tmp_path: Path) -> None:
+    job = load(tmp_path, EVALUATOR).job("source")
+    assert (job.source, job.entry_point, job.arguments, job.returns, job.driver) == ("source", "main", (), None, None)
+    assert job.limits == LIMITS
+
+
+def test_arguments_and_the_driver_go_into_the_job(tmp_path: Path) -> None:
+    evaluator = load(
+        tmp_path, EVALUATOR + "\n    ARGUMENTS = [1, {'a': 2.5}]\n\n    def drive(f, *a):\n        return f()\n"
+    )
+    job = evaluator.job("source")
+    assert job.arguments == (1, {"a": 2.5})
+    assert job.driver == "def drive(f, *a):\n    return f()\n"
+
+
+@pytest.mark.parametrize("value", [0, 0.5, 12])
+def test_a_score_is_a_number_of_at_least_0(tmp_path: Path, value: float) -> None:
+    assert load(tmp_path, EVALUATOR).score(value) == Scored(float(value), {})
+
+
+def test_a_score_may_come_with_columns(tmp_path: Path) -> None:
+    scored = load(tmp_path, TWO_COLUMNS).score({"charm": 1, "size": 2})
+    assert scored == Scored(1.0, {"charm": 1.0, "size": 2})
+    assert load(tmp_path, TWO_COLUMNS).columns == {"charm": float, "size": int}
+
+
+def test_a_value_error_is_the_reason_for_which_a_result_is_invalid(tmp_path: Path) -> None:
+    evaluator = load(tmp_path, EVALUATOR.replace("return result", "raise ValueError('too\\n heavy')"))
+    assert evaluator.score(1) == Rejection(Reason.INVALID, "too heavy")
+
+
+def test_any_other_error_ends_the_run_and_names_the_line(tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match=r"the evaluator raised ZeroDivisionError: .*evaluator\.py, line 5\)"):
+        load(tmp_path, EVALUATOR.replace("return result", "return 1 / result")).score(0)
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), True, "1", None, [1.0], (1.0, {}, 2)])
+def test_anything_else_than_a_score_breaks_the_contract(tmp_path: Path, value: object) -> None:
+    with pytest.raises(ContractError, match="the evaluator"):
+        load(tmp_path, EVALUATOR).score(value)
+
+
+@pytest.mark.parametrize("details", [{"other": 1.0}, {"charm": "a"}, {"size": 1.5}, {"size": True}, [1.0], None])
+def test_columns_are_those_that_the_file_named(tmp_path: Path, details: object) -> None:
+    with pytest.raises(ContractError, match="COLUMNS names"):
+        load(tmp_path, TWO_COLUMNS).score(details)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "must define ENTRY_POINT"),
+        ("ENTRY_POINT = 'main'", r"must define score\(result\)"),
+        ("ENTRY_POINT = 'not a name'", "must define ENTRY_POINT"),
+        (EVALUATOR + "\n    COLUMNS = {'a': list}", "must give COLUMNS"),
+        (EVALUATOR + "\n    COLUMNS = ['a']", "must give COLUMNS"),
+        (EVALUATOR + "\n    ARGUMENTS = 3", "must give ARGUMENTS"),
+        (EVALUATOR + "\n    ARGUMENTS = [object()]", "must give ARGUMENTS"),
+        (EVALUATOR + "\n    ARGUMENTS = [float('nan')]", "must give ARGUMENTS"),
+        ("import no_such_module", "cannot be imported .*no_such_module"),
+        ("raise SystemExit(3)", "cannot be imported"),
+        ("def (", "cannot be imported .*SyntaxError"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(InputError, match=rf"task\.evaluator=.*evaluator\.py {message}"):
+        load(tmp_path, content)
+
+
+def test_a_file_that_is_not_there_or_no_python_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be read .*check the path"):
+        UserEvaluator(tmp_path / "absent.py", LIMITS)
+    with pytest.raises(InputError, match="is no Python file"):
+        UserEvaluator(write(tmp_path, "evaluator.txt", EVALUATOR), LIMITS)
+
+
+def test_an_evaluator_can_be_sent_to_another_process(tmp_path: Path) -> None:
+    sent = pickle.loads(pickle.dumps(load(tmp_path, TWO_COLUMNS)))
+    assert sent.score({}) == Scored(1.0, {})
+
+
+def test_another_content_has_another_checksum(tmp_path: Path) -> None:
+    one, other = (evaluator_sha256(write(tmp_path, "evaluator.py", content)) for content in ("a = 1", "a = 2"))
+    assert one != other
+
+
+def test_the_worked_example_refuses_a_packing_that_cheats() -> None:
+    evaluator = UserEvaluator(EXAMPLE / "evaluator.py", LIMITS)
+    _, instances = evaluator.job("").arguments
+    apart = [list(range(len(items))) for items in instances]
+    scored = evaluator.score(apart)
+    assert isinstance(scored, Scored)
+    assert scored.details == {"bins": 600}
+    assert scored.score == pytest.approx(sum(map(sum, instances)) / 60_000)
+    together = evaluator.score([[0] * len(items) for items in instances])
+    assert isinstance(together, Rejection)
+    assert "at most 100 go in" in together.detail
+    assert isinstance(evaluator.score(apart[1:]), Rejection)
