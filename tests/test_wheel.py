@@ -40,6 +40,12 @@ def test_the_wheel_carries_the_configuration(wheel: Path) -> None:
     assert {f"evodiverse/conf/{path.relative_to(CONF)}" for path in CONF.rglob("*.yaml")} <= packed
 
 
+def test_the_wheel_carries_every_file_of_the_package(wheel: Path) -> None:
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    files = [path for path in (ROOT / "evodiverse").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert {str(path.relative_to(ROOT)) for path in files} <= packed
+
+
 def test_the_installed_wheel_is_not_the_checkout(installed: Path, tmp_path: Path) -> None:
     where = [str(installed.with_name("python")), "-c", "import evodiverse; print(evodiverse.__file__)"]
     printed = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout

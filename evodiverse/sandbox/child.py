@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -25,14 +26,18 @@ READY, BROKEN = b"R", b"B"
 RESULT_FD = 3
 SEED = 0
 PROGRAM = "program.py"
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
+# Addresses, and the numbers of objects and threads.
+_IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|\b\d{12,}\b")
+_MAX_MESSAGE, _SHOWN = 100_000, 300
 
 
 class WrongResultError(Exception):
     """The program returned something else than it should have."""
 
 
-def run(job: Job, driver: CodeType | None, confinement: Confinement, folder: str, fds: Sequence[int]) -> None:
+def run(
+    job: Job, driver: CodeType | None, confinement: Confinement, folder: str, outputs: Sequence[int], parent: int
+) -> None:
     """Run a program in this process, which has just been forked, and end the process.
 
     Args:
@@ -40,9 +45,10 @@ def run(job: Job, driver: CodeType | None, confinement: Confinement, folder: str
         driver: The job's driver, compiled.
         confinement: What to give up first.
         folder: The one folder that the program may write to.
-        fds: Become stdin, stdout, stderr and where the result goes.
+        outputs: Become stdout, stderr and where the result goes.
+        parent: The process that forked this one.
     """
-    parent = os.getppid()
+    fds = [os.open(os.devnull, os.O_RDONLY), *outputs]
     try:
         os.setsid()
         die_with(parent)
@@ -61,8 +67,9 @@ def run(job: Job, driver: CodeType | None, confinement: Confinement, folder: str
         sent = [_line(failure=_failure(error, folder))]
     for part in sent:
         _write(part)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+    for name in ("stdout", "stderr"):
+        with suppress(BaseException):  # it may be anything by now
+            getattr(sys, name).flush()
     os._exit(0)
 
 
@@ -90,12 +97,15 @@ def _seed() -> None:
     np.random.seed(SEED)  # noqa: NPY002 (programs use it)
     entropy = random.Random(SEED)  # noqa: S311
     np.random.bit_generator.randbits = entropy.getrandbits  # type: ignore[attr-defined]
+    os.urandom = entropy.randbytes
+    random._urandom = entropy.randbytes  # type: ignore[attr-defined]
     seed = random.Random.seed
 
     def seed_always(self: random.Random, a: Any = None, version: int = 2) -> None:
         seed(self, entropy.getrandbits(64) if a is None else a, version)
 
     random.Random.seed = seed_always  # type: ignore[method-assign]
+    random.seed = random._inst.seed
 
 
 def _line(**header: Any) -> bytes:
@@ -133,10 +143,15 @@ def _failure(error: BaseException, folder: str) -> tuple[str, str]:
     if isinstance(error, MemoryError):
         gc.collect()
         return Reason.OUT_OF_MEMORY, "it needs more memory than it may use"
-    text = describe(error).replace(folder, ".")
     line = _line_number(error)
     where = "" if line is None else f" (line {line})"
-    return Reason.CRASHED, _ADDRESS.sub("0x…", text) + where
+    try:
+        message = str(error)[:_MAX_MESSAGE]
+    except BaseException:  # noqa: BLE001 (its own __str__ fails)
+        message = ""
+    same = _IDENTITY.sub("…", message.replace(folder, "."))  # as it will be the next time
+    line_of_text = " ".join(same[:_SHOWN].split())
+    return Reason.CRASHED, (f"{type(error).__name__}: {line_of_text}" if line_of_text else type(error).__name__) + where
 
 
 def _line_number(error: BaseException) -> int | None:

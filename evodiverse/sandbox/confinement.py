@@ -7,6 +7,7 @@ import resource
 import signal
 import sys
 import sysconfig
+from contextlib import suppress
 
 from evodiverse.sandbox import landlock, seccomp
 from evodiverse.sandbox.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, drop_capabilities, prctl
@@ -23,9 +24,9 @@ def find_gaps() -> list[str]:
     """Return what this machine's kernel cannot keep a program from."""
     gaps = []
     if not landlock.version():
-        gaps.append("files and the network (no Landlock)")
+        gaps.append("your files and the network (no Landlock)")
     if not seccomp.is_available():
-        gaps.append("processes and sockets (no seccomp)")
+        gaps.append("other processes and sockets (no seccomp)")
     return gaps
 
 
@@ -43,6 +44,8 @@ class Confinement:
             OSError: The kernel refused.
         """
         _limit(limits)
+        with suppress(OSError), open("/proc/self/oom_score_adj", "w") as adjustment:  # the first to go, not the runner
+            adjustment.write("1000")
         os.chdir(folder)
         if sys.platform == "linux":
             drop_capabilities()
@@ -67,7 +70,7 @@ def _limit(limits: Limits) -> None:
         resource.RLIMIT_AS: limits.memory_mb * _MEGABYTE,
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
         resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
-        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CORE: 1,  # 0 does not stop a dump into a pipe
     }
     for limit, value in values.items():
         _, most = resource.getrlimit(limit)

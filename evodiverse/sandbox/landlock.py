@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -34,6 +35,8 @@ class _Rule(ctypes.Structure):
 
 def version() -> int:
     """Return the version of the kernel's interface, 0 where there is none."""
+    if sys.platform != "linux":
+        return 0
     try:
         return syscall(_CREATE_RULESET, None, 0, _VERSION)
     except OSError:

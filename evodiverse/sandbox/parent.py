@@ -7,6 +7,7 @@ when the other side of the socket is gone. It sees to it that nothing of a progr
 import contextlib
 import gc
 import importlib
+import itertools
 import os
 import select
 import signal
@@ -23,7 +24,7 @@ from typing import Any
 
 from evodiverse.errors import describe
 from evodiverse.sandbox import child, wire
-from evodiverse.sandbox.confinement import Confinement, find_gaps
+from evodiverse.sandbox.confinement import MAX_FILE_BYTES, Confinement, find_gaps
 from evodiverse.sandbox.kernel import PR_SET_CHILD_SUBREAPER, prctl
 from evodiverse.vocabulary import Job, Limits, Reason
 
@@ -32,9 +33,11 @@ TICK_SECONDS = 0.1
 WALL_FACTOR = 3
 MAX_FILES = 1_000
 MAX_DISK_BYTES = 64_000_000
+MAX_THREADS = 256
 _READ_BYTES = 1 << 16
 
 Ended = tuple[str, str] | None
+_TOO_MUCH_DISK = (Reason.CRASHED, "it wrote more files than it may")
 
 
 @dataclass
@@ -60,32 +63,32 @@ class Pipe:
             return None
         self.data += part
         if not self.is_result:
-            del self.data[: -self.keep]
+            del self.data[: max(0, len(self.data) - self.keep)]
         return part
 
 
 def main() -> None:
-    """Serve the socket whose number, packages and search path the command line names."""
-    fd, *preload = sys.argv[1:]
-    connection = socket.socket(fileno=int(fd))
+    """Serve the socket whose number the command line gives, with the modules loaded that it names."""
+    fd, *preload = map(str, sys.argv[1:])
+    connection = socket.socket(fileno=os.dup(int(fd)))  # a low number, within what a child closes
+    os.close(int(fd))
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
+    root = os.path.realpath(tempfile.mkdtemp(prefix="evodiverse-sandbox-"))
     try:
-        root = tempfile.mkdtemp(prefix="evodiverse-sandbox-")
         for name in preload:
             importlib.import_module(name)
         server = Server(connection, root)
-        wire.send(connection, {"gaps": find_gaps()})
+        wire.send(connection, {"gaps": find_gaps(), "root": root})
+        os.environ.clear()
+        gc.collect()
+        gc.freeze()
+        while True:
+            server.serve()
+    except (EOFError, ConnectionError):  # nobody is there any more
+        pass
     except Exception as error:  # noqa: BLE001 (the other side says it)
         wire.send(connection, {"broken": describe(error)})
-        return
-    os.environ.clear()
-    gc.collect()
-    gc.freeze()
-    try:
-        server.serve()
-    except (EOFError, OSError):  # nobody is there any more
-        pass
     finally:
         empty(root)
         os.rmdir(root)
@@ -99,24 +102,23 @@ class Server:
         self._root = root
         self._folder = os.path.join(root, "job")
         self._confinement = Confinement()
-        self._null = os.open(os.devnull, os.O_RDONLY)
+        self._pid = os.getpid()
         if sys.platform == "linux":
             prctl(PR_SET_CHILD_SUBREAPER, 1)
 
     def serve(self) -> None:
-        """Run job after job.
+        """Run a job; when this returns, nothing of it is left for the program of the next one to look at.
 
         Raises:
             EOFError: The other side is gone.
         """
-        while True:
-            job = wire.unpack_job(*wire.receive(self._connection))
-            os.mkdir(self._folder, 0o700)
-            try:
-                header, blobs = self._run(job)
-            finally:
-                empty(self._root)
-            wire.send(self._connection, header, blobs)
+        job = wire.unpack_job(*wire.receive(self._connection))
+        os.mkdir(self._folder, 0o700)
+        try:
+            header, blobs = self._run(job)
+        finally:
+            empty(self._root)
+        wire.send(self._connection, header, blobs)
 
     def _run(self, job: Job) -> tuple[dict[str, Any], list[bytes]]:
         driver = None if job.driver is None else _compile(job.driver)
@@ -129,8 +131,10 @@ class Server:
         began = time.monotonic()
         pid = os.fork()
         if pid == 0:
-            fds = [self._null, *(pipe.write_fd for pipe in pipes)]
-            child.run(job, driver, self._confinement, self._folder, fds)
+            try:
+                child.run(job, driver, self._confinement, self._folder, [pipe.write_fd for pipe in pipes], self._pid)
+            finally:  # whatever a program has done to this process
+                os._exit(1)
         try:
             for pipe in pipes:
                 os.close(pipe.write_fd)
@@ -144,6 +148,8 @@ class Server:
                 os.close(pipe.read_fd)
         if ended is None and cpu_seconds > limits.cpu_seconds:
             ended = _timed_out(limits)
+        if ended is None and _is_too_large(self._folder):
+            ended = _TOO_MUCH_DISK
         header = {
             "ended": ended,
             "status": status,
@@ -185,8 +191,10 @@ class Server:
             return _timed_out(limits)
         if wall_seconds > WALL_FACTOR * limits.cpu_seconds:
             return Reason.TIMED_OUT, f"it was still there after {WALL_FACTOR * limits.cpu_seconds:g} s"
-        if _is_too_large(self._folder):
-            return Reason.CRASHED, "it wrote more files than it may"
+        if _is_too_large(self._folder, _unlinked_bytes(pid, self._folder)):
+            return _TOO_MUCH_DISK
+        if _count_threads(pid) > MAX_THREADS:
+            return Reason.CRASHED, f"it started more than {MAX_THREADS} threads"
         return None
 
 
@@ -206,17 +214,43 @@ def end(pid: int) -> tuple[int, float]:
 
 
 def empty(folder: str) -> None:
-    """Delete what is in a folder, whatever a program made of it."""
-    for entry in os.scandir(folder):
-        if not entry.is_dir(follow_symlinks=False):
-            os.unlink(entry.path)
-            continue
-        os.chmod(entry.path, stat.S_IRWXU)
-        empty(entry.path)
-        os.rmdir(entry.path)
+    """Delete what is in a folder, whatever a program made of it.
+
+    What lies deeper is moved up first, so that neither the depth of a tree nor the length of its paths matters.
+    """
+    moved = itertools.count()
+    prefix = os.urandom(8).hex()
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        while names := _list_opened(top):
+            for name, is_folder in names:
+                if not is_folder:
+                    os.unlink(name, dir_fd=top)
+                    continue
+                inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+                try:
+                    for deeper, _ in _list_opened(inner):
+                        os.rename(deeper, f"{prefix}-{next(moved)}", src_dir_fd=inner, dst_dir_fd=top)
+                finally:
+                    os.close(inner)
+                os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+
+
+def _list_opened(folder: int) -> list[tuple[str, bool]]:
+    """Return the names in an open folder, and which are folders, which are opened up for their owner."""
+    with os.scandir(folder) as entries:
+        names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in names:
+        if is_folder:
+            os.chmod(name, stat.S_IRWXU, dir_fd=folder)
+    return names
 
 
 def _kill_children() -> None:
+    if sys.platform != "linux":  # where they do not become this process's children
+        return
     with open(f"/proc/self/task/{os.getpid()}/children") as children:
         for pid in children.read().split():
             with contextlib.suppress(ProcessLookupError):
@@ -236,21 +270,46 @@ def _cpu_seconds(pid: int) -> float:
         return 0.0
 
 
-def _is_too_large(folder: str) -> bool:
-    """Return whether a folder holds more than a program may write."""
-    n_files = n_bytes = 0
+def _is_too_large(folder: str, n_bytes: int = 0) -> bool:
+    """Return whether a folder with ``n_bytes`` beside it is more than a program may write, or cannot be looked into."""
+    n_files = 0
     folders = [folder]
     while folders:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # which the program may be deleting
-            for entry in entries:
-                n_files += 1
-                if n_files > MAX_FILES:
-                    return True
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                else:
-                    n_bytes += entry.stat(follow_symlinks=False).st_blocks * 512
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    n_files += 1
+                    if n_files > MAX_FILES:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        n_bytes += entry.stat(follow_symlinks=False).st_blocks * 512
+        except FileNotFoundError:  # which the program is deleting
+            continue
+        except OSError:
+            return True
     return n_bytes > MAX_DISK_BYTES
+
+
+def _unlinked_bytes(pid: int, folder: str) -> int:
+    """Return how large the files may be that a process has deleted from a folder and still holds, on Linux."""
+    held = 0
+    with contextlib.suppress(OSError):  # it is gone, or the system has no /proc
+        with open(f"/proc/{pid}/maps", errors="replace") as maps:
+            held += sum(folder in line and line.rstrip().endswith("(deleted)") for line in maps)
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            target = os.readlink(f"/proc/{pid}/fd/{fd}")
+            held += target.startswith(folder) and target.endswith("(deleted)")
+    return held * MAX_FILE_BYTES
+
+
+def _count_threads(pid: int) -> int:
+    """Return the threads of another process, 0 where that cannot be told."""
+    try:
+        return os.stat(f"/proc/{pid}/task").st_nlink - 2
+    except OSError:
+        return 0
 
 
 @lru_cache(maxsize=16)

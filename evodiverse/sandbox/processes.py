@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evodiverse.errors import ServiceError
+from evodiverse.errors import ServiceError, reason
 from evodiverse.sandbox import wire
 from evodiverse.vocabulary import Execution, Job, Reason, Rejection
 
@@ -79,18 +79,25 @@ class ProcessSandbox:
             try:
                 return parent.run(job)
             except (EOFError, OSError):  # it was killed, by the kernel's hunt for memory perhaps
-                parent.close()
-                del self._of_thread.parent
+                self._give_up(parent)
+            except BaseException:  # its answer, if there will be one, must not be taken for that to another job
+                self._give_up(parent)
+                raise
         raise ServiceError(
             "the sandbox's process died twice (killed, or out of memory); start the same command to resume"
         )
 
+    def _give_up(self, parent: "_WarmParent") -> None:
+        parent.close()
+        del self._of_thread.parent
+
     def _parent(self) -> "_WarmParent":
-        if self._is_closed:
-            raise ServiceError("the sandbox was closed while a program ran; start the same command to resume")
-        if not hasattr(self._of_thread, "parent"):
+        if not self._is_closed and not hasattr(self._of_thread, "parent"):
             self._of_thread.parent = _WarmParent((*PRELOAD, *self._preload))
             self._parents.add(self._of_thread.parent)
+        if self._is_closed:  # now, or while that one started
+            self.close()
+            raise ServiceError("the sandbox was closed while a program ran; start the same command to resume")
         parent: _WarmParent = self._of_thread.parent
         return parent
 
@@ -102,18 +109,25 @@ class _WarmParent:
         here, there = socket.socketpair()
         own = str(Path(__file__).parents[2])
         path = [entry for entry in sys.path if os.path.isabs(entry) and entry not in {os.getcwd(), own}]
-        start = f"import sys; sys.path[:] = {[*path, own]!r}; from evodiverse.sandbox.parent import main; main()"
-        with there:
-            self._process = subprocess.Popen(
-                [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(there.fileno()), *preload],
-                pass_fds=[there.fileno()],
-                env=_environment(),
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+        start = (
+            f"import sys; sys.path[:] = {[own, *path]!r}; from evodiverse.sandbox.parent import main; "
+            "sys.path.append(sys.path.pop(0)); main()"  # a file beside the package must not shadow a library's
+        )
+        try:
+            with there:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(there.fileno()), *preload],
+                    pass_fds=[there.fileno()],
+                    env=_environment(),
+                    cwd="/",
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            here.close()
+            raise ServiceError(f"the sandbox does not start ({reason(error)})") from error
         self._connection = here
         self._finalizer = weakref.finalize(self, _end, here, self._process)
         here.settimeout(_READY_SECONDS)
@@ -138,6 +152,10 @@ class _WarmParent:
         self._connection.settimeout(3 * job.limits.cpu_seconds + _GRACE_SECONDS)
         wire.send(self._connection, *wire.pack_job(job))
         header, blobs = wire.receive(self._connection)
+        if "broken" in header:
+            raise ServiceError(
+                f"the sandbox failed ({header['broken']}); mend that and start the same command to resume"
+            )
         return _read(header, blobs, job)
 
     def close(self) -> None:
@@ -169,12 +187,16 @@ def _read(header: dict[str, Any], blobs: Sequence[bytes], job: Job) -> Execution
 
 def _find_failure(header: dict[str, Any]) -> Rejection | None:
     if header["ended"] is not None:
-        reason, detail = header["ended"]
-        return Rejection(Reason(reason), detail)
+        why, detail = header["ended"]
+        return Rejection(Reason(why), detail)
     status = os.waitstatus_to_exitcode(header["status"])
     if status < 0:
-        return Rejection(Reason.CRASHED, f"it was ended by {signal.Signals(-status).name}")
+        return Rejection(Reason.CRASHED, f"it was ended by {_name_signal(-status)}")
     return Rejection(Reason.CRASHED, f"it exited with status {status}") if status else None
+
+
+def _name_signal(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _environment() -> dict[str, str]:

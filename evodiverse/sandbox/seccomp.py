@@ -3,6 +3,7 @@
 import ctypes
 import platform
 import struct
+import sys
 from collections.abc import Iterable, Sequence
 
 from evodiverse.sandbox.kernel import PR_SET_SECCOMP, prctl
@@ -13,12 +14,13 @@ _X32 = 0x40000000  # x86_64 calls of another flavor, whose numbers would pass a 
 _NEWEST = 463  # of the calls whose names the tables were made from; the C library copes without newer ones
 _CLONE3 = 435  # its arguments cannot be looked into; the C library falls back on clone
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets of a call's number, architecture, arguments
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _REFUSE, _ABSENT = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
 
-_CLONE_THREAD = 0x10000
+# What the C libraries (glibc, musl) make threads with: they share all there is.
+_THREADS = (0x3D0F00, 0x7D0F00)
 _NAMES_OF_THREADS = (15, 16)
 # Of a file: duplicate, its flags, locks; none that sends signals to other processes.
 _FILE_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1031, 1032)
@@ -32,6 +34,8 @@ class _Program(ctypes.Structure):
 
 def is_available() -> bool:
     """Return whether the kernel filters system calls and their numbers are known for this machine."""
+    if sys.platform != "linux":
+        return False
     try:
         prctl(21)  # PR_GET_SECCOMP
     except OSError:
@@ -54,9 +58,9 @@ def build_filter(machine: str) -> bytes:
         *_if(_EQUAL, _CLONE3, _ABSENT),
         *_if(_AT_LEAST, _NEWEST + 1, _ABSENT),
     ]
-    instructions += _argument(checked["clone"], _FIRST, _if(_ANY_BIT, _CLONE_THREAD, _ALLOW))
-    instructions += _argument(checked["prlimit64"], _FIRST, _if(_EQUAL, 0, _ALLOW))
     for name, place, values in (
+        ("clone", _FIRST, _THREADS),
+        ("prlimit64", _FIRST, (0,)),
         ("prctl", _FIRST, _NAMES_OF_THREADS),
         ("fcntl", _SECOND, _FILE_COMMANDS),
         ("ioctl", _SECOND, _DEVICE_COMMANDS),

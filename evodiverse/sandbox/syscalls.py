@@ -23,17 +23,16 @@ rt_sigtimedwait 128 137, rt_sigsuspend 130 133, sigaltstack 131 132, statfs 137 
 getpriority 140 141, sched_getparam 143 121, sched_getscheduler 145 120, sched_get_priority_max 146 125,
 sched_get_priority_min 147 126, mlock 149 228, munlock 150 229, arch_prctl 158 -, setrlimit 160 164, gettid 186 178,
 readahead 187 213, time 201 -, futex 202 98, sched_getaffinity 204 123, epoll_create 213 -, getdents64 217 61,
-set_tid_address 218 96, restart_syscall 219 128, fadvise64 221 223, timer_create 222 107, timer_settime 223 110,
-timer_gettime 224 108, timer_getoverrun 225 109, timer_delete 226 111, clock_gettime 228 113, clock_getres 229 114,
+set_tid_address 218 96, restart_syscall 219 128, fadvise64 221 223, clock_gettime 228 113, clock_getres 229 114,
 clock_nanosleep 230 115, exit_group 231 94, epoll_wait 232 -, epoll_ctl 233 21, waitid 247 95, get_mempolicy 239 236,
 openat 257 56, mkdirat 258 34, newfstatat 262 79, unlinkat 263 35, renameat 264 38, readlinkat 267 78,
 faccessat 269 48, pselect6 270 72, ppoll 271 73, set_robust_list 273 99, splice 275 76, tee 276 77,
-sync_file_range 277 84, epoll_pwait 281 22, timerfd_create 283 85, eventfd 284 -, fallocate 285 47,
-timerfd_settime 286 86, timerfd_gettime 287 87, eventfd2 290 19, epoll_create1 291 20, dup3 292 24, pipe2 293 59,
-preadv 295 69, pwritev 296 70, getcpu 309 168, sched_getattr 315 275, renameat2 316 276, getrandom 318 278,
-membarrier 324 283, mlock2 325 284, copy_file_range 326 285, preadv2 327 286, pwritev2 328 287,
-pkey_mprotect 329 288, pkey_alloc 330 289, pkey_free 331 290, statx 332 291, rseq 334 293, close_range 436 436,
-openat2 437 437, faccessat2 439 439, epoll_pwait2 441 441, futex_waitv 449 449
+sync_file_range 277 84, epoll_pwait 281 22, timerfd_create 283 85, eventfd 284 -, timerfd_settime 286 86,
+timerfd_gettime 287 87, eventfd2 290 19, epoll_create1 291 20, dup3 292 24, pipe2 293 59, preadv 295 69,
+pwritev 296 70, getcpu 309 168, sched_getattr 315 275, renameat2 316 276, getrandom 318 278, membarrier 324 283,
+mlock2 325 284, copy_file_range 326 285, preadv2 327 286, pwritev2 328 287, pkey_mprotect 329 288,
+pkey_alloc 330 289, pkey_free 331 290, statx 332 291, rseq 334 293, close_range 436 436, openat2 437 437,
+faccessat2 439 439, epoll_pwait2 441 441, futex_waitv 449 449
 """
 # Allowed for some arguments only; see `seccomp`.
 _CHECKED = "clone 56 220, prlimit64 302 261, prctl 157 167, fcntl 72 25, ioctl 16 29"

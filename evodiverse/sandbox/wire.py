@@ -15,6 +15,10 @@ from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 _LENGTH = struct.Struct("!Q")
 _MAX_DETAIL = 400
+_MAX_DIGITS = 300
+_MAX_DEPTH = 60
+# Those that a program's process itself can find; the others are found out here or by the warm parent.
+_OWN_REASONS = frozenset({Reason.CRASHED, Reason.OUT_OF_MEMORY, Reason.WRONG_RESULT})
 
 
 class UnusableError(Exception):
@@ -93,11 +97,11 @@ def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
     if "failure" in header:
         raise _failure(header["failure"])
     if returns is None:
-        return header.get("value")
+        return _checked(header.get("value"))
     sizes = [math.prod(array.shape) for array in returns]
     if len(rest) != 8 * sum(sizes):
         raise UnusableError(Reason.WRONG_RESULT, f"{len(rest)} bytes of numbers, expected {8 * sum(sizes)}")
-    parts = np.split(np.frombuffer(rest), np.cumsum(sizes)[:-1])
+    parts = np.split(np.frombuffer(rest), np.cumsum(sizes)[:-1]) if sizes else []
     values = tuple(part.reshape(array.shape) for part, array in zip(parts, returns, strict=True))
     for place, value in enumerate(values, start=1):
         if not np.isfinite(value).all():
@@ -115,20 +119,50 @@ def clean(text: str) -> str:
 
 def _failure(failure: object) -> UnusableError:
     match failure:
-        case [str(reason), str(detail)] if reason in set(Reason):
+        case [str(reason), str(detail)] if reason in _OWN_REASONS:
             return UnusableError(Reason(reason), clean(detail))
     return UnusableError(Reason.CRASHED, "it ended without a result")
 
 
 def _read_json(line: bytes) -> Any:
     try:
-        return json.loads(line, parse_constant=_refuse_constant, parse_float=_parse_float)
+        return json.loads(line, parse_constant=_refuse_constant, parse_float=_parse_float, parse_int=_parse_int)
     except (ValueError, RecursionError, MemoryError):
         raise UnusableError(Reason.WRONG_RESULT, "it cannot be read") from None
 
 
 def _refuse_constant(name: str) -> None:
     raise UnusableError(Reason.NON_FINITE, f"it holds {name}")
+
+
+def _parse_int(text: str) -> int:
+    if len(text) > _MAX_DIGITS:  # float() must take it
+        raise UnusableError(Reason.WRONG_RESULT, f"it holds a number of {len(text)} digits")
+    return int(text)
+
+
+def _checked(value: Any) -> Any:
+    """Return a JSON value that is neither too deep for what will walk it, nor cannot be written down."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        inner: list[Any] = []
+        for part in level:
+            if isinstance(part, str) and not part.isascii():
+                _check_text(part)
+            inner += (
+                [*part.keys(), *part.values()] if isinstance(part, dict) else part if isinstance(part, list) else []
+            )
+        if not inner:
+            return value
+        level = inner
+    raise UnusableError(Reason.WRONG_RESULT, f"it is nested more than {_MAX_DEPTH} levels deep")
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UnusableError(Reason.WRONG_RESULT, "it holds text that is not Unicode") from None
 
 
 def _parse_float(text: str) -> float:

@@ -409,6 +409,100 @@ def test_nothing_is_left_of_what_a_program_wrote(sandbox: ProcessSandbox) -> Non
     assert list(Path(folder).parent.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nfor k in range(990): os.mkdir('a'); os.chdir('a')\nreturn 1",
+        "import os\nfor k in range(40): os.mkdir('a' * 250); os.chdir('a' * 250)\nreturn 1",
+        "import os\nos.umask(0o777)\nos.makedirs('a/b')\nreturn 1",
+        "import os\nos.mkdir(b'\\xff\\n')\nopen(b'\\xff\\n/\\xfe', 'w').close()\nreturn 1",
+    ],
+)
+def test_folders_too_deep_or_odd_to_be_walked_are_deleted(sandbox: ProcessSandbox, code: str) -> None:
+    root = Path(run(sandbox, body("import os\nreturn os.getcwd()")).value).parent
+    run(sandbox, body(code))
+    assert list(root.iterdir()) == []
+
+
+def test_files_that_were_deleted_and_are_still_held_count(sandbox: ProcessSandbox) -> None:
+    code = """
+    import mmap, os, time
+    held = []
+    for k in range(8):
+        with open("f", "w+b") as file:
+            file.write(b"x" * 15_900_000)
+            file.flush()
+            held.append(mmap.mmap(file.fileno(), 4096))
+        os.unlink("f")
+    time.sleep(30)
+    """
+    assert "more files than it may" in refuse(sandbox, code)
+
+
+def test_threads_are_not_started_without_end(sandbox: ProcessSandbox) -> None:
+    code = """
+    import threading, time
+    threading.stack_size(32768)
+    for _ in range(400): threading.Thread(target=time.sleep, args=(60,)).start()
+    time.sleep(60)
+    """
+    failure = run(sandbox, body(code, limits=Limits(cpu_seconds=20.0, memory_mb=200_000))).failure
+    assert "more than 256 threads" in str(failure)
+
+
+@pytest.mark.parametrize("code", ["sys.stdout.close()", "sys.stdout = None", "sys.stdout = 3", "del sys.stdout"])
+def test_a_program_without_an_output_still_returns(sandbox: ProcessSandbox, code: str) -> None:
+    assert run(sandbox, body(f"import sys\n{code}\nreturn 1")).value == 1
+
+
+def test_a_program_that_leaves_by_a_back_door_is_a_failure(sandbox: ProcessSandbox) -> None:
+    code = "class E(Exception):\n    def __str__(self): raise SystemExit(0)\nraise E"
+    execution = run(sandbox, body(code))
+    assert str(execution.failure) == "crashed: E (line 4)"
+    assert execution.stderr == ""
+
+
+def test_nothing_of_earlier_programs_is_in_reach(sandbox: ProcessSandbox) -> None:
+    run(sandbox, body("print('a secret')\nreturn 'a secret'"))
+    code = """
+    import sys
+    frame, seen = sys._getframe(), []
+    while frame is not None:
+        seen.append(repr(frame.f_locals))
+        frame = frame.f_back
+    return "a sec" + "ret" in " ".join(seen[1:])
+    """
+    assert run(sandbox, body(code)).value is False
+
+
+def test_programs_share_no_open_file(sandbox: ProcessSandbox) -> None:
+    code = "import fcntl\nfcntl.fcntl(0, fcntl.F_SETFL, 0o6000)\nreturn 1"
+    run(sandbox, body(code))
+    assert run(sandbox, body("import fcntl\nreturn fcntl.fcntl(0, fcntl.F_GETFL) & 0o6000")).value == 0
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return 10**400",
+        "return [10**4000]",
+        "return '\\ud800'",
+        "return {'a': ['\\udfff']}",
+        "value = []\nfor _ in range(90): value = [value]\nreturn value",
+    ],
+)
+def test_json_that_others_would_stumble_over_is_a_failure(sandbox: ProcessSandbox, code: str) -> None:
+    failure = run(sandbox, body(code)).failure
+    assert failure is not None
+    assert failure.reason is Reason.WRONG_RESULT
+
+
+def test_a_program_cannot_say_that_it_timed_out_or_what_a_model_did(sandbox: ProcessSandbox) -> None:
+    for reason in ("timed_out", "model_error", "invalid"):
+        code = f'import os\nos.write(3, b\'{{"failure": ["{reason}", "x"]}}\\n\')\nos._exit(0)'
+        assert run(sandbox, body(code)).failure.reason is Reason.CRASHED
+
+
 def test_a_source_that_breaks_the_compiler_breaks_nothing_else(sandbox: ProcessSandbox) -> None:
     for source in ("(" * 100_000, "-" * 200_000 + "1", "def main(): return " + "[" * 5_000 + "]" * 5_000, "\0"):
         failure = run(sandbox, module(source)).failure

@@ -101,11 +101,45 @@ def test_an_error_names_the_programs_line(sandbox: ProcessSandbox) -> None:
 
 
 def test_an_error_tells_no_address_and_no_folder_so_that_it_is_the_same_next_time(sandbox: ProcessSandbox) -> None:
-    code = "import os\nraise ValueError(f'{object()} {os.getcwd()}')"
-    assert str(run(sandbox, body(code)).failure) == "crashed: ValueError: <object object at 0x…> . (line 3)"
+    code = "import os, threading\nraise ValueError(f'{object()} {os.getcwd()} {threading.get_ident()}')"
+    assert str(run(sandbox, body(code)).failure) == "crashed: ValueError: <object object at …> . … (line 3)"
+    elsewhere = ProcessSandbox()
+    long = body("import os\nraise ValueError('y' * 26 + os.getcwd() * 40)")
+    assert run(sandbox, long).failure == run(elsewhere, long).failure
+    elsewhere.close()
+
+
+def test_a_stop_does_not_leave_an_answer_for_the_next_job(sandbox: ProcessSandbox) -> None:
+    class Stop(BaseException):
+        pass
+
+    def stop(signum: int, frame: object) -> None:
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, stop)
+    run(sandbox, body("return 'there'"))
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(Stop):
+            run(sandbox, body("import time\ntime.sleep(0.5)\nreturn 'late'"))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert run(sandbox, body("return 'next'")).value == "next"
+
+
+def test_no_output_can_be_kept_and_no_values_asked_for(sandbox: ProcessSandbox) -> None:
+    silent = Limits(cpu_seconds=5.0, output_bytes=0)
+    ended = run(sandbox, body("print('x' * 10**6)\nreturn ()", returns=(), limits=silent))
+    assert (ended.value, ended.stdout) == ((), "")
 
 
 CHANCE = [
+    "uuid.uuid4().hex",
+    "secrets.token_hex()",
+    "random.SystemRandom().random()",
+    "os.urandom(4).hex()",
+    "(random.seed(), random.random())[1]",
+    "(np.random.seed(), np.random.rand())[1]",
     "random.random()",
     "random.Random().random()",
     "np.random.rand()",
@@ -117,7 +151,7 @@ CHANCE = [
 
 def test_chance_is_the_same_every_time_in_every_process(sandbox: ProcessSandbox) -> None:
     draws = ", ".join(CHANCE)
-    job = body(f"import random\nimport numpy as np\nreturn [{draws}, {draws}], str(set('abcdef'))")
+    job = body(f"import os, random, secrets, uuid\nimport numpy as np\nreturn [{draws}, {draws}], str(set('abcdef'))")
     other = ProcessSandbox()
     first, again, elsewhere = (run(asked, job).value for asked in (sandbox, sandbox, other))
     other.close()

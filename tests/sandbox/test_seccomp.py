@@ -61,6 +61,8 @@ def test_calls_of_another_architecture_or_flavor_kill(machine: str) -> None:
     ("name", "arguments", "answer"),
     [
         ("clone", (0x3D0F00,), ALLOW),  # what a thread is made with
+        ("clone", (0x7D0F00,), ALLOW),
+        ("clone", (0x10F00,), REFUSE),  # a thread with files of its own
         ("clone", (0x11,), REFUSE),
         ("clone", (0x10000 << 32 | 0x11,), REFUSE),
         ("prlimit64", (0, 7), ALLOW),
