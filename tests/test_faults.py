@@ -18,6 +18,7 @@ import pytest
 from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
+from evodiverse.store import run_directory
 from tests.runs import DATASETS, FROM_ROOT, TOY_CONF, evodiverse, log, run_toy
 
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "budget.oracle_calls=600", "search.patience=1000"]
@@ -165,6 +166,22 @@ def test_a_damaged_journal_costs_evaluations_but_changes_no_log(
     assert log(run_toy(tmp_path, *overrides)) == whole
     n_lost = {"none": 0, "cut": 1, "flipped": 1}.get(harm, n_records)
     assert len(diary.read_text().split()) == 600 + n_lost
+
+
+def test_a_stop_while_iterations_wait_to_be_written_repeats_no_evaluation(
+    tmp_path: Path, whole: dict[str, list[dict[str, object]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_directory, "WRITE_SHARE", 1e-9)
+    monkeypatch.setattr(run_directory, "MAX_WAIT_SECONDS", 1e9)
+    diary = tmp_path / "diary"
+    overrides = ["budget.oracle_calls=600", "search.patience=1000", f"task.diary={diary}"]
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path, *overrides, display=StopWithin())
+    (journal,) = tmp_path.rglob("journal")
+    assert journal.stat().st_size > 0
+    assert log(run_toy(tmp_path, *overrides)) == whole
+    assert len(diary.read_text().split()) == 600
+    assert journal.read_bytes() == b""
 
 
 def test_a_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

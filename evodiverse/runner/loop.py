@@ -1,5 +1,6 @@
 """The loop: propose, fulfil, advance, commit."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Request
 
+_LOG = logging.getLogger("evodiverse.runner")
 # The best candidates are laid out no more often than this, and at no more than this share of the time.
 BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
@@ -87,6 +89,9 @@ class Loop:
     def _run(self) -> Snapshot:
         self._journalled = {str(record["key"]): record for record in self._setup.store.journal.read()}
         state = self._state = self._resume() or self._start()
+        self._journalled = {
+            key: record for key, record in self._journalled.items() if self._archive.call_of(key) is None
+        }
         if not any(pool.size for pool in state.pools):
             raise InputError(f"no initial candidate can enter a pool ({self._failures()}); the log says why of each")
         while (reason := self._stop_reason(state)) is None:
@@ -188,6 +193,9 @@ class Loop:
         self._evaluate(attempts, attempts.settle(requests, answers))
         state, info = start(attempts, self._archive, method)
         self._commit(state, info)
+        evaluations = [attempt.evaluation for attempt in info.attempts if attempt.evaluation is not None]
+        if evaluations and not any(evaluation.valid for evaluation in evaluations):
+            _LOG.warning("every initial candidate failed: %s", evaluations[0].error)
         return state
 
     def _resume(self) -> State | None:

@@ -94,9 +94,9 @@ class Workers:
     def __enter__(self) -> Self:
         """Start the workers, which load in the background."""
         if self._outsourced is not None:
-            self._threads = ThreadPoolExecutor(self._n, "evaluator", self._outsourced.prepare)
-            for _ in range(self._n):
-                self._threads.submit(os.getpid)
+            self._threads = ThreadPoolExecutor(self._n, "evaluator")
+            for _ in range(self._n):  # what keeps one from it, an evaluation will say
+                self._threads.submit(self._outsourced.prepare)
         if self._has_processes:
             os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
             context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")

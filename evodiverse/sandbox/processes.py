@@ -39,6 +39,7 @@ class ProcessSandbox:
         self._of_thread = threading.local()
         self._parents: weakref.WeakSet[_WarmParent] = weakref.WeakSet()
         self._is_closed = False
+        self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type, tuple[tuple[str, ...]]]:
         return ProcessSandbox, (self._preload,)
@@ -69,8 +70,10 @@ class ProcessSandbox:
 
     def close(self) -> None:
         """End the warm parents of all threads and the programs that they run, for good."""
-        self._is_closed = True
-        for parent in list(self._parents):
+        with self._lock:
+            self._is_closed = True
+            parents = list(self._parents)
+        for parent in parents:
             parent.close()
 
     def _run(self, job: Job) -> Execution:
@@ -94,7 +97,8 @@ class ProcessSandbox:
     def _parent(self) -> "_WarmParent":
         if not self._is_closed and not hasattr(self._of_thread, "parent"):
             self._of_thread.parent = _WarmParent((*PRELOAD, *self._preload))
-            self._parents.add(self._of_thread.parent)
+            with self._lock:
+                self._parents.add(self._of_thread.parent)
         if self._is_closed:  # now, or while that one started
             self.close()
             raise ServiceError("the sandbox was closed while a program ran; start the same command to resume")
@@ -106,7 +110,6 @@ class _WarmParent:
     """One warm parent and the socket to it."""
 
     def __init__(self, preload: Sequence[str]) -> None:
-        here, there = socket.socketpair()
         own = str(Path(__file__).parents[2])
         path = [entry for entry in sys.path if os.path.isabs(entry) and entry not in {os.getcwd(), own}]
         start = (
@@ -114,6 +117,7 @@ class _WarmParent:
             "sys.path.append(sys.path.pop(0)); main()"  # a file beside the package must not shadow a library's
         )
         try:
+            here, there = socket.socketpair()
             with there:
                 self._process = subprocess.Popen(
                     [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(there.fileno()), *preload],
@@ -126,7 +130,6 @@ class _WarmParent:
                     start_new_session=True,
                 )
         except OSError as error:
-            here.close()
             raise ServiceError(f"the sandbox does not start ({reason(error)})") from error
         self._connection = here
         self._finalizer = weakref.finalize(self, _end, here, self._process)

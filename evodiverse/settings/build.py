@@ -42,6 +42,7 @@ from evodiverse.settings.compose import compose_alone, merge_typed, read, resolv
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model, freeze_search
 from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
 from evodiverse.settings.validate import FALLBACKS, find_violations
+from evodiverse.store.datasets import schemas
 from evodiverse.store.lock import locked
 from evodiverse.store.provenance import git_commit, package_versions
 from evodiverse.store.record import check_same_data, check_same_run, continue_record, kept, new_record, read_record
@@ -196,6 +197,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         return
     task = plan.domain.build_task(plan.task, artefact_path, lambda: _open_sandbox(plan.config.sandbox))
     _check_offers(task, Task, "the task of this domain")
+    schemas(task.columns)  # before there is a folder
     with ExitStack() as stack:
         by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
         stack.enter_context(locked(plan.path))

@@ -86,7 +86,14 @@ _ARROW_TYPES = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
 def schemas(domain_columns: Mapping[str, type]) -> dict[str, pa.Schema]:
-    """Return the schema of each dataset, with the domain's own columns at the end of ``evaluations``."""
+    """Return the schema of each dataset, with the domain's own columns at the end of ``evaluations``.
+
+    Raises:
+        InputError: One has the name of a column that there is already, but for upper and lower case.
+    """
+    taken = [name for name in domain_columns if name.lower() in EVALUATIONS.names]
+    if taken:
+        raise InputError(*(f"the task's own column {name} is one of the log's already; rename it" for name in taken))
     own = [pa.field(name, _ARROW_TYPES[kind]) for name, kind in domain_columns.items()]
     return {**DATASETS, "evaluations": pa.schema([*EVALUATIONS, *own])}
 

@@ -100,7 +100,7 @@ class RunDirectory:
         saved = self.checkpoint() or {"iteration": -1, "parts": {}}
         self._n_parts: Counter[str] = Counter(saved["parts"])
         self._unwritten: dict[str, list[Row]] = {}
-        self._next: tuple[int, Mapping[str, object], Sequence[Row]] | None = None
+        self._next: tuple[int, Mapping[str, object]] | None = None
         self._due = 0.0
         with writing_to(path):
             self._remove_parts_after(saved["iteration"])
@@ -142,12 +142,14 @@ class RunDirectory:
         """
         for name, added in rows.items():
             self._unwritten.setdefault(name, []).extend(added)
-        self._next = iteration, checkpoint, journalled
+        self._next = iteration, checkpoint
         if iteration == 0 or time.monotonic() >= self._due:
             self.write()
+            with writing_to(self.path):
+                self.journal.replace(journalled)
 
     def write(self) -> None:
-        """Write what was committed and still waits.
+        """Write what was committed and still waits. The journal stays: there may be evaluations since.
 
         Raises:
             ServiceError: The disk is full or gone.
@@ -155,7 +157,7 @@ class RunDirectory:
         if self._next is None:
             return
         began = time.monotonic()
-        iteration, checkpoint, journalled = self._next
+        iteration, checkpoint = self._next
         written = [name for name in self._schemas if self._unwritten.get(name) or iteration == 0]
         with writing_to(self.path):
             for name in written:
@@ -166,7 +168,6 @@ class RunDirectory:
             n_parts = self._n_parts + Counter(written)
             saved = {**checkpoint, "iteration": iteration, "parts": dict(n_parts)}
             write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
-            self.journal.replace(journalled)
         self._n_parts, self._unwritten, self._next = n_parts, {}, None
         ended = time.monotonic()
         self._due = ended + min((ended - began) / WRITE_SHARE, MAX_WAIT_SECONDS)

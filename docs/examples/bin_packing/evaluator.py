@@ -38,6 +38,8 @@ def score(packings):
     """Return the share of the opened bins that is filled, and their number. A packing that cheats is invalid."""
     if [len(packing) for packing in packings] != [len(items) for items in INSTANCES]:
         raise ValueError("every item must be packed")
+    if not all(isinstance(place, int) for packing in packings for place in packing):
+        raise ValueError("every bin must have a number")
     n_bins = 0
     for items, packing in zip(INSTANCES, packings, strict=True):
         loads = {}

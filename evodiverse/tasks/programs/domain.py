@@ -12,7 +12,7 @@ from evodiverse.tasks.programs.evaluators import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.operators import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.packing_moves import packing_moves
-from evodiverse.tasks.programs.settings import ProgramSettings, find_setting_violations, initial_paths
+from evodiverse.tasks.programs.settings import ProgramSettings, expanded, find_setting_violations, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator, evaluator_sha256
 from evodiverse.vocabulary import Limits
@@ -84,7 +84,7 @@ def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
     if settings.n is not None and settings.reference is not None and settings.is_circle_packing:
         description = prompts.describe_packing(settings.n, settings.reference, settings.timeout)
     else:
-        description = str(getattr(evaluator, "description", ""))
+        description = f"{getattr(evaluator, 'description', '')}\nA run may take {settings.timeout:g} s of CPU time."
     return prompts.build(
         settings.prompts.dir,
         description=description,
@@ -104,7 +104,7 @@ def _build_evaluator(settings: ProgramSettings) -> Evaluator:
 
 
 def _evaluator_path(settings: ProgramSettings) -> Path:
-    return Path(settings.evaluator).expanduser().absolute()
+    return expanded(settings.evaluator).absolute()
 
 
 def _read_initial(settings: ProgramSettings) -> list[str]:

@@ -19,7 +19,7 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
     path_of: dict[str, Path] = {}
     for path in paths:
         try:
-            source = path.read_bytes().decode("utf-8")
+            source = path.read_bytes().decode("utf-8-sig")
         except OSError as error:
             violations.append(f"task.initial.path: cannot read {path} ({reason(error)})")
             continue

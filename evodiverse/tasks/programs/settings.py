@@ -50,18 +50,26 @@ def initial_paths(settings: ProgramSettings) -> list[Path]:
     given = settings.initial.path
     if given is None:
         return []
-    return [Path(str(path)).expanduser() for path in (given if isinstance(given, list | tuple) else [given])]
+    return [expanded(str(path)) for path in (given if isinstance(given, list | tuple) else [given])]
+
+
+def expanded(path: str) -> Path:
+    """Return a path with ``~`` resolved; that of a user whom nobody knows stays, and will not be found."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def find_setting_violations(settings: ProgramSettings) -> list[str]:
     """Return what is wrong with the values, each with its key."""
     rules = [
-        (0 < settings.timeout < 1e6, f"task.timeout must be above 0, got {settings.timeout}"),
+        (0 < settings.timeout < 1e6, f"task.timeout must be above 0 and below 1e6, got {settings.timeout}"),
         (settings.memory >= 500, f"task.memory must be at least 500, got {settings.memory}"),
         (settings.max_characters >= 1, f"task.max_characters must be at least 1, got {settings.max_characters}"),
         (bool(settings.evaluator), "task.evaluator has no value; name your own evaluator.py"),
         (
-            settings.is_circle_packing or settings.initial.path is not None,
+            (settings.is_circle_packing and settings.initial.path is None) or bool(initial_paths(settings)),
             "task.initial.path has no value; name the program that the search starts from",
         ),
     ]
@@ -73,7 +81,7 @@ def _packing_violations(settings: ProgramSettings) -> list[str]:
         return []
     violations = []
     if settings.n is None or not 1 <= settings.n <= 10_000:
-        violations.append(f"task.n must be between 1 and 10000, got {settings.n}")
+        violations.append(f"task.n must be between 1 and 10000, got {settings.n}; task=circle_packing sets it")
     if settings.reference is None or not (isfinite(settings.reference) and settings.reference > 0):
         violations.append(f"task.reference must be above 0, got {settings.reference}")
     if settings.n not in {None, 26} and settings.reference == 2.635:

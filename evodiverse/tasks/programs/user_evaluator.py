@@ -1,11 +1,12 @@
 """An evaluator of a user's own: a Python file that says how programs are called and what their results are worth."""
 
+import ast
 import hashlib
-import importlib.util
-import inspect
 import json
+import logging
 import math
-import textwrap
+import numbers
+import sys
 import traceback
 from collections.abc import Mapping
 from functools import cache
@@ -15,9 +16,13 @@ from typing import Any
 
 from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe
 from evodiverse.tasks.programs.evaluators import Scored
-from evodiverse.vocabulary import Job, Limits, Reason, Rejection
+from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
-_NUMBERS: Mapping[type, tuple[type, ...]] = {float: (int, float), int: (int,), str: (str,)}
+_LOG = logging.getLogger("evodiverse.tasks.programs")
+_KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
+_REMEDY = "mend it and start with overwrite=true"
+# What a result that is not as expected makes a function raise that does not look before it leaps.
+_STUMBLES = (TypeError, LookupError, ArithmeticError, AttributeError)
 
 
 class UserEvaluator:
@@ -31,7 +36,7 @@ class UserEvaluator:
     ``DESCRIPTION``, what a language model is told. Arguments and results are what JSON can say.
 
     Args:
-        path: Of the file.
+        path: Of the file, which is read once.
         limits: Of each run of a program.
 
     Raises:
@@ -40,58 +45,85 @@ class UserEvaluator:
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self._path = path
+        self._content = _read(path)
         self._limits = limits
-        module = _load(path)
+        module = _load(path, self._content)
         self.entry_point: str = module.ENTRY_POINT
         self.columns: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
         self.description: str = str(getattr(module, "DESCRIPTION", "")).strip()
         self._arguments = tuple(getattr(module, "ARGUMENTS", ()))
-        drive = getattr(module, "drive", None)
-        self._driver = None if drive is None else textwrap.dedent(inspect.getsource(drive))
+        self._driver = _find_driver(self._content)
 
     def job(self, source: str) -> Job:
         """Return the call of a program."""
         return Job(source, self.entry_point, self._arguments, None, self._limits, self._driver)
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return what the file's ``score`` says of a result.
+        """Return what the file's ``score`` says of a result; one that makes it stumble is invalid, with a warning.
 
         Raises:
-            ServiceError: It raised something else than ``ValueError``.
+            ServiceError: It raised something that is not about the result.
             ContractError: It returned something else than a score.
         """
         try:
-            answer = _load(self._path).score(value)
+            answer = _load(self._path, self._content).score(value)
         except ValueError as error:
-            return Rejection(Reason.INVALID, describe(error).removeprefix("ValueError").removeprefix(": "))
+            return Rejection(Reason.INVALID, describe(error).removeprefix(type(error).__name__).removeprefix(": "))
+        except _STUMBLES as error:
+            _LOG.warning("a result made the evaluator raise %s; the program counts as invalid", self._place(error))
+            return Rejection(Reason.INVALID, f"the evaluator raised {self._place(error)}")
         except Interrupted:
             raise
         except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
-            line = traceback.extract_tb(error.__traceback__)[-1].lineno
             raise ServiceError(
-                f"the evaluator raised {describe(error)} ({self._path}, line {line})"
+                f"the evaluator raised {self._place(error)}; {_REMEDY}"
             ) from None  # which may not be fit to be sent to another process
         score, details = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, {})
         return Scored(self._checked_score(score), self._checked_details(details))
 
-    def _checked_score(self, score: object) -> float:
-        if isinstance(score, bool) or not isinstance(score, int | float):
-            raise ContractError(f"the evaluator returned a {type(score).__name__}, expected a number ({self._path})")
-        if not (math.isfinite(score) and score >= 0):
-            raise ContractError(
-                f"the evaluator scored {score}; a score must be finite and at least 0, which is what a failed program "
-                f"scores ({self._path})"
-            )
-        return float(score)
+    def _place(self, error: BaseException) -> str:
+        lines = [
+            frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self._path)
+        ]
+        return f"{describe(error)} ({self._path}, line {lines[-1] if lines else '?'})"
 
-    def _checked_details(self, details: object) -> Mapping[str, Any]:
-        expected = {name: _NUMBERS[kind] for name, kind in self.columns.items()}
-        fits = isinstance(details, dict) and all(
-            isinstance(value, expected.get(name, ())) and not isinstance(value, bool) for name, value in details.items()
+    def _checked_score(self, score: object) -> float:
+        if isinstance(score, bool) or not isinstance(score, numbers.Real):
+            raise ContractError(
+                f"the evaluator returned a {type(score).__name__}, expected a number ({self._path}); {_REMEDY}"
+            )
+        number = _as_float(score)
+        if not (math.isfinite(number) and number >= 0):
+            raise ContractError(
+                f"the evaluator scored {number}; a score must be finite and at least 0, which is what a failed program "
+                f"scores ({self._path}); {_REMEDY}"
+            )
+        return number
+
+    def _checked_details(self, details: object) -> Mapping[str, Detail]:
+        if not isinstance(details, dict):
+            raise ContractError(
+                f"the evaluator returned a {type(details).__name__} beside the score, expected a dictionary of columns "
+                f"({self._path}); {_REMEDY}"
+            )
+        return {name: self._checked_detail(name, value) for name, value in details.items()}
+
+    def _checked_detail(self, name: object, value: object) -> Detail:
+        kind = self.columns.get(name) if isinstance(name, str) else None
+        checked: Detail = None
+        if kind is not None and isinstance(value, _KINDS[kind]) and not isinstance(value, bool):
+            checked = _as_float(value) if kind is float else kind(value)
+        is_fit = (
+            checked is not None
+            and not (isinstance(checked, int) and not -(2**63) <= checked < 2**63)
+            and not (isinstance(checked, str) and checked.encode(errors="replace").decode() != checked)
         )
-        if not fits or not isinstance(details, dict):
-            raise ContractError(f"the evaluator returned {details!r:.200}; COLUMNS names {dict(self.columns)}")
-        return {name: self.columns[name](value) for name, value in details.items()}
+        if not is_fit:
+            raise ContractError(
+                f"the evaluator returned {value!r:.80} as {name}; COLUMNS names {_names(self.columns)} "
+                f"({self._path}); {_REMEDY}"
+            )
+        return checked
 
 
 def evaluator_sha256(path: Path) -> str:
@@ -100,33 +132,44 @@ def evaluator_sha256(path: Path) -> str:
     Raises:
         InputError: It cannot be read.
     """
+    return hashlib.sha256(_read(path)).hexdigest()
+
+
+def _read(path: Path) -> bytes:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return path.read_bytes()
     except OSError as error:
         raise InputError(f"task.evaluator={path} cannot be read ({error.strerror}); check the path") from error
 
 
 @cache
-def _load(path: Path) -> ModuleType:
-    """Return a user's file as a module, once a process."""
-    evaluator_sha256(path)
-    spec = importlib.util.spec_from_file_location(f"evaluator_{path.stem}", path)
-    if spec is None or spec.loader is None:
+def _load(path: Path, content: bytes) -> ModuleType:
+    """Return a user's file as a module, once a process for each content."""
+    if path.suffix != ".py":
         raise InputError(f"task.evaluator={path} is no Python file; name one that ends in .py")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(f"evaluator_{hashlib.sha256(content).hexdigest()[:16]}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look there
     try:
-        spec.loader.exec_module(module)
+        exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 (the user's own, and trusted)
     except Interrupted:
         raise
     except BaseException as error:  # whatever a user's module raises
         raise InputError(f"task.evaluator={path} cannot be imported ({describe(error)})") from error
-    violations = _find_violations(module, path)
+    violations = _find_violations(module, path, content)
     if violations:
         raise InputError(*violations)
     return module
 
 
-def _find_violations(module: ModuleType, path: Path) -> list[str]:
+def _find_driver(content: bytes) -> str | None:
+    """Return the text of the function ``drive``, None if the file has none."""
+    tree = ast.parse(content)
+    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "drive"]
+    return ast.get_source_segment(content.decode("utf-8-sig"), defined[-1]) if defined else None
+
+
+def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str]:
     entry_point, columns = getattr(module, "ENTRY_POINT", None), getattr(module, "COLUMNS", {})
     rules = [
         (
@@ -137,10 +180,14 @@ def _find_violations(module: ModuleType, path: Path) -> list[str]:
         (
             isinstance(columns, dict)
             and all(isinstance(name, str) and name.isidentifier() for name in columns)
-            and all(kind in _NUMBERS for kind in columns.values()),
+            and all(any(kind is known for known in _KINDS) for kind in columns.values()),
             "must give COLUMNS as names and their types, which are float, int or str",
         ),
         (_is_json_list(getattr(module, "ARGUMENTS", ())), "must give ARGUMENTS as a list of what JSON can say"),
+        (
+            not hasattr(module, "drive") or _find_driver(content) is not None,
+            "must define drive by def, at the top level: its text alone goes into the sandbox",
+        ),
     ]
     return [f"task.evaluator={path} {message}" for holds, message in rules if not holds]
 
@@ -148,6 +195,17 @@ def _find_violations(module: ModuleType, path: Path) -> list[str]:
 def _is_json_list(arguments: object) -> bool:
     try:
         json.dumps(arguments, allow_nan=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False
     return isinstance(arguments, list | tuple)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _names(columns: Mapping[str, type]) -> str:
+    return ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items()) or "none"

@@ -1,8 +1,11 @@
 """Evaluators of users' own: what they may say, and what is refused."""
 
 import pickle
+from fractions import Fraction
 from pathlib import Path
+from textwrap import dedent
 
+import numpy as np
 import pytest
 
 from evodiverse.errors import ContractError, InputError, ServiceError
@@ -37,7 +40,7 @@ def test_arguments_and_the_driver_go_into_the_job(tmp_path: Path) -> None:
     )
     job = evaluator.job("source")
     assert job.arguments == (1, {"a": 2.5})
-    assert job.driver == "def drive(f, *a):\n    return f()\n"
+    assert job.driver == "def drive(f, *a):\n    return f()"
 
 
 @pytest.mark.parametrize("value", [0, 0.5, 12])
@@ -56,21 +59,68 @@ def test_a_value_error_is_the_reason_for_which_a_result_is_invalid(tmp_path: Pat
     assert evaluator.score(1) == Rejection(Reason.INVALID, "too heavy")
 
 
-def test_any_other_error_ends_the_run_and_names_the_line(tmp_path: Path) -> None:
-    with pytest.raises(ServiceError, match=r"the evaluator raised ZeroDivisionError: .*evaluator\.py, line 5\)"):
-        load(tmp_path, EVALUATOR.replace("return result", "return 1 / result")).score(0)
+@pytest.mark.parametrize("code", ["return 1 / result", "return result[3]", "return result.size", "return result + 'a'"])
+def test_a_result_that_makes_the_evaluator_stumble_is_invalid_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str
+) -> None:
+    rejection = load(tmp_path, EVALUATOR.replace("return result", code)).score(0)
+    assert isinstance(rejection, Rejection)
+    assert rejection.reason is Reason.INVALID
+    assert rejection.detail.startswith("the evaluator raised ")
+    assert "evaluator.py, line 5)" in rejection.detail
+    assert "the program counts as invalid" in caplog.text
 
 
-@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), True, "1", None, [1.0], (1.0, {}, 2)])
+def test_an_error_in_a_library_names_the_line_of_the_file(tmp_path: Path) -> None:
+    content = EVALUATOR.replace("return result", "import json; json.loads('{', cls=int)")
+    assert "evaluator.py, line 5)" in load(tmp_path, content).score(0).detail
+
+
+def test_any_other_error_ends_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match=r"raised OSError: gone .*line 5\); mend it and start with overwrite=true"):
+        load(tmp_path, EVALUATOR.replace("return result", "raise OSError('gone')")).score(0)
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), np.int64(2), Fraction(1, 2)])
+def test_any_kind_of_number_is_a_score(tmp_path: Path, value: object) -> None:
+    assert load(tmp_path, EVALUATOR).score(value) == Scored(float(value), {})
+
+
+def test_a_file_that_changes_is_another_evaluator_and_the_old_one_stays_as_it_was(tmp_path: Path) -> None:
+    first = load(tmp_path, EVALUATOR)
+    second = load(
+        tmp_path, EVALUATOR.replace("return result", "return 7") + "\n    def drive(f):\n        return f()\n"
+    )
+    assert (first.score(1), second.score(1)) == (Scored(1.0, {}), Scored(7.0, {}))
+    assert (first.job("").driver, second.job("").driver) == (None, "def drive(f):\n    return f()")
+
+
+def test_a_file_may_use_dataclasses_and_future_annotations(tmp_path: Path) -> None:
+    content = (
+        "from __future__ import annotations\nimport dataclasses\n@dataclasses.dataclass\nclass A:\n    a: int = 1\n"
+    )
+    path = write(tmp_path, "evaluator.py", content + dedent(EVALUATOR))
+    assert UserEvaluator(path, LIMITS).score(3) == Scored(3.0, {})
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), 10**400, True, "1", None, [1.0], (1.0, {}, 2)])
 def test_anything_else_than_a_score_breaks_the_contract(tmp_path: Path, value: object) -> None:
     with pytest.raises(ContractError, match="the evaluator"):
         load(tmp_path, EVALUATOR).score(value)
 
 
-@pytest.mark.parametrize("details", [{"other": 1.0}, {"charm": "a"}, {"size": 1.5}, {"size": True}, [1.0], None])
+@pytest.mark.parametrize(
+    "details", [{"other": 1.0}, {"charm": "a"}, {"size": 1.5}, {"size": True}, {"size": 2**70}, {1: 2}, [1.0], None]
+)
 def test_columns_are_those_that_the_file_named(tmp_path: Path, details: object) -> None:
-    with pytest.raises(ContractError, match="COLUMNS names"):
+    with pytest.raises(ContractError, match=r"COLUMNS names charm \(float\), size \(int\)|a dictionary of columns"):
         load(tmp_path, TWO_COLUMNS).score(details)
+
+
+def test_a_text_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    content = TWO_COLUMNS.replace('"charm": float', '"charm": str')
+    with pytest.raises(ContractError, match="as charm; COLUMNS names"):
+        load(tmp_path, content).score({"charm": "\ud800"})
 
 
 @pytest.mark.parametrize(
@@ -81,6 +131,8 @@ def test_columns_are_those_that_the_file_named(tmp_path: Path, details: object) 
         ("ENTRY_POINT = 'not a name'", "must define ENTRY_POINT"),
         (EVALUATOR + "\n    COLUMNS = {'a': list}", "must give COLUMNS"),
         (EVALUATOR + "\n    COLUMNS = ['a']", "must give COLUMNS"),
+        (EVALUATOR + "\n    COLUMNS = {'a': []}", "must give COLUMNS"),
+        (EVALUATOR + "\n    drive = print", "must define drive by def"),
         (EVALUATOR + "\n    ARGUMENTS = 3", "must give ARGUMENTS"),
         (EVALUATOR + "\n    ARGUMENTS = [object()]", "must give ARGUMENTS"),
         (EVALUATOR + "\n    ARGUMENTS = [float('nan')]", "must give ARGUMENTS"),

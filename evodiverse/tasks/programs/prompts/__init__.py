@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from evodiverse.errors import InputError, reason
 from evodiverse.tasks.programs.diffs import apply_blocks, extract_program, find_blocks
+from evodiverse.tasks.programs.settings import expanded
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
@@ -139,7 +140,7 @@ def build(
     ]
     templates: Mapping[str, str] = {}
     try:
-        templates = read_templates(SHIPPED if folder is None else Path(folder).expanduser())
+        templates = read_templates(SHIPPED if folder is None else expanded(folder))
     except InputError as error:
         violations += error.violations
     if violations:
