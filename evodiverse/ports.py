@@ -178,8 +178,8 @@ class Store(Protocol):
         no iteration holds yet.
         """
 
-    def write(self) -> None:
-        """Write what was committed and still waits."""
+    def write(self, journalled: Sequence[Row] | None = None) -> None:
+        """Write what was committed and still waits, and keep these records of the journal alone, or all of them."""
 
     def checkpoint(self) -> Mapping[str, Any] | None:
         """Return the last checkpoint written, None before the first."""

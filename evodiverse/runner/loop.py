@@ -82,9 +82,12 @@ class Loop:
             InputError: No initial candidate can enter a pool; the log is committed.
         """
         try:
-            return self._run()
-        finally:
+            ended = self._run()
+        except BaseException:
             self._setup.store.write()
+            raise
+        self._setup.store.write(journalled=())
+        return ended
 
     def _run(self) -> Snapshot:
         self._journalled = {str(record["key"]): record for record in self._setup.store.journal.read()}

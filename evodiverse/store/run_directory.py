@@ -144,20 +144,25 @@ class RunDirectory:
             self._unwritten.setdefault(name, []).extend(added)
         self._next = iteration, checkpoint
         if iteration == 0 or time.monotonic() >= self._due:
-            self.write()
-            with writing_to(self.path):
-                self.journal.replace(journalled)
+            self.write(journalled)
 
-    def write(self) -> None:
-        """Write what was committed and still waits. The journal stays: there may be evaluations since.
+    def write(self, journalled: Sequence[Row] | None = None) -> None:
+        """Write what was committed and still waits.
+
+        Args:
+            journalled: What stays in the journal; None is all of it, for there may be evaluations that no commit has.
 
         Raises:
             ServiceError: The disk is full or gone.
         """
-        if self._next is None:
-            return
+        if self._next is not None:
+            self._write(*self._next)
+        if journalled is not None:
+            with writing_to(self.path):
+                self.journal.replace(journalled)
+
+    def _write(self, iteration: int, checkpoint: Mapping[str, object]) -> None:
         began = time.monotonic()
-        iteration, checkpoint = self._next
         written = [name for name in self._schemas if self._unwritten.get(name) or iteration == 0]
         with writing_to(self.path):
             for name in written:
