@@ -128,13 +128,11 @@ class Plan:
     def example_queries(self, model: ModelSettings) -> list[Query]:
         """Return a query of usual length for each pool."""
         prompts, stream = self.prompts, Stream(0, 0)
-        parents = tuple(Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents))
-        return [
-            Query(
-                role.model, prompts.messages(Request(0, 0, 0, 0, parents, Prompt.COLD, stream)), role.decoding, stream
-            )
-            for role in self.samplers(model)
-        ]
+        *parents, best = (
+            Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
+        )
+        messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
+        return [Query(role.model, messages, role.decoding, stream) for role in self.samplers(model)]
 
 
 def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
 import pytest
 
 from evodiverse.ports import Found
+from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.circle_packing import CirclePacking, load_seed
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.vocabulary import (
@@ -81,6 +83,29 @@ def test_a_failed_program_scores_0_joins_and_says_why(execution: Execution, erro
 def test_evaluations_come_in_the_order_of_the_programs() -> None:
     scores = [evaluation.score for evaluation in evaluate(packing(0.1), packing(0.3), packing(0.2))]
     assert scores == pytest.approx([0.7, 0.0, 0.9])
+
+
+def test_a_program_that_patches_the_scorer_gains_nothing() -> None:
+    program = """
+    try:
+        import evodiverse.tasks.programs.circle_packing as scorer
+        import evodiverse.tasks.programs.packing as rules
+        scorer.find_violation = rules.find_violation = lambda *_: None
+    except (ImportError, PermissionError):
+        pass
+    import math, numpy
+    math.fsum = lambda _: 2.635
+    numpy.maximum = numpy.minimum = lambda *_: 0
+
+    def construct_packing():
+        return [[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], 2.635
+    """
+    sandbox = ProcessSandbox()
+    task = ProgramTask(CirclePacking(2, 0.5, LIMITS), sandbox, [SEED], 10_000)
+    (evaluation,) = task.evaluate([Hypothesis(dedent(program), "k")])
+    sandbox.close()
+    assert (evaluation.score, evaluation.valid) == (0.0, False)
+    assert evaluation.error.startswith("invalid: circles 0 and 1 overlap")
 
 
 def test_every_pool_starts_from_the_same_programs() -> None:
