@@ -321,13 +321,13 @@ def test_ten_thousand_programs_leave_no_process_and_no_open_file() -> None:
             "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\nreturn 1", limits=limits
         ),
     ]
-    run(sandbox, programs[0])
+    folder = Path(run(sandbox, body("import os\nreturn os.getcwd()")).value).parent
     pid = sandbox._parent()._process.pid
 
     def count() -> tuple[int, int, str, int]:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        folders = list(Path(tempfile.gettempdir()).glob("evodiverse-sandbox-*/*"))
-        return len(os.listdir("/proc/self/fd")), len(os.listdir(f"/proc/{pid}/fd")), children, len(folders)
+        n_fds, n_there = (len(os.listdir(f"/proc/{process}/fd")) for process in ("self", pid))
+        return n_fds, n_there, children, len(list(folder.iterdir()))
 
     before = count()
     ended = sandbox.run(programs * 2_000)
