@@ -38,7 +38,7 @@ def refuse(*arguments: str) -> tuple[str, ...]:
         ("task.mutation=1", "task.mutation is unknown; did you mean task.mutation_rate?"),
         ("method=ptt", "method=ptt is unknown; did you mean pt?"),
         ("llm=gpt", "llm=gpt is unknown; did you mean gpt5?"),
-        ("task=kinase", "task=kinase is unknown; expected one of gsk3b, jnk3"),
+        ("task=kinase", "task=kinase is unknown; expected one of circle_packing, gsk3b, jnk3, program"),
         ("experiment=mol_graphga", "experiment=mol_graphga is written with a plus: +experiment=mol_graphga"),
         ("+experiment=mol_graphgaa", "experiment=mol_graphgaa is unknown; did you mean mol_graphga?"),
         ("seed=abc", "seed must be an integer, got abc"),

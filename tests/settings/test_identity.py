@@ -74,6 +74,7 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
         "outputs",
         "overwrite",
         "display",
+        "sandbox.require",
         "dry_run",
     }
 
