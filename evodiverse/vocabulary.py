@@ -210,6 +210,11 @@ class Limits:
     result_bytes: int = 1_000_000
     output_bytes: int = 4_000
 
+    @property
+    def wall_seconds(self) -> float:
+        """How long it may be there, whatever it does."""
+        return 3 * self.cpu_seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

@@ -133,8 +133,7 @@ class ReplyCache:
                 if error.sqlite_errorname != "SQLITE_READONLY_DBMOVED":
                     raise
                 self._connection.close()  # another process has set the file aside and rebuilt it
-                self._connection = _connect(self._path)
-                _keep_journal(self._connection)
+                self._reopen()
                 return work()
         except (OSError, sqlite3.OperationalError) as error:
             raise ServiceError(
@@ -169,6 +168,9 @@ class ReplyCache:
                     aside.name,
                     n_saved,
                 )
+        self._reopen()
+
+    def _reopen(self) -> None:
         self._connection = _connect(self._path)
         _keep_journal(self._connection)
 

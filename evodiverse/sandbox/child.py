@@ -1,6 +1,6 @@
 """A program's own process: it confines itself, runs the program and sends what came back.
 
-Everything here but the confinement happens within reach of the program. Nothing that is sent after `READY` is
+Everything here but the confinement happens within reach of the program. Nothing that is sent after `wire.READY` is
 trusted.
 """
 
@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from evodiverse.errors import describe
+from evodiverse.sandbox import wire
 from evodiverse.sandbox.confinement import Confinement, die_with
 from evodiverse.vocabulary import Array, Job, Reason
 
-READY, BROKEN = b"R", b"B"
 RESULT_FD = 3
 SEED = 0
 PROGRAM = "program.py"
@@ -56,9 +56,9 @@ def run(
         for target, fd in enumerate(fds):  # the parent has 0, 1 and 2 open, so none of these is lost before its turn
             os.dup2(fd, target)
         os.closerange(RESULT_FD + 1, 65_536)
-        os.write(RESULT_FD, READY)
+        os.write(RESULT_FD, wire.READY)
     except BaseException as error:  # noqa: BLE001 (goes to the parent)
-        os.write(fds[RESULT_FD], BROKEN + describe(error).encode())
+        os.write(fds[RESULT_FD], wire.BROKEN + describe(error).encode())
         os._exit(1)
     tempfile.tempdir = folder
     try:

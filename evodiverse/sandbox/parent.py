@@ -24,13 +24,12 @@ from typing import Any
 
 from evodiverse.errors import describe
 from evodiverse.sandbox import child, wire
-from evodiverse.sandbox.confinement import MAX_FILE_BYTES, Confinement, find_gaps
+from evodiverse.sandbox.confinement import MAX_FILE_BYTES, Confinement
 from evodiverse.sandbox.kernel import PR_SET_CHILD_SUBREAPER, prctl
 from evodiverse.vocabulary import Job, Limits, Reason
 
 # How often a program that goes on is looked at.
 TICK_SECONDS = 0.1
-WALL_FACTOR = 3
 MAX_FILES = 1_000
 MAX_DISK_BYTES = 64_000_000
 MAX_THREADS = 256
@@ -79,7 +78,7 @@ def main() -> None:
         for name in preload:
             importlib.import_module(name)
         server = Server(connection, root)
-        wire.send(connection, {"gaps": find_gaps(), "root": root})
+        wire.send(connection, {})
         os.environ.clear()
         gc.collect()
         gc.freeze()
@@ -189,8 +188,8 @@ class Server:
         """Return what a program has used too much of."""
         if _cpu_seconds(pid) > limits.cpu_seconds:
             return _timed_out(limits)
-        if wall_seconds > WALL_FACTOR * limits.cpu_seconds:
-            return Reason.TIMED_OUT, f"it was still there after {WALL_FACTOR * limits.cpu_seconds:g} s"
+        if wall_seconds > limits.wall_seconds:
+            return Reason.TIMED_OUT, f"it was still there after {limits.wall_seconds:g} s"
         if _is_too_large(self._folder, _unlinked_bytes(pid, self._folder)):
             return _TOO_MUCH_DISK
         if _count_threads(pid) > MAX_THREADS:
@@ -315,7 +314,3 @@ def _count_threads(pid: int) -> int:
 @lru_cache(maxsize=16)
 def _compile(driver: str) -> CodeType:
     return compile(driver, "driver.py", "exec")
-
-
-if __name__ == "__main__":
-    main()

@@ -52,14 +52,6 @@ class ProcessSandbox:
         """
         return [self._run(job) for job in jobs]
 
-    def find_gaps(self) -> list[str]:
-        """Return what this machine's kernel cannot keep a program from.
-
-        Raises:
-            ServiceError: The sandbox does not start.
-        """
-        return self._parent().gaps
-
     def prepare(self) -> None:
         """Start this thread's warm parent.
 
@@ -142,7 +134,6 @@ class _WarmParent:
             header = {"broken": wire.clean(messages.decode(errors="replace")[-300:])}
         if "broken" in header:
             raise ServiceError(f"the sandbox does not start ({header['broken']})")
-        self.gaps: list[str] = header["gaps"]
 
     def run(self, job: Job) -> Execution:
         """Return how a call ended.
@@ -152,7 +143,7 @@ class _WarmParent:
             OSError: It does not answer.
             ServiceError: A child could not be confined.
         """
-        self._connection.settimeout(3 * job.limits.cpu_seconds + _GRACE_SECONDS)
+        self._connection.settimeout(job.limits.wall_seconds + _GRACE_SECONDS)
         wire.send(self._connection, *wire.pack_job(job))
         header, blobs = wire.receive(self._connection)
         if "broken" in header:
@@ -170,7 +161,7 @@ def _read(header: dict[str, Any], blobs: Sequence[bytes], job: Job) -> Execution
     """Return what the parent says of a call, and what the program's process sent."""
     stdout, stderr, sent = blobs
     first, sent = sent[:1], sent[1:]
-    if first != b"R" and header["ended"] is None:
+    if first != wire.READY and header["ended"] is None:
         raise ServiceError(f"a program's process cannot be confined ({wire.clean(sent.decode(errors='replace'))})")
     value, failure = None, _find_failure(header)
     if failure is None:

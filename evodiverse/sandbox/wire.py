@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
+# The first byte that a program's process sends: it is confined, or cannot be.
+READY, BROKEN = b"R", b"B"
 _LENGTH = struct.Struct("!Q")
 _MAX_DETAIL = 400
 _MAX_DIGITS = 300

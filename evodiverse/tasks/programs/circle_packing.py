@@ -13,6 +13,7 @@ from evodiverse.ports import Found
 from evodiverse.tasks.programs.evaluators import Scored
 from evodiverse.tasks.programs.packing import FloatArray, find_violation, shrink
 from evodiverse.tasks.programs.picture import draw_packing
+from evodiverse.tasks.programs.prompts import describe_packing
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 SEED = Path(__file__).parent / "seeds" / "circle_packing.py"
@@ -39,6 +40,7 @@ class CirclePacking:
         self._n = n
         self._reference = reference
         self._limits = limits
+        self.description = describe_packing(n, reference, limits.cpu_seconds)
 
     def job(self, source: str) -> Job:
         """Return the call of a program, which returns centers, radii and their sum."""

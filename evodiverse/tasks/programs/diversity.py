@@ -1,7 +1,6 @@
 """How different the programs of a set are: cosine distance of their tokens under TF-IDF, or of any other vectors."""
 
 import ast
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.programs.syntax import is_docstring
+from evodiverse.tasks.programs.syntax import is_docstring, parse_quietly
 
 Vectors: TypeAlias = sparse.csr_matrix | NDArray[np.floating[Any]]
 """``(n, dimensions)``, one row a program."""
@@ -46,12 +45,10 @@ def find_tokens(source: str) -> list[str]:
     Raises:
         ValueError: The source is not Python.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about what the program's author wrote
-        try:
-            tree = ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ValueError(f"expected Python source, got {source[:80]!r}") from error
+    try:
+        tree = parse_quietly(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(f"expected Python source, got {source[:80]!r}") from error
     return list(_walk(tree))
 
 

@@ -81,13 +81,9 @@ def build_operator(settings: ProgramSettings) -> ProgramOperator:
 def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
     """Return the prompts, which a language model is asked with."""
     evaluator = _build_evaluator(settings)
-    if settings.n is not None and settings.reference is not None and settings.is_circle_packing:
-        description = prompts.describe_packing(settings.n, settings.reference, settings.timeout)
-    else:
-        description = f"{getattr(evaluator, 'description', '')}\nA run may take {settings.timeout:g} s of CPU time."
     return prompts.build(
         settings.prompts.dir,
-        description=description,
+        description=evaluator.description,
         entry_point=evaluator.entry_point,
         mode=settings.prompts.mode,
         hot=settings.prompts.hot,

@@ -18,10 +18,11 @@ class Evaluator(Protocol):
     """Says what is asked of a program and how good the answer is; it works outside the sandbox, on data alone.
 
     ``columns`` names its own columns of ``evaluations`` and their types; ``entry_point`` the function that a program
-    must define.
+    must define; ``description`` is what a language model is told of the task.
     """
 
     entry_point: str
+    description: str
     columns: Mapping[str, type]
 
     def job(self, source: str) -> Job:

@@ -2,10 +2,10 @@
 
 import ast
 import hashlib
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from evodiverse.tasks.programs.syntax import parse_quietly
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 # Of the syntax tree. Far below what Python itself reads, so that neither the caller's stack nor Python's version has a
@@ -64,14 +64,12 @@ def _read_tree(source: str) -> ast.Module | Rejection:
     It is not compiled, which would find some more: on hostile programs Python's compiler takes forever (nested
     ``finally``) or breaks the process (nested comprehensions, Python 3.12).
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "\d" and the like: a program's own business
-        try:
-            tree = ast.parse(source)
-        except (SyntaxError, ValueError) as error:
-            return Rejection(Reason.UNPARSABLE, _describe(error))
-        except (RecursionError, MemoryError):
-            return _TOO_DEEP
+    try:
+        tree = parse_quietly(source)
+    except (SyntaxError, ValueError) as error:
+        return Rejection(Reason.UNPARSABLE, _describe(error))
+    except (RecursionError, MemoryError):
+        return _TOO_DEEP
     if _depth(tree) > MAX_DEPTH:
         return _TOO_DEEP
     misplaced = next(_find_misplaced(tree, frozenset()), None)

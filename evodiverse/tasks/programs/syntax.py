@@ -41,7 +41,7 @@ def read_program(source: str) -> ast.Module | None:
     """Return the tree of a source; None when it is not Python, or has constants that cannot be written back."""
     lines = source.splitlines()
     try:
-        tree = _parse(source)
+        tree = parse_quietly(source)
         tree = rebuilt(tree, body=[_with_shared_statements(statement, lines) for statement in tree.body])
         write_program(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -66,7 +66,7 @@ def _read_lines(text: str) -> ast.stmt | None:
     """Return the only statement in some lines, None when they hold another number of them, or a part of one."""
     is_indented = text[:1].isspace()
     try:
-        body = _parse(f"if 1:\n{text}" if is_indented else text).body
+        body = parse_quietly(f"if 1:\n{text}" if is_indented else text).body
     except SyntaxError:
         return None
     if is_indented:
@@ -74,7 +74,8 @@ def _read_lines(text: str) -> ast.stmt | None:
     return body[0] if len(body) == 1 and not isinstance(body[0], SCOPES) else None
 
 
-def _parse(source: str) -> ast.Module:
+def parse_quietly(source: str) -> ast.Module:
+    """Return the tree of a source, whatever Python would warn of, as `ast.parse` does."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "\\d" and the like: a program's own business
         return ast.parse(source)

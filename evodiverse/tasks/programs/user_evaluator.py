@@ -50,7 +50,8 @@ class UserEvaluator:
         module = _load(path, self._content)
         self.entry_point: str = module.ENTRY_POINT
         self.columns: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
-        self.description: str = str(getattr(module, "DESCRIPTION", "")).strip()
+        told = str(getattr(module, "DESCRIPTION", "")).strip()
+        self.description: str = f"{told}\nA run may take {limits.cpu_seconds:g} s of CPU time."
         self._arguments = tuple(getattr(module, "ARGUMENTS", ()))
         self._driver = _find_driver(self._content)
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from evodiverse.errors import InputError, reason
+from evodiverse import templates
 from evodiverse.tasks.molecules.settings import PromptSettings
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
-FIELDS = ("score", "meaning", "parents")
+FIELDS = ("score?", "meaning?", "parents")
 _BOX = re.compile(r"<box>((?:(?!<box>).)*?)</box>", re.IGNORECASE | re.DOTALL)
 _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
 
@@ -56,20 +56,8 @@ def read_templates(folder: Path) -> dict[Prompt, str]:
     Raises:
         InputError: One is missing, has no place for the parents, or names a field that there is not; names all.
     """
-    templates, violations = {}, []
-    for prompt in Prompt:
-        path = folder / f"{prompt}.txt"
-        try:
-            templates[prompt] = path.read_text(encoding="utf-8")
-        except OSError as error:
-            violations.append(f"task.prompts.dir: cannot read {path} ({reason(error)})")
-        except ValueError:
-            violations.append(f"task.prompts.dir: {path} is not UTF-8")
-        else:
-            violations += [f"task.prompts.dir: {path} {problem}" for problem in _find_problems(templates[prompt])]
-    if violations:
-        raise InputError(*violations)
-    return templates
+    texts = templates.read_templates(folder, dict.fromkeys(Prompt, FIELDS))
+    return {prompt: texts[prompt] for prompt in Prompt}
 
 
 def build(settings: PromptSettings) -> MoleculePrompts:
@@ -80,15 +68,6 @@ def build(settings: PromptSettings) -> MoleculePrompts:
     """
     folder = SHIPPED if settings.dir is None else Path(settings.dir).expanduser()
     return MoleculePrompts(read_templates(folder), settings.target, settings.meaning, name_target=settings.name_target)
-
-
-def _find_problems(text: str) -> list[str]:
-    template = Template(text)
-    if not template.is_valid():
-        return ["has a $ that names no field; write $$ for the character"]
-    unknown = [name for name in template.get_identifiers() if name not in FIELDS]
-    problems = [f"has the field ${name}, which there is not; use ${', $'.join(FIELDS)}" for name in unknown]
-    return problems + ([] if "parents" in template.get_identifiers() else ["lacks $parents"])
 
 
 def _line(parent: Candidate) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 from string import Template
 from types import MappingProxyType
 
-from evodiverse.errors import InputError, reason
+from evodiverse import templates
+from evodiverse.errors import InputError
 from evodiverse.tasks.programs.diffs import apply_blocks, extract_program, find_blocks
 from evodiverse.tasks.programs.settings import expanded
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
@@ -109,20 +110,7 @@ def read_templates(folder: Path) -> dict[str, str]:
     Raises:
         InputError: One is missing, lacks a field that it must have, or names one that there is not; names all.
     """
-    templates, violations = {}, []
-    for name in FIELDS:
-        path = folder / f"{name}.txt"
-        try:
-            templates[name] = path.read_text(encoding="utf-8")
-        except OSError as error:
-            violations.append(f"task.prompts.dir: cannot read {path} ({reason(error)})")
-        except ValueError:
-            violations.append(f"task.prompts.dir: {path} is not UTF-8")
-        else:
-            violations += [f"task.prompts.dir: {path} {problem}" for problem in _find_problems(name, templates[name])]
-    if violations:
-        raise InputError(*violations)
-    return templates
+    return templates.read_templates(folder, FIELDS)
 
 
 def build(
@@ -158,18 +146,6 @@ def describe_packing(n: int, reference: float, timeout: float) -> str:
     """
     template = Template((SHIPPED / "descriptions" / "circle_packing.txt").read_text(encoding="utf-8"))
     return template.substitute(n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}").strip()
-
-
-def _find_problems(name: str, text: str) -> list[str]:
-    template = Template(text)
-    if not template.is_valid():
-        return ["has a $ that names no field; write $$ for the character"]
-    known = [field.rstrip("?") for field in FIELDS[name]]
-    used = template.get_identifiers()
-    problems = [
-        f"has the field ${field}, which there is not; use ${', $'.join(known)}" for field in used if field not in known
-    ]
-    return problems + [f"lacks ${field}" for field in FIELDS[name] if not field.endswith("?") and field not in used]
 
 
 def _current(request: Request) -> str:
