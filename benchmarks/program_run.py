@@ -1,21 +1,24 @@
 """What a run adds to bare litellm and the bare sandbox: python benchmarks/program_run.py [EVALUATIONS ...].
 
-Each run is `evodiverse task=program method=pt`, as a user starts it, with a language model that answers at once and
-programs that do nothing. Afterwards the very calls of its log are made again in the same turns, two prompts by litellm,
-then two programs in the sandbox, with nothing between. The server has a process of its own.
+A size may be named several times; the medians come last. Each run is `evodiverse task=program method=pt`, as a user
+starts it, with a language model that answers at once and programs that do nothing. In turns of a second it is halted,
+and calls such as it makes are made bare: two prompts by litellm, then two programs in the sandbox, with nothing
+between. So both have the same machine, whatever else that does. The server has a process of its own.
 """
 
 import asyncio
 import json
 import multiprocessing
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
+from itertools import count, cycle, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -24,7 +27,9 @@ from evodiverse.llm.library import load_litellm
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.vocabulary import Job, Limits
 
-SIZES = (1_000, 10_000)
+SIZES = (1_000,) * 5 + (10_000,)
+N_CALLS = 1_000
+TURN_SECONDS = 1.0
 AT_ONCE = 2  # one offspring a pool, two pools
 EVALUATOR = 'ENTRY_POINT = "main"\n\n\ndef score(result):\n    return result * 7919 % 1000 / 1000\n'
 START = "def main():\n    return 0\n"
@@ -63,8 +68,7 @@ def serve(port: Connection) -> None:
     asyncio.run(main())
 
 
-def search(address: str, evaluations: int, folder: Path) -> tuple[float, Path]:
-    """Return the seconds of a run, by its own clock, and its directory."""
+def start(address: str, evaluations: int, folder: Path) -> subprocess.Popen[bytes]:
     (folder / "evaluator.py").write_text(EVALUATOR)
     (folder / "start.py").write_text(START)
     overrides = [
@@ -72,9 +76,22 @@ def search(address: str, evaluations: int, folder: Path) -> tuple[float, Path]:
         *("task.evaluator=evaluator.py", "task.initial.path=start.py", "display=none", "llm.cache=replies.sqlite"),
         *(f"llm.api_base={address}", f"budget.oracle_calls={evaluations}", f"outputs={folder}"),
     ]
-    subprocess.run([sys.executable, "-m", "evodiverse", *overrides], cwd=folder, check=True, capture_output=True)
-    (record,) = folder.rglob("run.json")
-    return json.loads(record.read_text())["seconds"]["wall"], record.parent
+    return subprocess.Popen([sys.executable, "-m", "evodiverse", *overrides], cwd=folder, stdout=subprocess.DEVNULL)
+
+
+def record(folder: Path) -> dict[str, Any]:
+    """Return ``run.json`` of the run in a folder, empty before it begins."""
+    return next((json.loads(path.read_text()) for path in folder.rglob("run.json")), {})
+
+
+def find_calls(address: str) -> tuple[list[str], list[str]]:
+    """Return the prompts and the programs of a run."""
+    with tempfile.TemporaryDirectory() as name:
+        if start(address, N_CALLS, Path(name)).wait() != 0:
+            raise SystemExit("the run failed")
+        (path,) = Path(name).rglob("run.json")
+        programs = [program for program in column(path.parent, "evaluations", "genotype") if program]
+        return column(path.parent, "llm_calls", "prompt"), programs
 
 
 def column(run: Path, dataset: str, name: str) -> list[Any]:
@@ -82,37 +99,76 @@ def column(run: Path, dataset: str, name: str) -> list[Any]:
     return [value for part in parts for value in pq.read_table(part, columns=[name])[name].to_pylist()]
 
 
-def repeat_bare(address: str, prompts: list[str], programs: list[str]) -> dict[str, float]:
-    """Return the seconds that litellm and the sandbox take for the same calls, in the same turns."""
-    litellm = load_litellm()
-    jobs = [Job(program, "main", (), None, Limits(30.0)) for program in programs]
-    sandboxes = [ProcessSandbox() for _ in range(AT_ONCE)]
-    seconds = {"bare litellm": 0.0, "bare sandbox": 0.0}
+class Bare:
+    """litellm and the sandbox with nothing between; ``seconds`` is what each took, for ``n`` evaluations."""
 
-    async def ask(prompt: str) -> None:
-        messages = [{"role": "user", "content": prompt}]
+    def __init__(self, address: str, prompts: list[str], programs: list[str]) -> None:
+        self._litellm = load_litellm()
+        self._address = address
+        self._prompts = cycle(prompts)
+        self._jobs = cycle([Job(program, "main", (), None, Limits(30.0)) for program in programs])
+        self._sandboxes = [ProcessSandbox() for _ in range(AT_ONCE)]
+        self._threads = ThreadPoolExecutor(AT_ONCE)
+        self._loop = asyncio.Runner()
+        for _ in range(2):  # the first one starts them
+            self.n = 0
+            self.seconds = {"bare litellm": 0.0, "bare sandbox": 0.0}
+            self.turn()
+
+    async def _ask(self, prompt: str) -> None:
+        system, _, user = prompt.removeprefix("system: ").partition("\n\nuser: ")
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         settings = {"temperature": 0.7, "top_p": 0.8, "max_tokens": 8192, "max_retries": 0, "timeout": 300.0}
-        await litellm.acompletion(model="openai/toy", messages=messages, api_base=address, api_key="none", **settings)
+        base = {"api_base": self._address, "api_key": "none"}
+        await self._litellm.acompletion(model="openai/toy", messages=messages, **base, **settings)
 
-    async def ask_together(some: list[str]) -> None:
-        await asyncio.gather(*map(ask, some))
+    async def _ask_together(self, prompts: list[str]) -> None:
+        await asyncio.gather(*map(self._ask, prompts))
 
-    with ThreadPoolExecutor(AT_ONCE) as threads, asyncio.Runner() as loop:
+    def turn(self) -> None:
+        """Make the calls of one iteration."""
+        began = time.perf_counter()
+        self._loop.run(self._ask_together(list(islice(self._prompts, AT_ONCE))))
+        asked = time.perf_counter()
+        list(self._threads.map(lambda sandbox, job: sandbox.run([job]), self._sandboxes, self._jobs))
+        self.n += AT_ONCE
+        self.seconds["bare litellm"] += asked - began
+        self.seconds["bare sandbox"] += time.perf_counter() - asked
 
-        def run_together(some: list[Job]) -> None:
-            list(threads.map(lambda pair: pair[0].run([pair[1]]), zip(sandboxes, some, strict=False)))
+    def close(self) -> None:
+        self._loop.run(self._litellm.close_litellm_async_clients())
+        self._loop.close()
+        self._threads.shutdown()
 
-        run_together(jobs[:1] * AT_ONCE)  # they start
-        loop.run(ask_together(prompts[:AT_ONCE]))
-        for at in range(0, len(prompts), AT_ONCE):
+
+def measure(address: str, evaluations: int, prompts: list[str], programs: list[str]) -> dict[str, float]:
+    """Return the milliseconds an evaluation of a run, by its own clock, and of the bare calls."""
+    bare = Bare(address, prompts, programs)
+    halted = 0.0
+    with tempfile.TemporaryDirectory() as name:
+        run = start(address, evaluations, Path(name))
+        while run.poll() is None and not record(Path(name)):
+            time.sleep(0.01)
+        while run.poll() is None:
+            time.sleep(TURN_SECONDS)
+            run.send_signal(signal.SIGSTOP)
             began = time.perf_counter()
-            loop.run(ask_together(prompts[at : at + AT_ONCE]))
-            asked = time.perf_counter()
-            run_together(jobs[at : at + AT_ONCE])
-            seconds["bare litellm"] += asked - began
-            seconds["bare sandbox"] += time.perf_counter() - asked
-        loop.run(litellm.close_litellm_async_clients())
-    return seconds
+            time.sleep(0.02)  # a program under way ends
+            while time.perf_counter() < began + TURN_SECONDS:
+                bare.turn()
+            if record(Path(name))["status"] == "running":
+                halted += time.perf_counter() - began
+            run.send_signal(signal.SIGCONT)
+        seconds = record(Path(name))["seconds"]["wall"] - halted
+    bare.close()
+    each = {"run": seconds / evaluations, **{name: value / bare.n for name, value in bare.seconds.items()}}
+    each["beyond both"] = 2 * each["run"] - sum(each.values())
+    return {name: value * 1e3 for name, value in each.items()}
+
+
+def show(title: str, milliseconds: dict[str, float]) -> None:
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in milliseconds.items())
+    print(f"{title}, ms each: {shown}", flush=True)
 
 
 def main() -> None:
@@ -120,18 +176,20 @@ def main() -> None:
     server = multiprocessing.Process(target=serve, args=(theirs,), daemon=True)
     server.start()
     address = f"http://127.0.0.1:{ours.recv()}/v1"
-    beyond = []
+    prompts, programs = find_calls(address)
+    taken: dict[int, list[dict[str, float]]] = {}
     for evaluations in [int(word) for word in sys.argv[1:]] or SIZES:
-        with tempfile.TemporaryDirectory() as folder:
-            seconds, run = search(address, evaluations, Path(folder))
-            programs = [program for program in column(run, "evaluations", "genotype") if program]
-            bare = repeat_bare(address, column(run, "llm_calls", "prompt"), programs)
-        each = {"run": seconds, **bare, "beyond both": seconds - sum(bare.values())}
-        shown = ", ".join(f"{name} {value / evaluations * 1e3:.2f}" for name, value in each.items())
-        beyond.append(seconds / evaluations)
-        print(f"{evaluations:,} evaluations, ms each: {shown}", flush=True)
-    if len(beyond) > 1:
-        print(f"an evaluation of the longest run costs {beyond[-1] / beyond[0]:.2f} times one of the shortest")
+        taken.setdefault(evaluations, []).append(measure(address, evaluations, prompts, programs))
+        show(f"{evaluations:,} evaluations", taken[evaluations][-1])
+    medians = {
+        evaluations: {name: median(each[name] for each in pairs) for name in pairs[0]}
+        for evaluations, pairs in taken.items()
+    }
+    for evaluations, pairs in taken.items():
+        show(f"{evaluations:,} evaluations, median of {len(pairs)}", medians[evaluations])
+    if len(medians) > 1:
+        ratio = medians[max(medians)]["run"] / medians[min(medians)]["run"]
+        print(f"an evaluation of the longest run costs {ratio:.2f} times one of the shortest")
     server.terminate()
 
 

@@ -167,7 +167,7 @@ class Decoding:
     top_p: float | None
     max_tokens: int
     seed: int | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

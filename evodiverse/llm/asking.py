@@ -25,6 +25,8 @@ GRACE_SECONDS = 30.0
 _COMPLAINT_SECONDS = 15.0
 # A write to the cache that nobody needs to wait for elsewhere; litellm computes for 8 ms a reply.
 _QUICK_SECONDS = 0.004
+# How long a reply waits for those that come at the same time, to be kept by one write with them.
+_TOGETHER_SECONDS = 0.005
 
 
 class Asking:
@@ -48,6 +50,8 @@ class Asking:
         self._gate = asyncio.Semaphore(concurrency)
         self._keeping = asyncio.Lock()
         self._stop = asyncio.Event()
+        self._n_asked = 0
+        self._all_replied = asyncio.Event()
         self._unkept: list[tuple[Query, Bought, asyncio.Future[Reply]]] = []
         self._failures: list[BaseException] = []
         self._rng = np.random.default_rng()  # when a query is sent again, nothing that is logged
@@ -96,7 +100,7 @@ class Asking:
             failures = 0
             while not self._stop.is_set():
                 try:
-                    reply = replace(await self._client.ask(query), retries=failures)
+                    reply = replace(await self._send(query), retries=failures)
                 except TransientError as error:
                     failures += 1
                     wait = self._wait(query, failures, error)
@@ -108,6 +112,16 @@ class Asking:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._stop.wait(), wait)
         return None
+
+    async def _send(self, query: Query) -> Reply:
+        self._n_asked += 1
+        self._all_replied.clear()
+        try:
+            return await self._client.ask(query)
+        finally:
+            self._n_asked -= 1
+            if not self._n_asked:
+                self._all_replied.set()
 
     def _spend(self, query: Query, failures: int, error: RefusedError) -> Reply:
         """Return the reply to a query that is refused.
@@ -139,11 +153,14 @@ class Asking:
         return wait
 
     async def _keep(self, query: Query, reply: Reply) -> Reply:
-        """Put a reply into the cache, with all others that came while it was busy, and return what stands there."""
+        """Put a reply into the cache, with all others that come with it, and return what stands there."""
         stored: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._unkept.append((query, Bought(reply, self._client.price(query.model)), stored))
         async with self._keeping:
             if not stored.done():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_TOGETHER_SECONDS):
+                        await self._all_replied.wait()
                 batch, self._unkept = self._unkept, []
                 kept = await self._write([(asked, bought) for asked, bought, _ in batch])
                 for (_, _, waiting), bought in zip(batch, kept, strict=True):

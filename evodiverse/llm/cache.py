@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -22,6 +22,8 @@ from evodiverse.vocabulary import Finish, Query, Reply
 _LOG = logging.getLogger("evodiverse.llm")
 _BUSY_SECONDS = 60.0
 _KEYS_A_SELECT = 500
+# A round asks for the key of a query three times.
+_KEYS_AT_HAND = 256
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
 Result = TypeVar("Result")
 
@@ -33,6 +35,7 @@ class Bought(NamedTuple):
     price: Price | None
 
 
+@lru_cache(maxsize=_KEYS_AT_HAND)
 def query_key(query: Query) -> bytes:
     """Return the identity of a query: a digest of model, messages, decoding and stream."""
     parts = [query.model, query.messages, asdict(query.decoding), query.stream]

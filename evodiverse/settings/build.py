@@ -43,10 +43,11 @@ from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model,
 from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
 from evodiverse.settings.validate import FALLBACKS, find_violations
 from evodiverse.store.datasets import schemas
+from evodiverse.store.journal import Journal
 from evodiverse.store.lock import locked
 from evodiverse.store.provenance import git_commit, package_versions
 from evodiverse.store.record import check_same_data, check_same_run, continue_record, kept, new_record, read_record
-from evodiverse.store.run_directory import RunDirectory, delete_run, writing_to
+from evodiverse.store.run_directory import JOURNAL, RunDirectory, delete_run, writing_to
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Role, Stream
 
 STRICT = "strict"
@@ -197,6 +198,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     _check_offers(task, Task, "the task of this domain")
     schemas(task.columns)  # before there is a folder
     with ExitStack() as stack:
+        workers = stack.enter_context(_workers(plan, task))  # they load while the model is opened
         by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
         stack.enter_context(locked(plan.path))
         record = _find_record(plan, sources)  # once more: another process may have written since
@@ -212,7 +214,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         directory = RunDirectory(plan.path, task.columns)
         with writing_to(plan.path):
             save_hydra(plan.path / ".hydra")
-        result = _search(plan, task, directory, record, display, by_model)
+        result = _search(plan, task, workers, directory, record, display, by_model)
     best = f"; best {result.best:.4g}  {result.best_genotype or ''}".rstrip() if result.best is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
@@ -277,6 +279,14 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.prompts, task, ledger)
 
 
+def _workers(plan: Plan, task: Task) -> Workers:
+    """Return who makes and evaluates the offspring, not started yet."""
+    evaluator = plan.config.evaluator
+    bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
+    proposes = plan.model is None or plan.config.llm.fallback == "classical"
+    return Workers(bench, evaluator.workers or available_cores(), evaluator.batch, proposes=proposes)
+
+
 def _make_proposers(
     plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
 ) -> list[Proposer]:
@@ -293,18 +303,15 @@ def _make_proposers(
 def _search(
     plan: Plan,
     task: Task,
+    workers: Workers,
     directory: RunDirectory,
     record: dict[str, Any],
     display: Display,
     by_model: ModelRound | None,
 ) -> Snapshot:
     """Run the loop, with `record` kept true."""
-    evaluator = plan.config.evaluator
     ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
-    bench = Bench(task, plan.domain.build_operator(plan.task), directory.journal)
-    proposes = by_model is None or plan.config.llm.fallback == "classical"
-    workers = Workers(bench, evaluator.workers or available_cores(), evaluator.batch, proposes=proposes)
-    with deferred_signals() as check, display, workers, kept(directory, record):
+    with deferred_signals() as check, display, kept(directory, record):
         setup = Setup(
             method=freeze_method(plan.config.method),
             search=freeze_search(plan.config.search),

@@ -23,7 +23,7 @@ RECORD = "run.json"
 FOLDERS = ("checkpoint", "best")
 CHECKPOINT = "checkpoint/state.json"
 JOURNAL = "checkpoint/journal"
-WRITE_SHARE = 0.02
+WRITE_SHARE = 0.01
 MAX_WAIT_SECONDS = 1.0
 
 
