@@ -1,0 +1,1 @@
+"""Equations: candidates are functions with free parameters, fitted to data."""

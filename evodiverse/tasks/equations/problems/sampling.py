@@ -1,0 +1,85 @@
+"""How the data of builtin problems come about: along a solution of the law, or drawn from a box of inputs."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from evodiverse.tasks.equations.problems.problem import FloatArray, Problem, Rows, Splits
+
+N_TRAIN, N_TEST = 5_000, 500
+# Inputs are rounded, so that the last bits of a machine's arithmetic are none of the data's.
+DECIMALS = 6
+# A trajectory's share that is out of domain.
+LATER = 1 / 6
+
+
+def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Splits]:
+    """Return a sampler of an ordinary differential equation, solved from time 0 to ``end``.
+
+    The target is the derivative of the last state: of the only one (first order), or of the velocity that comes behind
+    the position (second order). Out of domain is the last sixth of the time ``t``.
+
+    Args:
+        start: The states at time 0 by their names.
+        end: Time, in the problem's unit.
+    """
+
+    def sample(problem: Problem) -> Splits:
+        names = [variable.name for variable in problem.variables]
+
+        def derivatives(time: float, state: FloatArray) -> list[float]:
+            now = {"t": time, **dict(zip(start, state, strict=True))}
+            (rate,) = problem.evaluate(np.array([[now[name] for name in names]]))
+            return [*state[1:], float(rate)]
+
+        n = round((N_TRAIN + N_TEST) / (1 - LATER))
+        times = np.linspace(0, end, n)
+        solution = solve_ivp(derivatives, (0, end), list(start.values()), "DOP853", times, rtol=1e-10, atol=1e-12)
+        columns: dict[str, FloatArray] = {"t": times, **dict(zip(start, solution.y, strict=True))}
+        inputs = _rounded(np.stack([columns[name] for name in names], axis=1))
+        known, later = inputs[: N_TRAIN + N_TEST], inputs[N_TRAIN + N_TEST :]
+        order = _rng(problem).permutation(len(known))
+        beyond = np.linspace(0, len(later) - 1, N_TEST).astype(int)
+        return _split(problem, known[order], later[beyond])
+
+    return sample
+
+
+def box(
+    inside: Mapping[str, tuple[float, float]], beyond: Mapping[str, tuple[float, float]]
+) -> Callable[[Problem], Splits]:
+    """Return a sampler that draws inputs uniformly.
+
+    Args:
+        inside: Bounds of each variable.
+        beyond: Other bounds, of the variables that leave the domain.
+    """
+
+    def sample(problem: Problem) -> Splits:
+        rng = _rng(problem)
+
+        def draw(n: int, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
+            limits = np.array([bounds[variable.name] for variable in problem.variables])
+            return _rounded(rng.uniform(limits[:, 0], limits[:, 1], (n, len(limits))))
+
+        return _split(problem, draw(N_TRAIN + N_TEST, inside), draw(N_TEST, {**inside, **beyond}))
+
+    return sample
+
+
+def _rounded(inputs: NDArray[Any]) -> FloatArray:
+    return np.asarray(np.round(inputs, DECIMALS), dtype=np.float64)
+
+
+def _split(problem: Problem, known: FloatArray, beyond: FloatArray) -> Splits:
+    parts = known[:N_TRAIN], known[N_TRAIN:], beyond
+    return Splits(*(Rows(inputs, problem.evaluate(inputs)) for inputs in parts))
+
+
+def _rng(problem: Problem) -> np.random.Generator:
+    digest = hashlib.sha256(problem.name.encode()).digest()
+    return np.random.Generator(np.random.Philox(int.from_bytes(digest[:8])))
