@@ -1,0 +1,360 @@
+"""What a candidate equation may be: straight-line arithmetic of its variables and parameters, element by element.
+
+A skeleton is a function ``equation`` of the variables and ``params``. It is read from whatever program there is,
+refused with its line where it does more, and written back in one form: loops unrolled, parameters numbered as they
+come.
+"""
+
+import ast
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+NAME = "equation"
+PARAMS = "params"
+MAX_PARAMS = 10
+MAX_NODES = 2_000
+MAX_TURNS = 20
+MAX_CHARACTERS = 20_000
+# numpy's functions that work element by element, by their number of arguments.
+_ONE = """sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp expm1 exp2 log log10 log2 log1p
+sqrt cbrt abs absolute fabs sign square reciprocal negative positive floor ceil sinc ones_like zeros_like logical_not
+deg2rad rad2deg"""
+_TWO = """power float_power add subtract multiply divide true_divide maximum minimum arctan2 hypot heaviside mod fmod
+full_like logical_and logical_or logical_xor greater greater_equal less less_equal equal not_equal"""
+FUNCTIONS: Mapping[str, int] = {
+    **dict.fromkeys(_ONE.split(), 1),
+    **dict.fromkeys(_TWO.split(), 2),
+    **dict.fromkeys(("where", "clip"), 3),
+}
+_BUILTINS = {"abs": "abs", "min": "minimum", "max": "maximum", "pow": "power"}
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
+
+
+class SkeletonError(ValueError):
+    """A program that is no skeleton; says what of it, and on which line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A candidate as it is evaluated.
+
+    Attributes:
+        source: In its one form.
+        n_params: How many parameters it has.
+        linear: Those that it is linear in, jointly.
+    """
+
+    source: str
+    n_params: int
+    linear: tuple[int, ...]
+
+
+def read_skeleton(source: str, variables: Sequence[str]) -> Skeleton:
+    """Return the skeleton that a program's function ``equation`` is.
+
+    Raises:
+        SkeletonError: It is none.
+    """
+    return build_skeleton(find_function(read_tree(source), NAME), variables)
+
+
+def read_tree(source: str) -> ast.Module:
+    """Return the tree of a program.
+
+    Raises:
+        SkeletonError: It is not Python.
+    """
+    if len(source) > MAX_CHARACTERS:
+        raise SkeletonError(f"{len(source):,} characters, at most {MAX_CHARACTERS:,}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(source)
+        except SyntaxError as error:
+            raise SkeletonError(f"line {error.lineno}: {error.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise SkeletonError(f"not Python ({type(error).__name__})") from None
+
+
+def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
+    """Return the function of that name, or the only one there is.
+
+    Raises:
+        SkeletonError: There is none, or something stands beside it.
+    """
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    named = [function for function in functions if function.name == name] or functions[-1:]
+    if not named:
+        raise SkeletonError("there is no function")
+    return named[-1]
+
+
+def build_skeleton(function: ast.FunctionDef, variables: Sequence[str]) -> Skeleton:
+    """Return the skeleton that a function is.
+
+    Raises:
+        SkeletonError: It is none.
+    """
+    try:
+        statements = _Reader(variables).read(function)
+    except RecursionError:
+        raise SkeletonError("nested too deeply") from None
+    numbers = _Numbers()
+    statements = [numbers.visit(statement) for statement in statements]
+    if len(numbers.found) > MAX_PARAMS:
+        raise SkeletonError(f"{len(numbers.found)} parameters, at most {MAX_PARAMS}")
+    arguments = ", ".join([*variables, PARAMS])
+    body = "\n".join(f"    {ast.unparse(ast.fix_missing_locations(statement))}" for statement in statements)
+    return Skeleton(
+        f"def {NAME}({arguments}):\n{body}\n", len(numbers.found), find_linear(statements, len(numbers.found))
+    )
+
+
+class _Reader:
+    """Reads a function's statements into assignments and one return."""
+
+    def __init__(self, variables: Sequence[str]) -> None:
+        self._variables = tuple(variables)
+        self._names: dict[str, ast.expr] = {}
+        self._locals: set[str] = set()
+        self._turns: dict[str, int] = {}
+        self._n_nodes = 0
+        self._line = 0
+
+    def read(self, function: ast.FunctionDef) -> list[ast.stmt]:
+        arguments = function.args
+        given = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+        if arguments.vararg or arguments.kwarg or len(given) != len(self._variables) + 1:
+            expected = ", ".join([*self._variables, PARAMS])
+            raise SkeletonError(f"line {function.lineno}: the arguments must be {expected}")
+        for name, own in zip(given, [*self._variables, PARAMS], strict=True):
+            self._names[name] = ast.Name(own, ast.Load())
+        if len(self._names) != len(given):
+            raise SkeletonError(f"line {function.lineno}: two arguments of one name")
+        statements = list(self._block(function.body))
+        ends = [isinstance(statement, ast.Return) for statement in statements]
+        if not any(ends):
+            raise SkeletonError("it returns nothing")
+        return _without_dead(statements[: ends.index(True) + 1])
+
+    def _block(self, body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+        for statement in body:
+            self._line = statement.lineno
+            match statement:
+                case ast.Expr(ast.Constant(str())) | ast.Pass():
+                    pass
+                case ast.Import(names=[ast.alias("numpy", "np")]):
+                    pass
+                case ast.Assign([target], value):
+                    yield from self._assign(target, value)
+                case ast.AnnAssign(ast.Name() as target, _, ast.expr() as value):
+                    yield from self._assign(target, value)
+                case ast.AugAssign(ast.Name(name) as target, operator, value):
+                    old = ast.Name(name, ast.Load(), lineno=statement.lineno)
+                    yield from self._assign(target, ast.BinOp(old, operator, value))
+                case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds, []), inner, []):
+                    yield from self._loop(name, bounds, inner)
+                case ast.Return(ast.expr() as value):
+                    yield ast.Return(self._expression(value))
+                    return
+                case _:
+                    raise self._refused(f"a statement of the kind {type(statement).__name__}")
+
+    def _loop(self, name: str, bounds: Sequence[ast.expr], inner: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+        turns = range(*[self._integer(bound) for bound in bounds])
+        if len(turns) > MAX_TURNS:
+            raise self._refused(f"a loop of {len(turns)} turns, at most {MAX_TURNS}")
+        for turn in turns:
+            self._names[name] = ast.Constant(turn)
+            self._locals.discard(name)
+            yield from self._block(inner)
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> Iterator[ast.stmt]:
+        match target, value:
+            case ast.Name(name), _:
+                expression = self._expression(value)
+                own = self._own_name(name)
+                self._names[name] = ast.Name(own, ast.Load())
+                yield ast.Assign([ast.Name(own, ast.Store())], expression)
+            case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
+                for one, other in zip(targets, values, strict=True):
+                    yield from self._assign(one, other)
+            case ast.Tuple(targets), ast.Subscript(whole, ast.Slice(lower, upper, None)):
+                first = 0 if lower is None else self._integer(lower)
+                last = first + len(targets) if upper is None else self._integer(upper)
+                if last - first != len(targets):
+                    raise self._refused(f"{last - first} values for {len(targets)} names")
+                for at, one in enumerate(targets, start=first):
+                    yield from self._assign(one, ast.Subscript(whole, ast.Constant(at), ast.Load()))
+            case ast.Tuple(targets), ast.Name():
+                for at, one in enumerate(targets):
+                    yield from self._assign(one, ast.Subscript(value, ast.Constant(at), ast.Load()))
+            case _:
+                raise self._refused(f"an assignment to {ast.unparse(target)[:40]}")
+
+    def _own_name(self, name: str) -> str:
+        """Return a name for a local that is no variable's."""
+        own = name if name not in {*self._variables, PARAMS, "np", NAME} else f"{name}_"
+        while own in self._variables:
+            own += "_"
+        return own
+
+    def _expression(self, node: ast.expr) -> ast.expr:
+        self._n_nodes += 1
+        if self._n_nodes > MAX_NODES:
+            raise SkeletonError(f"more than {MAX_NODES:,} operations")
+        match node:
+            case ast.Constant(bool()):
+                raise self._refused(str(node.value))
+            case ast.Constant(int() | float() as number):
+                if not abs(number) < 1e300 or not isfinite(number):
+                    raise self._refused(f"the number {str(number)[:20]}")
+                return ast.Constant(number)
+            case ast.Name(name):
+                return self._name(name)
+            case ast.Attribute(ast.Name("np" | "numpy" | "math"), ("pi" | "e") as name):
+                return ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load())
+            case ast.Subscript(ast.Name(name), index) if self._is_params(name):
+                return self._parameter(self._integer(index))
+            case ast.BinOp(left, operator, right) if isinstance(operator, _OPERATORS):
+                return ast.BinOp(self._expression(left), operator, self._expression(right))
+            case ast.UnaryOp((ast.USub() | ast.UAdd() | ast.Invert()) as operator, operand):
+                return ast.UnaryOp(operator, self._expression(operand))
+            case ast.Compare(left, [operator], [right]) if not isinstance(
+                operator, ast.In | ast.NotIn | ast.Is | ast.IsNot
+            ):
+                return ast.Compare(self._expression(left), [operator], [self._expression(right)])
+            case ast.Call(function, arguments, []):
+                return self._call(function, arguments)
+            case _:
+                raise self._refused(ast.unparse(node)[:60])
+
+    def _call(self, function: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr:
+        match function:
+            case ast.Attribute(ast.Name("np" | "numpy"), name):
+                pass
+            case ast.Name(name) if name in _BUILTINS:
+                name = _BUILTINS[name]
+            case _:
+                raise self._refused(f"a call of {ast.unparse(function)[:40]}")
+        if FUNCTIONS.get(name) != len(arguments):
+            known = f"{FUNCTIONS[name]} arguments" if name in FUNCTIONS else "no function that works element by element"
+            raise self._refused(f"np.{name}: {known}")
+        numpy = ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load())
+        return ast.Call(numpy, [self._expression(argument) for argument in arguments], [])
+
+    def _name(self, name: str) -> ast.expr:
+        known = self._names.get(name)
+        if known is None:
+            raise self._refused(f"{name}, which is no variable")
+        if isinstance(known, ast.Name) and known.id == PARAMS:
+            raise self._refused("params without an index")
+        return known
+
+    def _is_params(self, name: str) -> bool:
+        known = self._names.get(name)
+        return isinstance(known, ast.Name) and known.id == PARAMS
+
+    def _parameter(self, index: int) -> ast.expr:
+        if not 0 <= index < MAX_PARAMS:
+            raise self._refused(f"params[{index}], there are {MAX_PARAMS}")
+        return ast.Subscript(ast.Name(PARAMS, ast.Load()), ast.Constant(index), ast.Load())
+
+    def _integer(self, node: ast.expr) -> int:
+        """Return the number that an index or a bound is: a constant, or the turn of a loop, or a sum of these."""
+        match node:
+            case ast.Constant(int() as number) if not isinstance(number, bool) and abs(number) < 1_000:
+                return number
+            case ast.Name(name) if isinstance(self._names.get(name), ast.Constant):
+                return self._integer(self._names[name])
+            case ast.BinOp(left, (ast.Add() | ast.Sub() | ast.Mult()) as operator, right):
+                one, other = self._integer(left), self._integer(right)
+                if isinstance(operator, ast.Mult):
+                    return one * other
+                return one + other if isinstance(operator, ast.Add) else one - other
+            case _:
+                raise self._refused(f"{ast.unparse(node)[:40]} where a whole number must stand")
+
+    def _refused(self, what: str) -> SkeletonError:
+        return SkeletonError(f"line {self._line}: {what}")
+
+
+def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements but for the assignments that nothing depends on."""
+    needed: set[str] = set()
+    kept: list[ast.stmt] = []
+    for statement in reversed(statements):
+        if isinstance(statement, ast.Assign):
+            (target,) = statement.targets
+            if not isinstance(target, ast.Name) or target.id not in needed:
+                continue
+            needed.discard(target.id)
+        value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
+        needed |= {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} if value is not None else set()
+        kept.append(statement)
+    return kept[::-1]
+
+
+class _Numbers(ast.NodeTransformer):
+    """Numbers parameters in the order they come in."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, int] = {}
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
+        index: Any = node.slice
+        number = self.found.setdefault(index.value, len(self.found))
+        return ast.Subscript(ast.Name(PARAMS, ast.Load()), ast.Constant(number), ast.Load())
+
+
+def find_linear(statements: Sequence[ast.stmt], n_params: int) -> tuple[int, ...]:
+    """Return parameters that a skeleton is linear in, jointly: as many as a greedy choice finds."""
+    linear = set(range(n_params))
+    while True:
+        spoilt = _find_spoilt(statements, linear)
+        if not spoilt:
+            return tuple(sorted(linear))
+        linear -= spoilt
+
+
+def _find_spoilt(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
+    """Return some of these parameters that the skeleton is not linear in, jointly with the rest; empty: it is."""
+    scope: dict[str, set[int]] = {}
+    spoilt: set[int] = set()
+
+    def walk(node: ast.AST) -> set[int]:
+        """Return the parameters that a value depends on, linearly unless spoilt."""
+        match node:
+            case ast.Subscript(_, ast.Constant(int() as number)):
+                return {number} & linear
+            case ast.Name(name):
+                return scope.get(name, set())
+            case ast.BinOp(left, ast.Add() | ast.Sub(), right):
+                return walk(left) | walk(right)
+            case ast.UnaryOp(ast.USub() | ast.UAdd(), operand):
+                return walk(operand)
+            case ast.BinOp(left, ast.Mult(), right):
+                first, second = walk(left), walk(right)
+                if first and second:
+                    spoilt.update(second if len(second) < len(first) else first)
+                return first | second
+            case ast.BinOp(left, ast.Div(), right):
+                spoilt.update(walk(right))
+                return walk(left)
+            case ast.Call(ast.Attribute(_, "where"), [condition, first, second]):
+                spoilt.update(walk(condition))
+                return walk(first) | walk(second)
+        for child in ast.iter_child_nodes(node):
+            spoilt.update(walk(child))
+        return set()
+
+    for statement in statements:
+        match statement:
+            case ast.Assign([ast.Name(name)], value):
+                scope[name] = walk(value)
+            case ast.Return(ast.expr() as value):
+                walk(value)
+    return spoilt

@@ -1,0 +1,158 @@
+import ast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.skeleton import SkeletonError, read_skeleton
+
+XT = ("x", "t")
+
+
+def read(body: str) -> str:
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    return read_skeleton(f"def equation(x, t, params):\n{lines}\n", XT).source
+
+
+def body_of(source: str) -> str:
+    return "; ".join(line.strip() for line in source.splitlines()[1:])
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return params[3] * x + params[1]", "return params[0] * x + params[1]"),
+        ('"""Says much."""\nreturn params[0] * np.sin(x)', "return params[0] * np.sin(x)"),
+        ("import numpy as np\na: float = params[0]\nreturn a * x", "a = params[0]; return a * x"),
+        ("a, b = params[:2]\nreturn a * x + b", "a = params[0]; b = params[1]; return a * x + b"),
+        ("a, b = params[2], x\nreturn a * b", "a = params[0]; b = x; return a * b"),
+        ("y = params[0]\nfor i in range(2):\n    y += params[i + 1] * x ** i\nreturn y", None),
+        ("unused = params[0] * t\nreturn params[1] * x", "return params[0] * x"),
+        ("return x\nreturn t", "return x"),
+        ("return np.where((x > 0) & (t < 1), abs(x), np.pi)", "return np.where((x > 0) & (t < 1), np.abs(x), np.pi)"),
+        ("x = x + 1\nreturn x * params[0]", "x_ = x + 1; return x_ * params[0]"),
+    ],
+)
+def test_a_skeleton_has_one_form(body: str, expected: str | None) -> None:
+    source = read(body)
+    assert read_skeleton(source, XT).source == source
+    if expected is not None:
+        assert body_of(source) == expected
+
+
+def test_loops_are_unrolled() -> None:
+    source = read("y = params[0]\nfor i in range(2):\n    y += params[i + 1] * x ** i\nreturn y")
+    scope: dict[str, object] = {"np": np}
+    exec(source, scope)  # noqa: S102
+    assert scope["equation"](3.0, 0.0, [1.0, 10.0, 100.0]) == 1 + 10 + 300  # type: ignore[operator]
+    assert "for" not in source
+
+
+def test_arguments_are_known_by_their_place() -> None:
+    source = read_skeleton("def equation_v3(pos: float, time, p) -> float:\n    return p[0] * pos - time\n", XT).source
+    assert source == "def equation(x, t, params):\n    return params[0] * x - t\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("import os\nreturn x", "line 2: a statement of the kind Import"),
+        ("y = x\nreturn os.system('ls')", "line 3: a call of os.system"),
+        ("return np.mean(x)", "line 2: np.mean: no function that works element by element"),
+        ("return np.sin(x, t)", "line 2: np.sin: 1 arguments"),
+        ("return params[10] * x", "line 2: params\\[10\\], there are 10"),
+        ("return params[-1] * x", "whole number"),
+        ("return params * x", "params without an index"),
+        ("return y", "line 2: y, which is no variable"),
+        ("if x > 0:\n    return x\nreturn t", "line 2: a statement of the kind If"),
+        ("while True:\n    pass", "a statement of the kind While"),
+        ("for i in range(10 ** 9):\n    pass\nreturn x", "whole number"),
+        ("for i in range(999):\n    pass\nreturn x", "a loop of 999 turns"),
+        ("x.real = 3\nreturn x", "an assignment to x.real"),
+        ("return x.__class__", "x.__class__"),
+        ("return [x]", "line 2"),
+        ("return 'a'", "line 2"),
+        ("return 1e999", "the number inf"),
+        ("return True", "True"),
+        ("return 0 < x < 1", "line 2"),
+        ("return (lambda: x)()", "line 2"),
+        ("y = x", "returns nothing"),
+        ("return x +", "line 2"),
+    ],
+)
+def test_what_is_no_skeleton_is_refused_with_its_line(body: str, complaint: str) -> None:
+    with pytest.raises(SkeletonError, match=complaint):
+        read(body)
+
+
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        ("", "no function"),
+        ("def equation(x, params):\n    return x\n", "the arguments must be x, t, params"),
+        ("def equation(x, t, *params):\n    return x\n", "the arguments must be"),
+        ("class Equation:\n    pass\n", "no function"),
+        ("def equation(x, t, params):\n    return " + "(" * 500 + "x" + ")" * 500, "."),
+        ("def equation(x, t, params):\n    return " + "-" * 30_000 + "x", "characters"),
+        ("def equation(x, t, params):\n    return " + " + ".join(["x"] * 3_000), "operations|nested|Recursion"),
+        ("\0", "."),
+    ],
+)
+def test_hostile_programs_are_refused(source: str, complaint: str) -> None:
+    with pytest.raises(SkeletonError, match=complaint):
+        read_skeleton(source, XT)
+
+
+@pytest.mark.parametrize(
+    ("expression", "linear"),
+    [
+        ("params[0] * x + params[1]", {0, 1}),
+        ("params[0] * np.sin(params[1] * x)", {0}),
+        ("params[0] * x * params[1]", {1}),
+        ("x / params[0] + params[1] / t", {1}),
+        ("np.where(params[0] > x, params[1] * x, -params[2])", {1, 2}),
+        ("(params[0] + params[1] * x) * np.exp(-params[2] * t)", {0, 1}),
+        ("params[0] ** 2 * x", set()),
+    ],
+)
+def test_parameters_that_can_be_solved_for_are_found(expression: str, linear: set[int]) -> None:
+    skeleton = read_skeleton(f"def equation(x, t, params):\n    return {expression}\n", XT)
+    assert set(skeleton.linear) == linear
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(["x", "t", "2.0", "params[0]", "params[1]", "params[2]", "params[3]"]),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda parts: f"({' '.join(parts)})"),
+        inner.map(lambda text: f"np.sin({text})"),
+        inner.map(lambda text: f"-{text}"),
+        st.tuples(inner, inner).map(lambda two: f"np.where(x > 0, {two[0]}, {two[1]})"),
+    ),
+    max_leaves=10,
+)
+
+
+@given(EXPRESSIONS, st.integers(0, 1_000))
+def test_a_skeleton_is_linear_in_what_is_said_to_be(expression: str, seed: int) -> None:
+    skeleton = read_skeleton(f"def equation(x, t, params):\n    return {expression}\n", XT)
+    scope: dict[str, object] = {"np": np}
+    exec(skeleton.source, scope)  # noqa: S102
+    rng = np.random.default_rng(seed)
+    x, t, start = rng.normal(size=5), rng.normal(size=5), rng.normal(size=skeleton.n_params)
+    step = np.zeros(skeleton.n_params)
+    step[list(skeleton.linear)] = rng.normal(size=len(skeleton.linear))
+    with np.errstate(all="ignore"):
+        low, middle, high = (scope["equation"](x, t, start + by * step) for by in (-1, 0, 1))  # type: ignore[operator]
+        scale = 1 + np.abs(low) + np.abs(middle) + np.abs(high)
+        bend = np.abs(low + high - 2 * middle)
+    assert np.all((bend <= 1e-9 * scale) | ~np.isfinite(scale))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_builtin_laws_are_skeletons(name: str) -> None:
+    problem = PROBLEMS[name]
+    skeleton = read_skeleton(problem.skeleton, [variable.name for variable in problem.variables])
+    assert skeleton.n_params == len(problem.constants)
+    assert ast.parse(skeleton.source)
