@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from evodiverse.tasks.equations import fitting
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.skeleton import Skeleton, read_skeleton
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (400, 1))
+
+
+def compiled(skeleton: Skeleton) -> object:
+    scope: dict[str, object] = {"np": np}
+    exec(skeleton.source, scope)  # noqa: S102
+    return scope["equation"]
+
+
+def fit(
+    expression: str, target: NDArray[np.float64], method: str = "lm", inputs: NDArray[np.float64] = X
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    skeleton = read_skeleton(f"def equation(x, params):\n    return {expression}\n", ["x"])
+    function = compiled(skeleton)
+    params, _, predicted = fitting.drive(function, method, skeleton.n_params, skeleton.linear, target, inputs)  # type: ignore[arg-type]
+    return params, predicted
+
+
+def test_a_linear_skeleton_is_solved_as_least_squares_solves_it() -> None:
+    target = np.sin(3 * X[:, 0]) + RNG.normal(size=400)
+    columns = np.stack([np.ones(400), X[:, 0], X[:, 0] ** 2], axis=1)
+    expected, *_ = np.linalg.lstsq(columns, target)
+    params, _ = fit("params[0] + params[1] * x + params[2] * x**2", target)
+    assert params == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_frequency_is_found_wherever_it_lies(seed: int) -> None:
+    amplitude, frequency, offset = np.random.default_rng(seed).uniform([0.5, 0.5, -3], [5, 6, 3])
+    target = amplitude * np.sin(frequency * X[:, 0]) + offset
+    params, predicted = fit("params[0] * np.sin(params[1] * x) + params[2]", target)
+    assert np.abs(params) == pytest.approx(np.abs([amplitude, frequency, offset]), rel=1e-6)
+    assert predicted == pytest.approx(target, rel=1e-6)
+
+
+def test_noise_is_fitted_as_well_as_by_another_library() -> None:
+    from scipy.optimize import curve_fit
+
+    target = 2 * np.exp(-0.7 * X[:, 0]) + 0.3 * RNG.normal(size=400)
+    expected, _ = curve_fit(lambda x, a, b: a * np.exp(b * x), X[:, 0], target, (2, -0.7))
+    params, _ = fit("params[0] * np.exp(params[1] * x)", target)
+    assert params == pytest.approx(expected, rel=1e-5)
+
+
+def test_bfgs_starts_from_ones_as_in_the_paper() -> None:
+    params, _ = fit("params[0] * x + params[1]", 3 * X[:, 0] - 2, "bfgs")
+    assert params == pytest.approx([3, -2], abs=1e-4)
+    assert fit("params[0] * np.sin(params[1] * x)", np.sin(9 * X[:, 0]), "bfgs")[0][1] != pytest.approx(9, rel=1e-2)
+
+
+@pytest.mark.parametrize("method", ["lm", "bfgs"])
+def test_a_skeleton_without_parameters_is_only_evaluated(method: str) -> None:
+    params, predicted = fit("x * 2", X[:, 0], method)
+    assert len(params) == 0
+    assert predicted == pytest.approx(2 * X[:, 0])
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.log(params[0] * x)",
+        "params[0] / (x - x)",
+        "np.exp(np.exp(np.exp(params[0] * x * 50)))",
+        "params[0] * x + params[1] * x",
+        "params[0]",
+        "params[0] * 1e200 * x",
+        "params[0] * params[1] * params[2] * params[3]",
+    ],
+)
+def test_whatever_a_skeleton_does_there_is_an_answer(expression: str) -> None:
+    _, predicted = fit(expression, np.cos(X[:, 0]))
+    assert predicted.shape == (400,)
+
+
+def test_predictions_that_are_not_finite_are_told_from_those_that_are() -> None:
+    skeleton = read_skeleton("def equation(x, params):\n    return params[0] * np.sqrt(x)\n", ["x"])
+    inside, beyond = np.linspace(0, 1, 50)[:, None], np.linspace(-1, 0, 50)[:, None]
+    _, finite, *_ = fitting.drive(compiled(skeleton), "lm", 1, skeleton.linear, inside[:, 0], inside, beyond)  # type: ignore[arg-type]
+    assert list(finite) == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["oscillator1", "oscillator3", "reaction4", "material1", "aluminium"])
+def test_true_skeletons_of_builtin_problems_are_recovered(name: str) -> None:
+    problem = PROBLEMS[name]
+    inputs, target = problem.sample(problem).train
+    skeleton = read_skeleton(problem.skeleton, [variable.name for variable in problem.variables])
+    _, _, predicted = fitting.drive(
+        compiled(skeleton),  # type: ignore[arg-type]
+        "lm",
+        skeleton.n_params,
+        skeleton.linear,
+        target,
+        inputs,
+    )
+    assert np.mean((predicted - target) ** 2) / np.var(target) < 1e-10
