@@ -15,18 +15,20 @@ FloatArray = NDArray[np.float64]
 Predict = Callable[[FloatArray], FloatArray]
 
 # Starting points of the parameters that the skeleton is not linear in: ones, and others drawn over magnitudes.
-N_STARTS = 200
+N_STARTS = 150
 SPREAD = 1.5
 SEED = 0
 # Starts are compared on some of the rows, the best of them descend there, and what is best then on all rows.
-N_ROWS = 250
-N_BEST = 8
-N_TRIED, N_REFINED = 30, 60
+N_ROWS = 100
+N_BEST = 6
+N_TRIED, N_REFINED = 20, 20
 _DIFFERENCE = 1e-7
-_GAIN = 1e-10
-_FLOOR = 1e-28
+_GAIN = 1e-6
+_FLOOR = 1e-24
 # Squares of larger predictions overflow.
 _LARGEST = 1e150
+# Of a direction's share in the square, below which it is none of its own.
+_RANK = 1e-13
 
 
 def drive(
@@ -139,16 +141,20 @@ class _Projected:
         usable = np.maximum(np.abs(columns).max(axis=(1, 2)), np.abs(offset).max(axis=1)) < _LARGEST
         columns = np.where(usable[:, None, None], columns, 0.0)
         scale = np.linalg.norm(columns, axis=1, keepdims=True)
-        scale = np.where(scale > 0, scale, 1.0)
-        left, values, right = np.linalg.svd(columns / scale, full_matrices=False)
-        kept = values > 1e-12 * values[:, :1]
-        inverse = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
+        columns = columns / np.where(scale > 0, scale, 1.0)
+        values, vectors = np.linalg.eigh(columns.transpose(0, 2, 1) @ columns)
+        kept = values > _RANK * values[:, -1:]
+        basis = columns @ (vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)[:, None])
+        inverse = vectors * np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)[:, None]
         wanted = np.where(usable[:, None], self._target - offset, 0.0)
-        along = np.einsum("snk,sn->sk", left, wanted)
-        solved = np.einsum("skl,sk->sl", right, inverse * along) / scale[:, 0]
-        params[self._linear] = solved.T
-        residuals = np.where(usable[:, None], self._at(params) - self._target, np.inf)
-        return params, residuals, left * kept[:, None]
+        solved = np.zeros((n_starts, n_linear))
+        for _ in range(2):  # once more for what rounding left
+            left = wanted - (columns @ solved[:, :, None])[:, :, 0]
+            along = columns.transpose(0, 2, 1) @ left[:, :, None]
+            solved = solved + (inverse @ (vectors.transpose(0, 2, 1) @ along))[:, :, 0]
+        params[self._linear] = (solved / np.where(scale > 0, scale, 1.0)[:, 0]).T
+        residuals = np.where(usable[:, None], (columns @ solved[:, :, None])[:, :, 0] - wanted, np.inf)
+        return params, residuals, basis
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Jacobian ``(starts, n, others)`` of the residuals, without the part that the linear ones mend."""
@@ -167,7 +173,7 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int) -> tuple[FloatA
     params, residuals, basis = model.solve(theta)
     errors = _squared(residuals)
     damping = np.full(len(theta), 1e-3)
-    is_under_way = np.isfinite(errors) & (theta.shape[1] > 0)
+    is_under_way = np.isfinite(errors) & (errors > model.floor) & (theta.shape[1] > 0)
     for _ in range(n_steps):
         if not is_under_way.any():
             break
@@ -193,9 +199,9 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int) -> tuple[FloatA
         )
         damping[won] = np.maximum(damping[won] / 5, 1e-12)
         lost = at[~is_better]
-        damping[lost] *= 8
+        damping[lost] *= 10
         is_under_way[won[(gain < _GAIN) | (errors[won] < model.floor)]] = False
-        is_under_way[lost[damping[lost] > 1e8]] = False
+        is_under_way[lost[damping[lost] > 1e4]] = False
     return theta, errors
 
 
