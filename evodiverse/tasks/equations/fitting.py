@@ -102,10 +102,10 @@ def fit_lm(
         some = _Projected(predict_some, target_of_some, n_params, linear, others)
         ranking = np.argsort(_squared(some.solve(starts)[1]), kind="stable")
         tried, errors = _descend(some, starts[ranking[:N_BEST]], N_TRIED)
-        starts = tried[[int(np.argmin(errors))]]
+        starts = tried[others, int(np.argmin(errors))][None]
     model = _Projected(predict, target, n_params, linear, others)
-    refined, _ = _descend(model, starts, N_REFINED)
-    return model.solve(refined)[0][:, 0]
+    params, _ = _descend(model, starts, N_REFINED)
+    return params[:, 0]
 
 
 class _Projected:
@@ -169,13 +169,16 @@ class _Projected:
 
 
 def _descend(model: _Projected, theta: FloatArray, n_steps: int) -> tuple[FloatArray, FloatArray]:
-    """Return where Levenberg and Marquardt's steps lead from each start, and the squared error there."""
+    """Return all parameters ``(n_params, starts)`` where Levenberg and Marquardt's steps lead, and the squared errors.
+
+    None goes on once one of them has nothing left to explain.
+    """
     params, residuals, basis = model.solve(theta)
     errors = _squared(residuals)
     damping = np.full(len(theta), 1e-3)
-    is_under_way = np.isfinite(errors) & (errors > model.floor) & (theta.shape[1] > 0)
+    is_under_way = np.isfinite(errors) & (theta.shape[1] > 0)
     for _ in range(n_steps):
-        if not is_under_way.any():
+        if not is_under_way.any() or errors.min() < model.floor:
             break
         at = np.flatnonzero(is_under_way)
         jacobian = model.slopes(params[:, at], basis[at])
@@ -200,9 +203,9 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int) -> tuple[FloatA
         damping[won] = np.maximum(damping[won] / 5, 1e-12)
         lost = at[~is_better]
         damping[lost] *= 10
-        is_under_way[won[(gain < _GAIN) | (errors[won] < model.floor)]] = False
+        is_under_way[won[gain < _GAIN]] = False
         is_under_way[lost[damping[lost] > 1e4]] = False
-    return theta, errors
+    return params, errors
 
 
 def _squared(residuals: FloatArray) -> FloatArray:
