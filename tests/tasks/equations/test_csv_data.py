@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.tasks.equations.csv_data import read_splits
+
+GOOD = "x,t,y\n1,2,3\n2,3,5.5\n3,4,7\n"
+
+
+def written(tmp_path: Path, text: str, name: str = "train.csv") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_columns_become_variables(tmp_path: Path) -> None:
+    names, splits = read_splits(written(tmp_path, GOOD), None, None, "y")
+    assert names == ["x", "t"]
+    assert splits.train.inputs.tolist() == [[1, 2], [2, 3], [3, 4]]
+    assert splits.train.target.tolist() == [3, 5.5, 7]
+    assert splits.test_id.inputs.shape == (0, 2)
+    assert len(splits.test_ood.target) == 0
+
+
+def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
+    other = written(
+        tmp_path, "y,t,note,x\n9,8,text,7\n6,5,text,4\n".replace("note,", "z,").replace("text", "0"), "o.csv"
+    )
+    _, splits = read_splits(written(tmp_path, GOOD), other, None, "y")
+    assert splits.test_id.inputs.tolist() == [[7, 8], [4, 5]]
+    assert np.array_equal(splits.test_id.target, [9, 6])
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "cannot read"),
+        ("x,t\n1,2\n3,4\n", "task.data.target=y is no column"),
+        ("y\n1\n2\n", "no column but the target"),
+        ("x,y\n1,2\n", "has 1 rows, at least 2"),
+        ("x,y\n1,2\nred,3\n", "the column 'x' of .* holds string, expected numbers"),
+        ("x,y\n1,2\nnan,3\n", "the column 'x' of .* has no finite number in line 3"),
+        ("x,y\n1,2\n,3\n", "the column 'x' of .* has no finite number in line 3"),
+        ("x,y\n1,inf\n2,3\n", "the column 'y' of .* has no finite number in line 2"),
+        ("x,y\n1,2\n2,2\n", "the target 'y' is the same in all rows"),
+        ("x,x,y\n1,2,3\n2,3,4\n", "two columns of one name"),
+        ("a b,y\n1,2\n2,3\n", "the column 'a b' cannot be a variable"),
+        ("params,y\n1,2\n2,3\n", "the column 'params' cannot be a variable"),
+        ("lambda,y\n1,2\n2,3\n", "the column 'lambda' cannot be a variable"),
+        ("x,y\n1,2\n2,3,4\n", "cannot read"),
+        ("x,y\n1,2\ntrue,3\n", "expected numbers"),
+    ],
+)
+def test_bad_data_are_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint) as caught:
+        read_splits(written(tmp_path, text), None, None, "y")
+    assert all("\n" not in violation for violation in caught.value.violations)
+
+
+def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:
+    train = written(tmp_path, GOOD)
+    with pytest.raises(InputError) as caught:
+        read_splits(train, written(tmp_path, "x,y\n1,2\n2,3\n", "id.csv"), tmp_path / "none.csv", "y")
+    unreadable, lacking = caught.value.violations
+    assert "No such file" in unreadable
+    assert "lacks the columns t" in lacking
