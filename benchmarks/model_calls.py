@@ -8,14 +8,13 @@ on what is under way. The server has a process of its own.
 """
 
 import asyncio
-import json
-import multiprocessing
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
+
+from model_server import completion, served
 
 from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.client import LiteLlmClient, sent_parameters
@@ -35,43 +34,11 @@ PARENTS = (
     Candidate(1, "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2", "", 0.25, None),
     Candidate(2, "COc1ccc(-c2cc(C(N)=O)c3[nH]ccc3n2)cc1", "", 0.5, None),
 )
-REPLY = json.dumps(
-    {
-        "id": "x",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "toy",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "stop",
-                "message": {"role": "assistant", "content": "Because. " * 60 + "<box>Cc1ccc(O)cc1</box>."},
-            }
-        ],
-        "usage": {"prompt_tokens": 320, "completion_tokens": 200, "total_tokens": 520},
-    }
-).encode()
-HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(REPLY)}\r\n\r\n".encode()
+REPLY = completion("Because. " * 60 + "<box>Cc1ccc(O)cc1</box>.", 320, 200)
 
 
-async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while True:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
-            await asyncio.sleep(SECONDS)
-            writer.write(HEAD + REPLY)
-    except (asyncio.IncompleteReadError, ConnectionError):
-        writer.close()
-
-
-def serve(port: Connection) -> None:
-    async def main() -> None:
-        server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=5000)
-        port.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    asyncio.run(main())
+def reply() -> bytes:
+    return REPLY
 
 
 def make_requests(n: int, repeat: int) -> list[Request]:
@@ -145,15 +112,11 @@ def compare(name: str, address: str, n: int, bound: int, repeats: int) -> None:
 
 
 def main() -> None:
-    ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.Process(target=serve, args=(theirs,), daemon=True)
-    server.start()
-    address = f"http://127.0.0.1:{ours.recv()}/v1"
-    gather_bare(address, 1, 1, 0)  # what is loaded once
-    compare("2 x 70 proposals, all at once", address, 140, 140, 7)
-    compare("3,000 proposals, all at once", address, 3000, 3000, 3)
-    compare("160 proposals, 16 under way", address, 160, 16, 3)
-    server.terminate()
+    with served(reply, SECONDS) as address:
+        gather_bare(address, 1, 1, 0)  # what is loaded once
+        compare("2 x 70 proposals, all at once", address, 140, 140, 7)
+        compare("3,000 proposals, all at once", address, 3000, 3000, 3)
+        compare("160 proposals, 16 under way", address, 160, 16, 3)
 
 
 if __name__ == "__main__":

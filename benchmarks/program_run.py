@@ -8,7 +8,6 @@ between. So both have the same machine, whatever else that does. The server has 
 
 import asyncio
 import json
-import multiprocessing
 import signal
 import subprocess
 import sys
@@ -16,12 +15,12 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, cycle, islice
-from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pyarrow.parquet as pq
+from model_server import completion, served
 
 from evodiverse.llm.library import load_litellm
 from evodiverse.sandbox.processes import ProcessSandbox
@@ -37,35 +36,7 @@ NUMBERS = count(1)
 
 
 def reply() -> bytes:
-    content = f"```python\ndef main():\n    return {next(NUMBERS)}\n```"
-    message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
-    usage = {"prompt_tokens": 300, "completion_tokens": 20, "total_tokens": 320}
-    return json.dumps(
-        {"id": "x", "object": "chat.completion", "created": 0, "model": "toy", "choices": [message], "usage": usage}
-    ).encode()
-
-
-async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while True:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
-            body = reply()
-            writer.write(
-                f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-                + body
-            )
-    except (asyncio.IncompleteReadError, ConnectionError):
-        writer.close()
-
-
-def serve(port: Connection) -> None:
-    async def main() -> None:
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        port.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    asyncio.run(main())
+    return completion(f"```python\ndef main():\n    return {next(NUMBERS)}\n```", 300, 20)
 
 
 def start(address: str, evaluations: int, folder: Path) -> subprocess.Popen[bytes]:
@@ -172,15 +143,12 @@ def show(title: str, milliseconds: dict[str, float]) -> None:
 
 
 def main() -> None:
-    ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.Process(target=serve, args=(theirs,), daemon=True)
-    server.start()
-    address = f"http://127.0.0.1:{ours.recv()}/v1"
-    prompts, programs = find_calls(address)
     taken: dict[int, list[dict[str, float]]] = {}
-    for evaluations in [int(word) for word in sys.argv[1:]] or SIZES:
-        taken.setdefault(evaluations, []).append(measure(address, evaluations, prompts, programs))
-        show(f"{evaluations:,} evaluations", taken[evaluations][-1])
+    with served(reply) as address:
+        prompts, programs = find_calls(address)
+        for evaluations in [int(word) for word in sys.argv[1:]] or SIZES:
+            taken.setdefault(evaluations, []).append(measure(address, evaluations, prompts, programs))
+            show(f"{evaluations:,} evaluations", taken[evaluations][-1])
     medians = {
         evaluations: {name: median(each[name] for each in pairs) for name in pairs[0]}
         for evaluations, pairs in taken.items()
@@ -190,7 +158,6 @@ def main() -> None:
     if len(medians) > 1:
         ratio = medians[max(medians)]["run"] / medians[min(medians)]["run"]
         print(f"an evaluation of the longest run costs {ratio:.2f} times one of the shortest")
-    server.terminate()
 
 
 if __name__ == "__main__":
