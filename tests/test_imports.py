@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(ROOT.joinpath("evodiverse").rglob("*.py"))
 
-BOTTOM = {"vocabulary", "ports", "errors", "documented", "sparkline", "templates"}
+BOTTOM = {"vocabulary", "ports", "errors", "documented", "sparkline", "templates", "quiet_parse"}
 # What each part may import of ours besides itself; a domain (tasks/x) is a part of its own. None: everything.
 ALLOWED: dict[str, set[str] | None] = {
     "__init__": set(),
@@ -19,6 +19,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "sparkline": set(),
     "ports": {"vocabulary", "errors"},
     "templates": {"errors"},
+    "quiet_parse": set(),
     "search": {"vocabulary"},
     "tasks": BOTTOM,
     "llm": BOTTOM,

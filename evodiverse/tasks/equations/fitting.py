@@ -59,13 +59,14 @@ def drive(
 
         return predict
 
+    predictors = [predictor(inputs) for inputs in splits]
     with np.errstate(all="ignore"):
         if method == "bfgs":
-            params = fit_bfgs(predictor(splits[0]), target, n_params)
+            params = fit_bfgs(predictors[0], target, n_params)
         else:
             some = np.linspace(0, len(target) - 1, min(N_ROWS, len(target))).astype(int)
-            params = fit_lm(predictor(splits[0]), target, predictor(splits[0][some]), target[some], n_params, linear)
-        predictions = [predictor(inputs)(params) for inputs in splits]
+            params = fit_lm(predictors[0], target, predictor(splits[0][some]), target[some], n_params, linear)
+        predictions = [predict(params) for predict in predictors]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     return (params, finite, *(np.nan_to_num(prediction, posinf=0, neginf=0) for prediction in predictions))
 
@@ -94,31 +95,28 @@ def fit_lm(
     For given values of the others the linear ones follow (variable projection, Golub and Pereyra 1973, with Kaufman's
     Jacobian), so that only the others need a start.
     """
-    others = [at for at in range(n_params) if at not in set(linear)]
+    some = _Projected(predict_some, target_of_some, n_params, linear)
+    others = some.others
     starts = np.ones((1, len(others)))
     if others:
         drawn = np.random.default_rng(SEED).normal(0, SPREAD, (2, N_STARTS - 1, len(others)))
         starts = np.concatenate([starts, np.exp(drawn[0]) * np.sign(drawn[1])])
-        some = _Projected(predict_some, target_of_some, n_params, linear, others)
         ranking = np.argsort(_squared(some.solve(starts)[1]), kind="stable")
         tried, errors = _descend(some, starts[ranking[:N_BEST]], N_TRIED)
         starts = tried[others, int(np.argmin(errors))][None]
-    model = _Projected(predict, target, n_params, linear, others)
-    params, _ = _descend(model, starts, N_REFINED)
+    params, _ = _descend(_Projected(predict, target, n_params, linear), starts, N_REFINED)
     return params[:, 0]
 
 
 class _Projected:
     """The model as a function of its other parameters alone, the linear ones being the best for these."""
 
-    def __init__(
-        self, predict: Predict, target: FloatArray, n_params: int, linear: Sequence[int], others: Sequence[int]
-    ) -> None:
+    def __init__(self, predict: Predict, target: FloatArray, n_params: int, linear: Sequence[int]) -> None:
         self._predict = predict
         self._target = target
         self._n_params = n_params
         self._linear = list(linear)
-        self._others = list(others)
+        self.others = [at for at in range(n_params) if at not in linear]
         self.floor = _FLOOR * float(target @ target)
 
     def _at(self, params: FloatArray) -> FloatArray:
@@ -130,7 +128,7 @@ class _Projected:
         """Return all parameters ``(n_params, starts)``, residuals ``(starts, n)`` and a basis of the linear part."""
         n_starts, n_linear = len(theta), len(self._linear)
         params = np.zeros((self._n_params, n_starts))
-        params[self._others] = theta.T
+        params[self.others] = theta.T
         offset = self._at(params)
         if not n_linear:
             return params, offset - self._target, np.zeros((n_starts, len(self._target), 0))
@@ -141,27 +139,29 @@ class _Projected:
         usable = np.maximum(np.abs(columns).max(axis=(1, 2)), np.abs(offset).max(axis=1)) < _LARGEST
         columns = np.where(usable[:, None, None], columns, 0.0)
         scale = np.linalg.norm(columns, axis=1, keepdims=True)
-        columns = columns / np.where(scale > 0, scale, 1.0)
+        scale = np.where(scale > 0, scale, 1.0)
+        columns = columns / scale
         values, vectors = np.linalg.eigh(columns.transpose(0, 2, 1) @ columns)
         kept = values > _RANK * values[:, -1:]
-        basis = columns @ (vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)[:, None])
-        inverse = vectors * np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)[:, None]
+        reciprocals = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)[:, None]
+        basis = columns @ (vectors * np.sqrt(reciprocals))
+        inverse = vectors * reciprocals
         wanted = np.where(usable[:, None], self._target - offset, 0.0)
         solved = np.zeros((n_starts, n_linear))
         for _ in range(2):  # once more for what rounding left
             left = wanted - (columns @ solved[:, :, None])[:, :, 0]
             along = columns.transpose(0, 2, 1) @ left[:, :, None]
             solved = solved + (inverse @ (vectors.transpose(0, 2, 1) @ along))[:, :, 0]
-        params[self._linear] = (solved / np.where(scale > 0, scale, 1.0)[:, 0]).T
+        params[self._linear] = (solved / scale[:, 0]).T
         residuals = np.where(usable[:, None], (columns @ solved[:, :, None])[:, :, 0] - wanted, np.inf)
         return params, residuals, basis
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Jacobian ``(starts, n, others)`` of the residuals, without the part that the linear ones mend."""
-        n_starts, n_others = params.shape[1], len(self._others)
-        steps = _DIFFERENCE * np.maximum(np.abs(params[self._others].T), 1e-3)
+        n_starts, n_others = params.shape[1], len(self.others)
+        steps = _DIFFERENCE * np.maximum(np.abs(params[self.others].T), 1e-3)
         several = np.repeat(params, n_others, axis=1)
-        several[np.tile(self._others, n_starts), np.arange(n_starts * n_others)] += steps.ravel()
+        several[np.tile(self.others, n_starts), np.arange(n_starts * n_others)] += steps.ravel()
         moved = self._at(several).reshape(n_starts, n_others, -1)
         jacobian = ((moved - self._at(params)[:, None]) / steps[:, :, None]).transpose(0, 2, 1)
         jacobian = np.where(np.isfinite(jacobian), jacobian, 0.0)

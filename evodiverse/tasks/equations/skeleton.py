@@ -6,11 +6,12 @@ come.
 """
 
 import ast
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
+
+from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
 
 NAME = "equation"
 PARAMS = "params"
@@ -69,24 +70,22 @@ def read_tree(source: str) -> ast.Module:
     """
     if len(source) > MAX_CHARACTERS:
         raise SkeletonError(f"{len(source):,} characters, at most {MAX_CHARACTERS:,}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(source)
-        except SyntaxError as error:
-            raise SkeletonError(f"line {error.lineno}: {error.msg}") from None
-        except (ValueError, RecursionError, MemoryError) as error:
-            raise SkeletonError(f"not Python ({type(error).__name__})") from None
+    try:
+        return parse_quietly(source)
+    except SyntaxError as error:
+        raise SkeletonError(f"line {error.lineno}: {error.msg}") from None
+    except NOT_PYTHON as error:
+        raise SkeletonError(f"not Python ({type(error).__name__})") from None
 
 
 def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
-    """Return the function of that name, or the only one there is.
+    """Return the last function of that name, or the last of all where none has it, whatever stands beside it.
 
     Raises:
-        SkeletonError: There is none, or something stands beside it.
+        SkeletonError: There is none.
     """
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    named = [function for function in functions if function.name == name] or functions[-1:]
+    named = [function for function in functions if function.name == name] or functions
     if not named:
         raise SkeletonError("there is no function")
     return named[-1]
@@ -104,13 +103,10 @@ def build_skeleton(function: ast.FunctionDef, variables: Sequence[str]) -> Skele
         raise SkeletonError("nested too deeply") from None
     numbers = _Numbers()
     statements = [numbers.visit(statement) for statement in statements]
-    if len(numbers.found) > MAX_PARAMS:
-        raise SkeletonError(f"{len(numbers.found)} parameters, at most {MAX_PARAMS}")
+    n_params = len(numbers.found)
     arguments = ", ".join([*variables, PARAMS])
     body = "\n".join(f"    {ast.unparse(ast.fix_missing_locations(statement))}" for statement in statements)
-    return Skeleton(
-        f"def {NAME}({arguments}):\n{body}\n", len(numbers.found), find_linear(statements, len(numbers.found))
-    )
+    return Skeleton(f"def {NAME}({arguments}):\n{body}\n", n_params, find_linear(statements, n_params))
 
 
 class _Reader:
@@ -119,8 +115,6 @@ class _Reader:
     def __init__(self, variables: Sequence[str]) -> None:
         self._variables = tuple(variables)
         self._names: dict[str, ast.expr] = {}
-        self._locals: set[str] = set()
-        self._turns: dict[str, int] = {}
         self._n_nodes = 0
         self._line = 0
 
@@ -169,7 +163,6 @@ class _Reader:
             raise self._refused(f"a loop of {len(turns)} turns, at most {MAX_TURNS}")
         for turn in turns:
             self._names[name] = ast.Constant(turn)
-            self._locals.discard(name)
             yield from self._block(inner)
 
     def _assign(self, target: ast.expr, value: ast.expr) -> Iterator[ast.stmt]:
@@ -287,13 +280,14 @@ def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     needed: set[str] = set()
     kept: list[ast.stmt] = []
     for statement in reversed(statements):
-        if isinstance(statement, ast.Assign):
-            (target,) = statement.targets
-            if not isinstance(target, ast.Name) or target.id not in needed:
+        match statement:
+            case ast.Assign([ast.Name(name)]) if name not in needed:
                 continue
-            needed.discard(target.id)
-        value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
-        needed |= {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} if value is not None else set()
+            case ast.Assign([ast.Name(name)]):
+                needed.discard(name)
+        needed |= {
+            node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
         kept.append(statement)
     return kept[::-1]
 

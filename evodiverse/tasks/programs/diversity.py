@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.programs.syntax import is_docstring, parse_quietly
+from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
+from evodiverse.tasks.programs.syntax import is_docstring
 
 Vectors: TypeAlias = sparse.csr_matrix | NDArray[np.floating[Any]]
 """``(n, dimensions)``, one row a program."""
@@ -47,7 +48,7 @@ def find_tokens(source: str) -> list[str]:
     """
     try:
         tree = parse_quietly(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except NOT_PYTHON as error:
         raise ValueError(f"expected Python source, got {source[:80]!r}") from error
     return list(_walk(tree))
 

@@ -5,13 +5,14 @@ found out about a statement can thus be kept by the identity of its node, and eq
 """
 
 import ast
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from textwrap import indent
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+
+from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
 
 Edit: TypeAlias = Callable[[ast.Module, np.random.Generator], ast.Module | None]
 """A change of a tree; None when it does not apply. All its randomness comes from the generator."""
@@ -44,7 +45,7 @@ def read_program(source: str) -> ast.Module | None:
         tree = parse_quietly(source)
         tree = rebuilt(tree, body=[_with_shared_statements(statement, lines) for statement in tree.body])
         write_program(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except NOT_PYTHON:
         return None
     return tree
 
@@ -72,13 +73,6 @@ def _read_lines(text: str) -> ast.stmt | None:
     if is_indented:
         body = body[0].body if len(body) == 1 and isinstance(body[0], ast.If) and not body[0].orelse else []
     return body[0] if len(body) == 1 and not isinstance(body[0], SCOPES) else None
-
-
-def parse_quietly(source: str) -> ast.Module:
-    """Return the tree of a source, whatever Python would warn of, as `ast.parse` does."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "\\d" and the like: a program's own business
-        return ast.parse(source)
 
 
 def write_program(tree: ast.Module) -> str:
