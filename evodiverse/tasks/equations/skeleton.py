@@ -115,6 +115,8 @@ class _Reader:
     def __init__(self, variables: Sequence[str]) -> None:
         self._variables = tuple(variables)
         self._names: dict[str, ast.expr] = {}
+        self._owns: dict[str, str] = {}
+        self._taken = {*variables, PARAMS, NAME, "np"}
         self._n_nodes = 0
         self._line = 0
 
@@ -166,34 +168,44 @@ class _Reader:
             yield from self._block(inner)
 
     def _assign(self, target: ast.expr, value: ast.expr) -> Iterator[ast.stmt]:
+        pairs = list(self._pairs(target, value))
+        expressions = [self._expression(one) for _, one in pairs]  # all of them before any name has a new value
+        used = {node.id for one in expressions for node in ast.walk(one) if isinstance(node, ast.Name)}
+        for (name, _), expression in zip(pairs, expressions, strict=True):
+            own = self._owns.get(name)
+            if own is None or (len(pairs) > 1 and own in used):
+                own = self._free_name(name)
+            self._owns[name] = own
+            self._names[name] = ast.Name(own, ast.Load())
+            yield ast.Assign([ast.Name(own, ast.Store())], expression)
+
+    def _pairs(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+        """Yield the names that an assignment gives values to, each with its value."""
         match target, value:
             case ast.Name(name), _:
-                expression = self._expression(value)
-                own = self._own_name(name)
-                self._names[name] = ast.Name(own, ast.Load())
-                yield ast.Assign([ast.Name(own, ast.Store())], expression)
+                yield name, value
             case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
                 for one, other in zip(targets, values, strict=True):
-                    yield from self._assign(one, other)
+                    yield from self._pairs(one, other)
             case ast.Tuple(targets), ast.Subscript(whole, ast.Slice(lower, upper, None)):
                 first = 0 if lower is None else self._integer(lower)
                 last = first + len(targets) if upper is None else self._integer(upper)
                 if last - first != len(targets):
                     raise self._refused(f"{last - first} values for {len(targets)} names")
                 for at, one in enumerate(targets, start=first):
-                    yield from self._assign(one, ast.Subscript(whole, ast.Constant(at), ast.Load()))
+                    yield from self._pairs(one, ast.Subscript(whole, ast.Constant(at), ast.Load()))
             case ast.Tuple(targets), ast.Name():
                 for at, one in enumerate(targets):
-                    yield from self._assign(one, ast.Subscript(value, ast.Constant(at), ast.Load()))
+                    yield from self._pairs(one, ast.Subscript(value, ast.Constant(at), ast.Load()))
             case _:
                 raise self._refused(f"an assignment to {ast.unparse(target)[:40]}")
 
-    def _own_name(self, name: str) -> str:
-        """Return a name for a local that is no variable's."""
-        own = name if name not in {*self._variables, PARAMS, "np", NAME} else f"{name}_"
-        while own in self._variables:
-            own += "_"
-        return own
+    def _free_name(self, name: str) -> str:
+        """Return a name for a local that nothing else has."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
 
     def _expression(self, node: ast.expr) -> ast.expr:
         self._n_nodes += 1

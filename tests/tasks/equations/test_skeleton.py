@@ -42,6 +42,29 @@ def test_a_skeleton_has_one_form(body: str, expected: str | None) -> None:
         assert body_of(source) == expected
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a, b = x, t\na, b = b, a\nreturn a + 10 * b",
+        "a, b = x, t\na, b = a + b, a - b\nreturn a + 10 * b",
+        "x, t = t, x\nreturn x + 10 * t",
+        "x_ = 2 * x\nx = x + 1\nreturn x_ + 10 * x",
+        "x = x + 1\nx_ = 2 * x\nreturn x_ + 10 * x",
+        "np_ = x\nequation = t\nequation_ = np_ + 1\nreturn equation + 10 * equation_",
+        "for i in range(3):\n    x, t = t + i, x\nreturn x + 10 * t",
+    ],
+)
+def test_a_skeleton_computes_what_the_program_does(body: str) -> None:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    program = f"def equation(x, t, params):\n{lines}"
+    results = []
+    for source in (program, read(body)):
+        scope: dict[str, object] = {"np": np}
+        exec(source, scope)  # noqa: S102
+        results.append(scope["equation"](3.0, 5.0, []))  # type: ignore[operator]
+    assert results[0] == results[1]
+
+
 def test_loops_are_unrolled() -> None:
     source = read("y = params[0]\nfor i in range(2):\n    y += params[i + 1] * x ** i\nreturn y")
     scope: dict[str, object] = {"np": np}
