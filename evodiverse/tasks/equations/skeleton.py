@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
 
@@ -30,7 +30,13 @@ FUNCTIONS: Mapping[str, int] = {
     **dict.fromkeys(_TWO.split(), 2),
     **dict.fromkeys(("where", "clip"), 3),
 }
-_BUILTINS = {"abs": "abs", "min": "minimum", "max": "maximum", "pow": "power"}
+# Other names of the same: Python's builtins, those of Python's math, and numpy's since version 2.
+_ALIASES = dict(
+    pair.split("=")
+    for pair in """min=minimum max=maximum pow=power degrees=rad2deg radians=deg2rad asin=arcsin acos=arccos
+atan=arctan asinh=arcsinh acosh=arccosh atanh=arctanh atan2=arctan2""".split()
+)
+_MODULES = ("np", "numpy", "math")
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
 
 
@@ -54,12 +60,15 @@ class Skeleton:
 
 
 def read_skeleton(source: str, variables: Sequence[str]) -> Skeleton:
-    """Return the skeleton that a program's function ``equation`` is.
+    """Return the skeleton that a program's function ``equation`` is; calls of its other functions are inlined.
 
     Raises:
         SkeletonError: It is none.
     """
-    return build_skeleton(find_function(read_tree(source), NAME), variables)
+    tree = read_tree(source)
+    function = find_function(tree, NAME)
+    others = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node is not function}
+    return build_skeleton(function, variables, others)
 
 
 def read_tree(source: str) -> ast.Module:
@@ -91,14 +100,16 @@ def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
     return named[-1]
 
 
-def build_skeleton(function: ast.FunctionDef, variables: Sequence[str]) -> Skeleton:
-    """Return the skeleton that a function is.
+def build_skeleton(
+    function: ast.FunctionDef, variables: Sequence[str], others: Mapping[str, ast.FunctionDef]
+) -> Skeleton:
+    """Return the skeleton that a function is, which may call others by their names.
 
     Raises:
         SkeletonError: It is none.
     """
     try:
-        statements = _Reader(variables).read(function)
+        statements = _Reader(variables, others).read(function)
     except RecursionError:
         raise SkeletonError("nested too deeply") from None
     numbers = _Numbers()
@@ -109,32 +120,65 @@ def build_skeleton(function: ast.FunctionDef, variables: Sequence[str]) -> Skele
     return Skeleton(f"def {NAME}({arguments}):\n{body}\n", n_params, find_linear(statements, n_params))
 
 
+class _Scope(NamedTuple):
+    """What the names of a function's body mean.
+
+    Attributes:
+        names: Of variables, locals and loops' turns, each with the expression that stands for it.
+        views: Of ``params``, or of what follows a place in it, each with that place.
+        owns: The names that locals have in the one form.
+    """
+
+    names: dict[str, ast.expr]
+    views: dict[str, int]
+    owns: dict[str, str]
+
+    def bind(self, name: str, value: ast.expr) -> None:
+        """Give a name a value, whatever it meant before."""
+        self.views.pop(name, None)
+        self.names[name] = value
+
+
 class _Reader:
     """Reads a function's statements into assignments and one return."""
 
-    def __init__(self, variables: Sequence[str]) -> None:
+    def __init__(self, variables: Sequence[str], others: Mapping[str, ast.FunctionDef]) -> None:
         self._variables = tuple(variables)
-        self._names: dict[str, ast.expr] = {}
-        self._owns: dict[str, str] = {}
+        self._others = others
         self._taken = {*variables, PARAMS, NAME, "np"}
+        self._scope = _Scope({}, {}, {})
+        self._inlined: list[str] = []
+        self._before: list[ast.stmt] = []
         self._n_nodes = 0
         self._line = 0
 
     def read(self, function: ast.FunctionDef) -> list[ast.stmt]:
+        *given, params = self._arguments(function, len(self._variables) + 1)
+        names: dict[str, ast.expr] = {
+            name: ast.Name(own, ast.Load()) for name, own in zip(given, self._variables, strict=True)
+        }
+        self._scope = _Scope(names, {params: 0}, {})
+        return _without_dead(self._body(function))
+
+    def _arguments(self, function: ast.FunctionDef, n: int) -> list[str]:
+        """Return the names of a function's arguments, of which there must be ``n``."""
+        self._line = function.lineno
         arguments = function.args
         given = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
-        if arguments.vararg or arguments.kwarg or len(given) != len(self._variables) + 1:
+        if arguments.vararg or arguments.kwarg or len(given) != n:
             expected = ", ".join([*self._variables, PARAMS])
-            raise SkeletonError(f"line {function.lineno}: the arguments must be {expected}")
-        for name, own in zip(given, [*self._variables, PARAMS], strict=True):
-            self._names[name] = ast.Name(own, ast.Load())
-        if len(self._names) != len(given):
-            raise SkeletonError(f"line {function.lineno}: two arguments of one name")
+            raise self._refused(f"the arguments must be {expected}")
+        if len(set(given)) != len(given):
+            raise self._refused("two arguments of one name")
+        return given
+
+    def _body(self, function: ast.FunctionDef) -> list[ast.stmt]:
+        """Return the statements of a function up to its first return."""
         statements = list(self._block(function.body))
         ends = [isinstance(statement, ast.Return) for statement in statements]
         if not any(ends):
-            raise SkeletonError("it returns nothing")
-        return _without_dead(statements[: ends.index(True) + 1])
+            raise SkeletonError(f"{function.name} returns nothing")
+        return statements[: ends.index(True) + 1]
 
     def _block(self, body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         for statement in body:
@@ -154,29 +198,41 @@ class _Reader:
                 case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds, []), inner, []):
                     yield from self._loop(name, bounds, inner)
                 case ast.Return(ast.expr() as value):
-                    yield ast.Return(self._expression(value))
+                    returned = ast.Return(self._expression(value))
+                    yield from self._take_before()
+                    yield returned
                     return
                 case _:
                     raise self._refused(f"a statement of the kind {type(statement).__name__}")
+
+    def _take_before(self) -> list[ast.stmt]:
+        """Return the statements that what was read last needs before it: those of inlined functions."""
+        taken, self._before = self._before, []
+        return taken
 
     def _loop(self, name: str, bounds: Sequence[ast.expr], inner: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         turns = range(*[self._integer(bound) for bound in bounds])
         if len(turns) > MAX_TURNS:
             raise self._refused(f"a loop of {len(turns)} turns, at most {MAX_TURNS}")
         for turn in turns:
-            self._names[name] = ast.Constant(turn)
+            self._scope.bind(name, ast.Constant(turn))
             yield from self._block(inner)
 
     def _assign(self, target: ast.expr, value: ast.expr) -> Iterator[ast.stmt]:
+        view = self._view(value)
+        if isinstance(target, ast.Name) and view is not None:
+            self._scope.views[target.id] = view
+            return
         pairs = list(self._pairs(target, value))
         expressions = [self._expression(one) for _, one in pairs]  # all of them before any name has a new value
+        yield from self._take_before()
         used = {node.id for one in expressions for node in ast.walk(one) if isinstance(node, ast.Name)}
         for (name, _), expression in zip(pairs, expressions, strict=True):
-            own = self._owns.get(name)
+            own = self._scope.owns.get(name)
             if own is None or (len(pairs) > 1 and own in used):
                 own = self._free_name(name)
-            self._owns[name] = own
-            self._names[name] = ast.Name(own, ast.Load())
+            self._scope.owns[name] = own
+            self._scope.bind(name, ast.Name(own, ast.Load()))
             yield ast.Assign([ast.Name(own, ast.Store())], expression)
 
     def _pairs(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -222,8 +278,8 @@ class _Reader:
                 return self._name(name)
             case ast.Attribute(ast.Name("np" | "numpy" | "math"), ("pi" | "e") as name):
                 return ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load())
-            case ast.Subscript(ast.Name(name), index) if self._is_params(name):
-                return self._parameter(self._integer(index))
+            case ast.Subscript(ast.Name(name), index) if name in self._scope.views:
+                return self._parameter(self._scope.views[name] + self._integer(index))
             case ast.BinOp(left, operator, right) if isinstance(operator, _OPERATORS):
                 return ast.BinOp(self._expression(left), operator, self._expression(right))
             case ast.UnaryOp((ast.USub() | ast.UAdd() | ast.Invert()) as operator, operand):
@@ -239,29 +295,65 @@ class _Reader:
 
     def _call(self, function: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr:
         match function:
-            case ast.Attribute(ast.Name("np" | "numpy"), name):
+            case ast.Name(name) if name in self._others:
+                return self._inline(self._others[name], arguments)
+            case ast.Name(name) if name in FUNCTIONS or name in _ALIASES:
                 pass
-            case ast.Name(name) if name in _BUILTINS:
-                name = _BUILTINS[name]
+            case ast.Attribute(ast.Name(module), name) if module in _MODULES:
+                pass
             case _:
                 raise self._refused(f"a call of {ast.unparse(function)[:40]}")
+        name = _ALIASES.get(name, name)
         if FUNCTIONS.get(name) != len(arguments):
             known = f"{FUNCTIONS[name]} arguments" if name in FUNCTIONS else "no function that works element by element"
             raise self._refused(f"np.{name}: {known}")
         numpy = ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load())
         return ast.Call(numpy, [self._expression(argument) for argument in arguments], [])
 
-    def _name(self, name: str) -> ast.expr:
-        known = self._names.get(name)
-        if known is None:
-            raise self._refused(f"{name}, which is no variable")
-        if isinstance(known, ast.Name) and known.id == PARAMS:
-            raise self._refused("params without an index")
-        return known
+    def _inline(self, function: ast.FunctionDef, arguments: Sequence[ast.expr]) -> ast.expr:
+        """Return what a call of another function returns, with that function's assignments put before."""
+        if function.name in self._inlined:
+            raise self._refused(f"{function.name} calls itself")
+        inner, line = _Scope({}, {}, {}), self._line
+        for name, argument in zip(self._arguments(function, len(arguments)), arguments, strict=True):
+            self._line = line
+            view = self._view(argument)
+            if view is not None:
+                inner.views[name] = view
+                continue
+            value = self._expression(argument)
+            if not isinstance(value, ast.Name | ast.Constant):
+                own = self._free_name(name)
+                self._before.append(ast.Assign([ast.Name(own, ast.Store())], value))
+                value = ast.Name(own, ast.Load())
+            inner.names[name] = value
+        outer, self._scope = self._scope, inner
+        before, self._before = self._before, []
+        self._inlined.append(function.name)
+        *statements, returned = self._body(function)
+        self._inlined.pop()
+        self._before = [*before, *statements]
+        self._scope, self._line = outer, line
+        if not (isinstance(returned, ast.Return) and returned.value is not None):
+            raise TypeError("a body ends with a return of something")
+        return returned.value
 
-    def _is_params(self, name: str) -> bool:
-        known = self._names.get(name)
-        return isinstance(known, ast.Name) and known.id == PARAMS
+    def _name(self, name: str) -> ast.expr:
+        if name in self._scope.views:
+            raise self._refused("params without an index")
+        if name not in self._scope.names:
+            raise self._refused(f"{name}, which is no variable")
+        return self._scope.names[name]
+
+    def _view(self, node: ast.expr) -> int | None:
+        """Return the place in ``params`` where an expression begins that is all of it, or what follows a place."""
+        match node:
+            case ast.Name(name):
+                return self._scope.views.get(name)
+            case ast.Subscript(ast.Name(name), ast.Slice(lower, _, None)) if name in self._scope.views:
+                return self._scope.views[name] + (0 if lower is None else self._integer(lower))
+            case _:
+                return None
 
     def _parameter(self, index: int) -> ast.expr:
         if not 0 <= index < MAX_PARAMS:
@@ -273,8 +365,8 @@ class _Reader:
         match node:
             case ast.Constant(int() as number) if not isinstance(number, bool) and abs(number) < 1_000:
                 return number
-            case ast.Name(name) if isinstance(self._names.get(name), ast.Constant):
-                return self._integer(self._names[name])
+            case ast.Name(name) if isinstance(self._scope.names.get(name), ast.Constant):
+                return self._integer(self._scope.names[name])
             case ast.BinOp(left, (ast.Add() | ast.Sub() | ast.Mult()) as operator, right):
                 one, other = self._integer(left), self._integer(right)
                 if isinstance(operator, ast.Mult):

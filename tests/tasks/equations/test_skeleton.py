@@ -1,4 +1,5 @@
 import ast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,6 +41,62 @@ def test_a_skeleton_has_one_form(body: str, expected: str | None) -> None:
     assert read_skeleton(source, XT).source == source
     if expected is not None:
         assert body_of(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (
+            (
+                "def v0(x, t, params):\n    return params[0] * x\n"
+                "def equation(x, t, params):\n    return v0(x, t, params) + params[1] * t\n"
+            ),
+            "return params[0] * x + params[1] * t",
+        ),
+        (
+            (
+                "def spring(x, k):\n    force = -k * x\n    return force\n"
+                "def equation(x, t, params):\n    force = t\n    return force + spring(x**2, params[0])\n"
+            ),
+            "force = t; x_ = x ** 2; k = params[0]; force_ = -k * x_; return force + force_",
+        ),
+        (
+            (
+                "def twice(x):\n    return x + x\ndef v0(x, t, params):\n    return params[0] * twice(x)\n"
+                "def equation(x, t, params):\n    rest = params[1:]\n    return params[0] * v0(x, t, rest)\n"
+            ),
+            "return params[0] * (params[1] * (x + x))",
+        ),
+        (
+            (
+                "def tail(q):\n    return q[0] + q[1]\n"
+                "def equation(x, t, params):\n    y = params[0] * x\n    for i in range(2):\n"
+                "        y += tail(params[2 * i + 1:])\n    return y\n"
+            ),
+            None,
+        ),
+        (
+            (
+                "from numpy import exp\nimport math\n"
+                "def equation(x, t, params):\n    return exp(x) + math.atan(t) + np.pow(x, 2) + max(x, t) * params[0]\n"
+            ),
+            "return np.exp(x) + np.arctan(t) + np.power(x, 2) + np.maximum(x, t) * params[0]",
+        ),
+    ],
+)
+def test_calls_of_other_functions_are_inlined(program: str, expected: str | None) -> None:
+    skeleton = read_skeleton(program, XT)
+    if expected is not None:
+        assert body_of(skeleton.source) == expected
+    assert read_skeleton(skeleton.source, XT) == skeleton
+    inputs, params = np.random.default_rng(0).uniform(0.5, 2, (2, 4)), np.arange(1.0, 11)
+    results = []
+    for source in (program, skeleton.source):
+        scope: dict[str, Any] = {"np": np}
+        exec(source, scope)  # noqa: S102
+        scope |= {"max": np.maximum, "math": np}  # which take arrays
+        results.append(scope["equation"](*inputs, params))
+    np.testing.assert_allclose(results[1], results[0])
 
 
 @pytest.mark.parametrize(
@@ -121,6 +178,20 @@ def test_what_is_no_skeleton_is_refused_with_its_line(body: str, complaint: str)
         ("def equation(x, t, params):\n    return " + "-" * 30_000 + "x", "characters"),
         ("def equation(x, t, params):\n    return " + " + ".join(["x"] * 3_000), "operations|nested|Recursion"),
         ("\0", "."),
+        (
+            "def f(x):\n    return g(x)\ndef g(x):\n    return f(x)\ndef equation(x, t, params):\n    return f(x)\n",
+            "f calls",
+        ),
+        ("def f(x, t):\n    return x\ndef equation(x, t, params):\n    return f(x)\n", "line 1: the arguments"),
+        ("def f(x):\n    x + 1\ndef equation(x, t, params):\n    return f(x)\n", "line 2"),
+        ("def f(x):\n    pass\ndef equation(x, t, params):\n    return f(x)\n", "f returns nothing"),
+        ("def equation(x, t, params):\n    return f(x)\n", "line 2: a call of f"),
+        (
+            "def f0(x):\n    return x * x\n"
+            + "".join(f"def f{n}(x):\n    return f{n - 1}(x) + f{n - 1}(x)\n" for n in range(1, 40))
+            + "def equation(x, t, params):\n    return f39(x)\n",
+            "operations",
+        ),
     ],
 )
 def test_hostile_programs_are_refused(source: str, complaint: str) -> None:
