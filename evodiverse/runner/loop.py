@@ -108,7 +108,9 @@ class Loop:
         return ended
 
     def _stop_reason(self, state: State) -> StopReason | Cap | None:
-        return self._cap or stop_reason(state.progress, self._calls_left, self._setup.search)
+        best = self._archive.best()
+        score = None if best is None else best.score
+        return self._cap or stop_reason(state.progress, self._calls_left, score, self._setup.search)
 
     @property
     def _calls_left(self) -> int:

@@ -67,8 +67,9 @@ class EarlyStop:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Limits of the search that do not depend on the method."""
+    """Limits of the search that do not depend on the method; a score above ``target`` ends it."""
 
     attempts: int
     patience: int
     early_stop: EarlyStop | None
+    target: float | None = None

@@ -9,6 +9,7 @@ from evodiverse.search.state import Progress
 class StopReason(StrEnum):
     """Why a complete run ended (``stopped_by`` in ``run.json``)."""
 
+    TARGET = "target"
     BUDGET = "budget"
     EARLY_STOP = "early_stop"
     PATIENCE = "patience"
@@ -29,8 +30,13 @@ def count_progress(progress: Progress, *, charged: bool, top_mean: float, search
     return Progress(idle, 0 if gained else progress.stalled + 1, top_mean)
 
 
-def stop_reason(progress: Progress, calls_left: int, search: Search) -> StopReason | None:
-    """Return why the search ends here, None if it goes on. The budget comes first, then early stop, then patience."""
+def stop_reason(progress: Progress, calls_left: int, best_score: float | None, search: Search) -> StopReason | None:
+    """Return why the search ends here, None if it goes on.
+
+    The target comes first, then the budget, early stop and patience. ``best_score`` is None before the first.
+    """
+    if search.target is not None and best_score is not None and best_score > search.target:
+        return StopReason.TARGET
     if calls_left <= 0:
         return StopReason.BUDGET
     if search.early_stop is not None and progress.stalled >= search.early_stop.patience:

@@ -27,10 +27,10 @@ def freeze_method(method: schema.Method) -> Method:
 
 def freeze_search(search: schema.Search) -> Search:
     """Return the settings of the search core for ``search``; an early stop without patience is none."""
-    early_stop = search.early_stop
-    if early_stop is None or early_stop.patience is None:
-        return Search(search.attempts, search.patience, None)
-    return Search(search.attempts, search.patience, EarlyStop(early_stop.top, early_stop.gain, early_stop.patience))
+    rule, early_stop = search.early_stop, None
+    if rule is not None and rule.patience is not None:
+        early_stop = EarlyStop(rule.top, rule.gain, rule.patience)
+    return Search(search.attempts, search.patience, early_stop, search.target)
 
 
 def freeze_caps(budget: schema.Budget) -> Caps:

@@ -138,6 +138,7 @@ class Search:
     attempts: int = documented("attempts at a slot before it stays empty", default=MISSING)
     patience: int = documented("iterations without a charged call that end the run", default=MISSING, unit="iterations")
     early_stop: EarlyStop | None = field(default_factory=EarlyStop)
+    target: float | None = documented("a score above it ends the run; null: none does", default=MISSING)
 
 
 @dataclass

@@ -96,6 +96,8 @@ def _counts(config: Config) -> Iterator[str]:
             least_one["search.early_stop.patience"] = search.early_stop.patience
         if not search.early_stop.gain >= 0:
             yield f"search.early_stop.gain must be at least 0, got {search.early_stop.gain}"
+    if search.target is not None and isnan(search.target):
+        yield f"search.target must be a number, or null for none, got {search.target}"
     for key, value in least_one.items():
         if value < 1:
             yield f"{key} must be at least 1, got {value}"

@@ -124,6 +124,15 @@ def test_an_early_stop_ends_a_search_without_gain(tmp_path: Path) -> None:
     assert json.loads((run / "run.json").read_text())["stopped_by"] == "early_stop"
 
 
+def test_a_score_above_the_target_ends_a_search(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "search.target=0.6")
+    assert json.loads((run / "run.json").read_text())["stopped_by"] == "target"
+    scores = [(row["iteration"], row["score"]) for row in rows(run, "evaluations") if row["score"] is not None]
+    last = max(iteration for iteration, _ in scores)
+    assert max(score for _, score in scores) > 0.6
+    assert all(score <= 0.6 for iteration, score in scores if iteration < last)
+
+
 def test_a_start_without_a_usable_candidate_is_refused_and_logged(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no initial candidate can enter a pool \(unparsable 16\)"):
         run_toy(tmp_path, "task.spoiled=start")

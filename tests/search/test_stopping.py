@@ -1,6 +1,7 @@
 """When a search ends, on scripted histories."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,7 @@ def stops(top_means: list[float], charges: list[bool] | None = None, search: Sea
     reasons = []
     for top_mean, charged in zip(top_means[1:], charges or [True] * (len(top_means) - 1), strict=True):
         progress = count_progress(progress, charged=charged, top_mean=top_mean, search=search)
-        reasons.append(stop_reason(progress, 1, search))
+        reasons.append(stop_reason(progress, 1, None, search))
     return reasons
 
 
@@ -55,18 +56,27 @@ def test_as_many_idle_iterations_in_a_row_as_the_patience_stop() -> None:
     assert stops([1.0] * 9, charges, OFF) == [None] * 7 + [StopReason.PATIENCE]
 
 
+@pytest.mark.parametrize(("best", "reason"), [(-0.5, StopReason.TARGET), (-1.0, None), (-2.0, None), (None, None)])
+def test_a_score_above_the_target_ends_a_search(best: float | None, reason: StopReason | None) -> None:
+    assert stop_reason(Progress(), 1, best, replace(OFF, target=-1.0)) == reason
+
+
+def test_a_target_that_is_reached_with_the_last_call_is_told() -> None:
+    assert stop_reason(Progress(), 0, 1.0, replace(EARLY, target=0.0)) == StopReason.TARGET
+
+
 def test_the_budget_comes_before_all_other_reasons() -> None:
-    assert stop_reason(Progress(idle=9, stalled=9), 0, EARLY) == StopReason.BUDGET
+    assert stop_reason(Progress(idle=9, stalled=9), 0, 1.0, EARLY) == StopReason.BUDGET
 
 
 def test_early_stop_comes_before_patience() -> None:
-    assert stop_reason(Progress(idle=9, stalled=9), 1, EARLY) == StopReason.EARLY_STOP
+    assert stop_reason(Progress(idle=9, stalled=9), 1, 1.0, EARLY) == StopReason.EARLY_STOP
 
 
 @pytest.mark.parametrize("calls_left", [0, -1])
 def test_no_calls_left_is_the_end(calls_left: int) -> None:
-    assert stop_reason(Progress(), calls_left, OFF) == StopReason.BUDGET
+    assert stop_reason(Progress(), calls_left, 1.0, OFF) == StopReason.BUDGET
 
 
 def test_a_search_with_calls_left_goes_on() -> None:
-    assert stop_reason(Progress(), 1, EARLY) is None
+    assert stop_reason(Progress(), 1, 1.0, EARLY) is None
