@@ -31,11 +31,20 @@ FUNCTIONS: Mapping[str, int] = {
     **dict.fromkeys(("where", "clip"), 3),
 }
 # Other names of the same: Python's builtins, those of Python's math, and numpy's since version 2.
-_ALIASES = dict(
-    pair.split("=")
-    for pair in """min=minimum max=maximum pow=power degrees=rad2deg radians=deg2rad asin=arcsin acos=arccos
-atan=arctan asinh=arcsinh acosh=arccosh atanh=arctanh atan2=arctan2""".split()
-)
+_ALIASES = {
+    "min": "minimum",
+    "max": "maximum",
+    "pow": "power",
+    "degrees": "rad2deg",
+    "radians": "deg2rad",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "atan2": "arctan2",
+}
 _MODULES = ("np", "numpy", "math")
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
 
