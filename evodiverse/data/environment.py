@@ -1,10 +1,7 @@
-"""What the surroundings say about data: where the cache is, and whether the network may be used."""
+"""What the surroundings say about the network: whether it may be used, and the command that does."""
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-
-import platformdirs
 
 from evodiverse.data.artefacts import Artefact
 from evodiverse.errors import DataError
@@ -12,19 +9,6 @@ from evodiverse.errors import DataError
 OFFLINE_VARIABLE = "EVODIVERSE_OFFLINE"
 _YES = ("1", "true", "yes", "on")
 _NO = ("", "0", "false", "no", "off")
-
-
-def cache_folder() -> Path:
-    """Return the folder of the cache: ``EVODIVERSE_CACHE``, else the platform's; it need not exist yet.
-
-    Raises:
-        DataError: It lies in a home that is none.
-    """
-    chosen = os.environ.get("EVODIVERSE_CACHE")
-    try:
-        return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("evodiverse"))
-    except RuntimeError as error:
-        raise DataError(f"EVODIVERSE_CACHE={chosen} cannot be used ({error}); name another folder") from error
 
 
 def is_offline() -> bool:

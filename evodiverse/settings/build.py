@@ -15,9 +15,9 @@ from typing import Any
 from hydra.conf import HydraConf
 from omegaconf import DictConfig
 
+from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
-from evodiverse.data.environment import cache_folder
 from evodiverse.errors import InputError, Interrupted, describe
 from evodiverse.llm.check import find_violations as find_model_violations
 from evodiverse.llm.estimate import describe_estimate

@@ -1,24 +1,8 @@
 import pytest
 
 from evodiverse.data.artefacts import ARTEFACTS
-from evodiverse.data.environment import cache_folder, fetch_command, is_offline
+from evodiverse.data.environment import fetch_command, is_offline
 from evodiverse.errors import DataError
-
-
-def test_environment_chooses_the_cache_folder(cache):
-    assert cache_folder() == cache
-
-
-def test_a_cache_in_a_home_that_is_none_is_refused(monkeypatch):
-    monkeypatch.setenv("EVODIVERSE_CACHE", "~nobody-here/x")
-    with pytest.raises(DataError, match=r"EVODIVERSE_CACHE=~nobody-here/x cannot be used .* name another folder"):
-        cache_folder()
-
-
-def test_platform_chooses_the_cache_folder_otherwise(monkeypatch):
-    monkeypatch.setenv("EVODIVERSE_CACHE", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert cache_folder().name == "evodiverse"
 
 
 def test_without_the_variable_the_network_may_be_used(monkeypatch):
