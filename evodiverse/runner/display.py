@@ -272,7 +272,9 @@ def _awaited(snapshot: Snapshot) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.2e}"
 
 
 def _duration(seconds: float) -> str:

@@ -86,6 +86,13 @@ def test_a_line_leaves_out_what_a_method_does_not_have() -> None:
     assert format_snapshot(LONE) == "iteration 12 | 1,680/10,000 calls | best - | 312 calls/s"
 
 
+@pytest.mark.parametrize(
+    ("best", "shown"), [(0.0, "0.000"), (-0.0123, "-0.012"), (-3.87e-4, "-3.87e-04"), (-2.85e19, "-2.85e+19")]
+)
+def test_small_and_large_numbers_are_shown_by_their_magnitude(best: float, shown: str) -> None:
+    assert f"best {shown} |" in format_snapshot(replace(LONE, best=best))
+
+
 @pytest.mark.parametrize(("stream", "interval"), [(Terminal(), 0.5), (io.StringIO(), 10.0)])
 def test_lines_are_not_written_more_often_than_a_person_reads(stream: io.StringIO, interval: float) -> None:
     clock, looked = Clock(), []
