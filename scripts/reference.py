@@ -8,6 +8,7 @@ from evodiverse.settings.compose import CONFIG_NAME, find_conf, resolve
 from evodiverse.settings.identity import flatten
 from evodiverse.settings.reference import render
 from evodiverse.settings.schema import Config, register
+from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.programs.settings import ProgramSettings
 
@@ -26,6 +27,7 @@ options. A folder of your own joins them with `--config-dir FOLDER`.
 SECTIONS = {
     "All tasks": (Config, "", "jnk3"),
     "Molecules": (MoleculeSettings, "task.", "jnk3"),
+    "Equations": (EquationSettings, "task.", "equation"),
     "Programs": (ProgramSettings, "task.", "circle_packing"),
 }
 

@@ -23,7 +23,7 @@ N_ROWS = 100
 N_BEST = 6
 N_TRIED, N_REFINED = 20, 20
 _DIFFERENCE = 1e-7
-_GAIN = 1e-6
+_GAIN = 1e-4
 _FLOOR = 1e-24
 # Squares of larger predictions overflow.
 _LARGEST = 1e150
@@ -188,6 +188,11 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int) -> tuple[FloatA
         ridge = damping[at, None] * np.maximum(diagonal, floor)
         gradient = np.einsum("snk,sn->sk", jacobian, residuals[at])
         step = np.linalg.solve(normal + ridge[:, :, None] * np.eye(theta.shape[1]), -gradient[:, :, None])[:, :, 0]
+        is_worth_it = -np.einsum("sk,sk->s", gradient, step) > _GAIN * errors[at]  # as far as the slopes tell
+        is_under_way[at[~is_worth_it]] = False
+        at, step = at[is_worth_it], step[is_worth_it]
+        if not len(at):
+            break
         moved = theta[at] + step
         moved_params, moved_residuals, moved_basis = model.solve(moved)
         moved_errors = _squared(moved_residuals)

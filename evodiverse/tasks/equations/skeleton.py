@@ -162,21 +162,23 @@ class _Reader:
         self._line = 0
 
     def read(self, function: ast.FunctionDef) -> list[ast.stmt]:
-        *given, params = self._arguments(function, len(self._variables) + 1)
+        given = self._arguments(function)
+        if len(given) != len(self._variables) + 1:
+            raise self._refused(f"the arguments must be {', '.join([*self._variables, PARAMS])}")
+        *given, params = given
         names: dict[str, ast.expr] = {
             name: ast.Name(own, ast.Load()) for name, own in zip(given, self._variables, strict=True)
         }
         self._scope = _Scope(names, {params: 0}, {})
         return _without_dead(self._body(function))
 
-    def _arguments(self, function: ast.FunctionDef, n: int) -> list[str]:
-        """Return the names of a function's arguments, of which there must be ``n``."""
+    def _arguments(self, function: ast.FunctionDef) -> list[str]:
+        """Return the names of a function's arguments."""
         self._line = function.lineno
         arguments = function.args
         given = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
-        if arguments.vararg or arguments.kwarg or len(given) != n:
-            expected = ", ".join([*self._variables, PARAMS])
-            raise self._refused(f"the arguments must be {expected}")
+        if arguments.vararg or arguments.kwarg:
+            raise self._refused(f"{function.name} takes any number of arguments")
         if len(set(given)) != len(given):
             raise self._refused("two arguments of one name")
         return given
@@ -324,8 +326,13 @@ class _Reader:
         if function.name in self._inlined:
             raise self._refused(f"{function.name} calls itself")
         inner, line = _Scope({}, {}, {}), self._line
-        for name, argument in zip(self._arguments(function, len(arguments)), arguments, strict=True):
-            self._line = line
+        names, defaults = self._arguments(function), function.args.defaults
+        missing = len(names) - len(arguments)
+        self._line = line
+        if not 0 <= missing <= len(defaults):
+            raise self._refused(f"{function.name} takes {len(names)} arguments, got {len(arguments)}")
+        given = [*arguments, *defaults[len(defaults) - missing :]]
+        for name, argument in zip(names, given, strict=True):
             view = self._view(argument)
             if view is not None:
                 inner.views[name] = view

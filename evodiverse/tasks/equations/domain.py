@@ -1,0 +1,75 @@
+"""What the equation domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from evodiverse.errors import InputError
+from evodiverse.ports import Sandbox
+from evodiverse.tasks.equations import prompts
+from evodiverse.tasks.equations.data import find_sources, read_dataset
+from evodiverse.tasks.equations.operators import EquationOperator
+from evodiverse.tasks.equations.settings import EquationSettings, find_setting_violations
+from evodiverse.tasks.equations.task import EquationTask, initial_skeletons
+
+__all__ = [
+    "build_operator",
+    "build_prompts",
+    "build_task",
+    "count_initial",
+    "find_violations",
+    "is_shared",
+    "settings",
+    "sources",
+]
+
+settings = EquationSettings
+
+
+def find_violations(settings: EquationSettings) -> list[str]:
+    """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
+    violations = find_setting_violations(settings)
+    if violations:
+        return violations
+    try:
+        build_prompts(settings)
+    except InputError as error:
+        return list(error.violations)
+    return []
+
+
+def count_initial(settings: EquationSettings) -> int:  # noqa: ARG001
+    """Return how many skeletons a search starts from."""
+    return len(initial_skeletons(["x"]))
+
+
+def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
+    """Return that all pools start from the same skeletons."""
+    return True
+
+
+def sources(settings: EquationSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:  # noqa: ARG001
+    """Return the SHA-256 of the data."""
+    return find_sources(settings)
+
+
+def build_task(
+    settings: EquationSettings,
+    artefact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
+    sandbox: Callable[[], Sandbox],
+) -> EquationTask:
+    """Return the task, with its data read."""
+    return EquationTask(read_dataset(settings), sandbox(), settings)
+
+
+def build_operator(settings: EquationSettings) -> EquationOperator:
+    """Return the classical operator."""
+    dataset = read_dataset(settings)
+    return EquationOperator(dataset.names, dataset.positive)
+
+
+def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:
+    """Return the prompts, which a language model is asked with."""
+    dataset = read_dataset(settings)
+    is_normalized = settings.data.normalize == "target"
+    unit = "in units of the target's variance" if is_normalized else "in squared units of the target"
+    return prompts.build(settings.prompts.dir, dataset.target, dataset.variables, unit)

@@ -1,0 +1,96 @@
+"""The Python in a model's reply, however it is wrapped."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
+from evodiverse.vocabulary import Reason, Rejection
+
+# More than any answer takes, and so little that it is read at once whatever it holds. What comes before is not read.
+MAX_CHARACTERS = 50_000
+_MAX_PIECES = 20
+_MAX_DEFINITIONS = 40
+_THOUGHT = "</think>"
+_FENCE = re.compile(r"`{3,}")
+_DEFINITION = re.compile(r"[ \t]*(?:(?:async[ \t]+)?def\b|class\b|\w+[ \t]*(?::[^=]*)?=[ \t]*lambda\b)")
+_STATEMENT = re.compile(
+    r"[ \t]*(?:(?:return|for|if|while|with|try|import|from)\b|\"{3}|'{3}"
+    r"|\(?[^\W\d]\w*(?:[ \t]*,[ \t]*[^\W\d]\w*)*\)?[ \t]*(?::[^=]*)?(?:[-+*/%]|\*\*|//)?=(?!=))"
+)
+_RETURN = re.compile(r"[ \t]*return\b")
+
+
+def find_code(reply: str) -> Iterator[ast.Module | Rejection]:
+    """Yield the trees of what is Python in the end of a reply, and why the rest of what looks like it is none.
+
+    What a model thought aloud before it answered is passed over. A tree holds definitions, or the statements of a
+    function without its header.
+    """
+    answer = reply.rpartition(_THOUGHT)[2].replace("\r\n", "\n").replace("\r", "\n")
+    for lines in _split(answer[-MAX_CHARACTERS:])[-_MAX_PIECES:]:
+        whole = _parse(lines)
+        if isinstance(whole, ast.Module):
+            yield whole
+        else:  # there is prose beside the code
+            yield from map(_parse, _find_definitions(lines)[-_MAX_DEFINITIONS:])
+            body = _find_body(lines)
+            if body:
+                yield _parse(body)
+
+
+def _split(answer: str) -> list[list[str]]:
+    """Return the lines between code fences. Which are inside is not sure, as not every fence is closed."""
+    first, *others = [piece.split("\n") for piece in _FENCE.split(answer)]
+    for lines in others:
+        if not (_DEFINITION.match(lines[0]) or _STATEMENT.match(lines[0])):
+            del lines[0]  # such as the name of the language
+    return [first, *others]
+
+
+def _parse(lines: Sequence[str]) -> ast.Module | Rejection:
+    """Return the tree of lines, also of those whose first alone lost its indentation; else what is wrong with them."""
+    first, *others = [_indent(line) for line in lines if line.strip()] or [0]
+    problems = []
+    for indent in dict.fromkeys((first, max(first, min(others, default=0)))):
+        try:
+            return parse_quietly("\n".join(line[min(indent, _indent(line)) :] for line in lines))
+        except SyntaxError as error:
+            problems.append(f"line {error.lineno or 1}: {error.msg}")
+        except NOT_PYTHON as error:
+            problems.append(f"not Python ({type(error).__name__})")
+    return Rejection(Reason.UNPARSABLE, problems[0])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _find_definitions(lines: Sequence[str]) -> list[list[str]]:
+    """Return the lines of each definition: the first, and those indented below it."""
+    blocks: list[list[str]] = []
+    indent = -1
+    for line in lines:
+        if line.strip() and _indent(line) <= indent and line.strip()[0] not in ")]}#":
+            indent = -1
+        if indent >= 0:
+            blocks[-1].append(line)
+        elif _DEFINITION.match(line):
+            indent = _indent(line)
+            blocks.append([line])
+    return blocks
+
+
+def _find_body(lines: Sequence[str]) -> Sequence[str]:
+    """Return the code that ends with the last return before all definitions, empty without one."""
+    end = next((at for at, line in enumerate(lines) if _DEFINITION.match(line)), len(lines))
+    last = max((at for at in range(end) if _RETURN.match(lines[at])), default=None)
+    if last is None:
+        return []
+    start = last
+    while start and (lines[start - 1][:1] in " \t)]}#" or _STATEMENT.match(lines[start - 1])):  # or an empty line
+        start -= 1
+    depths = accumulate(sum(map(line.count, "([{")) - sum(map(line.count, ")]}")) for line in lines[last:end])
+    stop = next((at for at, depth in enumerate(depths, last + 1) if depth <= 0), end)
+    return lines[start:stop]

@@ -1,0 +1,117 @@
+"""Configuration keys of the equation task (``task.*``)."""
+
+import difflib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from evodiverse.documented import documented, documented_mapping
+from evodiverse.tasks.equations.problems import PROBLEMS
+
+BUILTIN: Final = "builtin"
+CSV: Final = "csv"
+FITS: Final = ("lm", "bfgs")
+ENERGIES: Final = ("log", "raw_mse")
+NORMALIZATIONS: Final = ("target", "none")
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+@dataclass
+class DataSettings:
+    """``task.data``: a user's own data, and the unit of errors."""
+
+    train: str | None = documented("CSV file that is fitted, with a header; for csv/… problems", default=None)
+    test_id: str | None = documented("the same of data held out, from the same domain", default=None)
+    test_ood: str | None = documented("the same of data held out, from beyond it", default=None)
+    target: str | None = documented("column that the others are to explain", default=None)
+    descriptions: dict[str, str] = documented_mapping("what columns mean, by name; a language model is told")
+    normalize: str = documented(
+        "unit of the squared error: target (the training target's variance) or none", default="target"
+    )
+
+
+@dataclass
+class PromptSettings:
+    """``task.prompts``: how a language model is asked."""
+
+    dir: str | None = documented("folder of your own templates", default=None)
+
+
+@dataclass
+class EquationSettings:
+    """``task``, for equations."""
+
+    problem: str | None = documented("builtin/<name>, or csv/<name> for your own data", default=None)
+    fit: str = documented(
+        "how parameters are fitted: lm (least squares, many starts) or bfgs (the paper)", default="lm"
+    )
+    energy: str = documented("in swaps: log (log MSE) or raw_mse (the paper's ablation)", default="log")
+    timeout: float = documented("CPU time of a fit, three times of wall time at most", default=30.0, unit="s")
+    memory: int = documented("address space of a fit, libraries included", default=2048, unit="MB")
+    data: DataSettings = field(default_factory=DataSettings)
+    prompts: PromptSettings = field(default_factory=PromptSettings)
+
+    @property
+    def source(self) -> str:
+        """Where the problem comes from: builtin or csv."""
+        return str(self.problem).partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The problem's name, without where it comes from."""
+        return str(self.problem).partition("/")[2]
+
+
+def find_setting_violations(settings: EquationSettings) -> list[str]:
+    """Return what is wrong with the values, each with its key."""
+    data = settings.data
+    choices = {
+        "task.fit": (settings.fit, FITS),
+        "task.energy": (settings.energy, ENERGIES),
+        "task.data.normalize": (data.normalize, NORMALIZATIONS),
+    }
+    rules = [
+        (value in known, f"{key} must be {' or '.join(known)}, got {value}") for key, (value, known) in choices.items()
+    ]
+    rules += [
+        (0 < settings.timeout < 1e6, f"task.timeout must be above 0 and below 1e6, got {settings.timeout}"),
+        (settings.memory >= 500, f"task.memory must be at least 500, got {settings.memory}"),
+    ]
+    return [message for holds, message in rules if not holds] + _problem_violations(settings)
+
+
+def _problem_violations(settings: EquationSettings) -> list[str]:
+    if settings.problem is None:
+        return ["task.problem has no value; name one, such as builtin/oscillator1, or csv/mine for your own data"]
+    files = {"train": settings.data.train, "test_id": settings.data.test_id, "test_ood": settings.data.test_ood}
+    given = {**files, "target": settings.data.target}
+    if settings.source == BUILTIN:
+        violations = [
+            f"task.data.{key} is for your own data; use task.problem=csv/{settings.name or 'mine'}"
+            for key, value in given.items()
+            if value is not None
+        ]
+        if settings.name not in PROBLEMS:
+            close = difflib.get_close_matches(settings.name, PROBLEMS, 1)
+            hint = f"did you mean {BUILTIN}/{close[0]}?" if close else f"there are {', '.join(PROBLEMS)}"
+            violations.append(f"task.problem={settings.problem} is unknown; {hint}")
+        return violations
+    if settings.source != CSV or not _NAME.fullmatch(settings.name):
+        return [f"task.problem must be {BUILTIN}/<name> or {CSV}/<name>, got {settings.problem}"]
+    return [
+        f"task.data.{key} has no value; {what}"
+        for key, what in {
+            "train": "name the CSV file to be fitted",
+            "target": "name the column to be explained",
+        }.items()
+        if given[key] is None
+    ]
+
+
+def expanded(path: str) -> Path:
+    """Return a path with ``~`` resolved; that of a user whom nobody knows stays, and will not be found."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)

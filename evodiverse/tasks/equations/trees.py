@@ -1,0 +1,212 @@
+"""Skeletons as expression trees, which the classical operator takes apart and puts together."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from evodiverse.tasks.equations.skeleton import NAME, PARAMS
+
+VARIABLE: Final = "variable"
+PARAMETER: Final = "parameter"
+NUMBER: Final = "number"
+CONSTANT: Final = "constant"
+
+_BINARY: Final = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Pow: "power",
+    ast.Mod: "mod",
+    ast.BitAnd: "logical_and",
+    ast.BitOr: "logical_or",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+}
+_UNARY: Final = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "logical_not"}
+_SIGNS: Final = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "**",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+    "logical_and": "&",
+    "logical_or": "|",
+}
+_CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
+
+
+class Kind(StrEnum):
+    """What may stand at a place of a tree."""
+
+    REAL = "real"
+    EXPONENT = "exponent"
+    CONDITION = "condition"
+
+
+class Node:
+    """An expression: an operation (numpy's name of it) with its arguments, or a leaf with its value. It never changes.
+
+    The value of a variable or constant is its name, that of a parameter any number that tells it from the others.
+    ``text`` tells expressions apart, ``size`` says how many nodes there are, ``is_constant`` that none is a variable.
+    """
+
+    __slots__ = ("arguments", "is_constant", "operation", "size", "text", "value")
+
+    def __init__(self, operation: str, arguments: tuple["Node", ...] = (), value: str | float = 0) -> None:
+        self.operation = operation
+        self.arguments = arguments
+        self.value = value
+        self.is_constant: bool = operation != VARIABLE and all(argument.is_constant for argument in arguments)
+        self.size: int = 1 + sum([argument.size for argument in arguments])
+        self.text: str = (
+            f"{operation}({','.join([part.text for part in arguments])})" if arguments else f"{operation} {value}"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+Path = tuple[int, ...]
+
+
+def variable(name: str) -> Node:
+    """Return a variable."""
+    return Node(VARIABLE, value=name)
+
+
+def parameter(number: int) -> Node:
+    """Return a parameter."""
+    return Node(PARAMETER, value=number)
+
+
+def number(value: float) -> Node:
+    """Return a number, a whole one as such."""
+    return Node(NUMBER, value=int(value) if float(value).is_integer() else value)
+
+
+def call(operation: str, *arguments: Node) -> Node:
+    """Return an operation with its arguments."""
+    return Node(operation, arguments)
+
+
+def leaves(node: Node, operation: str) -> Iterator[Node]:
+    """Yield the leaves of one kind, as often as they occur."""
+    if node.operation == operation:
+        yield node
+    for argument in node.arguments:
+        yield from leaves(argument, operation)
+
+
+def places(node: Node, kind: Kind = Kind.REAL, path: Path = ()) -> Iterator[tuple[Path, Node, Kind]]:
+    """Yield every node with the way to it and with what may stand there, the root first."""
+    yield path, node, kind
+    for at, argument in enumerate(node.arguments):
+        yield from places(argument, _kind(node.operation, at), (*path, at))
+
+
+def _kind(operation: str, at: int) -> Kind:
+    if operation in _CONJUNCTIONS or (operation == "where" and at == 0):
+        return Kind.CONDITION
+    return Kind.EXPONENT if operation == "power" and at == 1 else Kind.REAL
+
+
+def put(node: Node, path: Path, new: Node) -> Node:
+    """Return a tree with another node at a place."""
+    if not path:
+        return new
+    at, rest = path[0], path[1:]
+    arguments = list(node.arguments)
+    arguments[at] = put(arguments[at], rest, new)
+    return Node(node.operation, tuple(arguments), node.value)
+
+
+def shift_parameters(node: Node, by: int) -> Node:
+    """Return a tree with other parameters."""
+    if node.operation == PARAMETER:
+        return parameter(int(node.value) + by)
+    return Node(node.operation, tuple(shift_parameters(argument, by) for argument in node.arguments), node.value)
+
+
+def next_parameter(node: Node) -> int:
+    """Return a number that no parameter of a tree has."""
+    return max((int(leaf.value) for leaf in leaves(node, PARAMETER)), default=-1) + 1
+
+
+def n_parameters(node: Node) -> int:
+    """Return how many parameters a tree has."""
+    return len({leaf.value for leaf in leaves(node, PARAMETER)})
+
+
+@lru_cache(maxsize=4096)
+def read_tree(source: str) -> Node:
+    """Return the tree of a skeleton in its one form, with its locals put in where they are used."""
+    function = ast.parse(source).body[0]
+    scope: dict[str, Node] = {}
+    for statement in function.body if isinstance(function, ast.FunctionDef) else []:
+        match statement:
+            case ast.Assign([ast.Name(name)], value):
+                scope[name] = _read(value, scope)
+            case ast.Return(ast.expr() as value):
+                return _read(value, scope)
+    raise ValueError(f"expected a skeleton in its one form, got {source[:80]!r}")
+
+
+def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
+    match node:
+        case ast.Constant(int() | float() as value):
+            return Node(NUMBER, value=value)
+        case ast.Name(name):
+            return scope.get(name, variable(name))
+        case ast.Attribute(_, name):
+            return Node(CONSTANT, value=name)
+        case ast.Subscript(_, ast.Constant(int() as at)):
+            return parameter(at)
+        case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
+            return call(_BINARY[type(operator)], _read(left, scope), _read(right, scope))
+        case ast.UnaryOp(operator, operand):
+            inner = _read(operand, scope)
+            return inner if isinstance(operator, ast.UAdd) else call(_UNARY[type(operator)], inner)
+        case ast.Call(ast.Attribute(_, name), arguments):
+            return call(name, *(_read(argument, scope) for argument in arguments))
+    raise ValueError(f"expected a part of a skeleton, got {ast.unparse(node)[:80]}")
+
+
+def write_tree(node: Node, variables: tuple[str, ...]) -> str:
+    """Return the skeleton that a tree is, its parameters numbered as they come."""
+    numbers: dict[str | float, int] = {}
+    text = _write(node, numbers)
+    return f"def {NAME}({', '.join([*variables, PARAMS])}):\n    return {text}\n"
+
+
+def _write(node: Node, numbers: dict[str | float, int]) -> str:
+    if node.operation == PARAMETER:
+        return f"{PARAMS}[{numbers.setdefault(node.value, len(numbers))}]"
+    if node.operation == CONSTANT:
+        return f"np.{node.value}"
+    if node.operation == NUMBER:
+        return f"({node.value!r})"
+    if not node.arguments:
+        return str(node.value)
+    parts = [_write(argument, numbers) for argument in node.arguments]
+    if node.operation in _SIGNS:
+        return f"({parts[0]} {_SIGNS[node.operation]} {parts[1]})"
+    return f"(-{parts[0]})" if node.operation == "negative" else f"np.{node.operation}({', '.join(parts)})"

@@ -1,0 +1,145 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.tasks.equations import data as module
+from evodiverse.tasks.equations.data import builtin_splits, find_sources, read_dataset
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.settings import DataSettings, EquationSettings, find_setting_violations
+
+PROBLEM = PROBLEMS["reaction3"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "cache"))
+    builtin_splits.cache_clear()
+    return tmp_path / "cache" / "equations"
+
+
+def arrays(splits: object) -> list[np.ndarray]:
+    return [array for rows in splits for array in rows]  # type: ignore[attr-defined]
+
+
+def test_data_are_made_once_and_kept(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = builtin_splits(PROBLEM)
+    (path,) = own_cache.iterdir()
+    assert path.name.startswith("reaction3-")
+    builtin_splits.cache_clear()
+    read = builtin_splits(PROBLEM)
+    assert read is not made
+    assert all(np.array_equal(one, other) for one, other in zip(arrays(read), arrays(made), strict=True))
+
+
+def test_data_of_other_code_are_not_taken(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builtin_splits(PROBLEM)
+    builtin_splits.cache_clear()
+    monkeypatch.setattr(module, "_version", lambda: "other")
+    builtin_splits(PROBLEM)
+    assert len(list(own_cache.iterdir())) == 2
+
+
+def test_damaged_data_are_made_afresh_and_told(own_cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    made = builtin_splits(PROBLEM)
+    (path,) = own_cache.iterdir()
+    path.write_bytes(b"PK\3\4 and then nothing")
+    builtin_splits.cache_clear()
+    again = builtin_splits(PROBLEM)
+    assert all(np.array_equal(one, other) for one, other in zip(arrays(again), arrays(made), strict=True))
+    assert "the data of reaction3 cannot be read (BadZipFile" in caplog.text
+    builtin_splits.cache_clear()
+    caplog.clear()
+    builtin_splits(PROBLEM)
+    assert not caplog.text
+
+
+def test_a_cache_that_cannot_be_written_is_told_and_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "file"))
+    assert len(builtin_splits(PROBLEM).train.target) == 5_000
+    assert "cannot be kept" in caplog.text
+
+
+def test_a_builtin_problem_brings_its_names_and_its_law() -> None:
+    dataset = read_dataset(EquationSettings(problem="builtin/reaction3"))
+    assert (dataset.target, dataset.names, dataset.problem) == (PROBLEM.target, ("A",), PROBLEM)
+    assert dataset.positive == {"A"}
+    assert read_dataset(EquationSettings(problem="builtin/oscillator1")).positive == frozenset()
+
+
+def csv(path: Path, n: int = 5, scale: float = 1.0) -> Path:
+    lines = [f"{x * scale},{-x},{3 * x + 1}" for x in range(n)]
+    path.write_text("\n".join(["strain,load,stress", *lines]) + "\n")
+    return path
+
+
+def own(tmp_path: Path, **more: object) -> EquationSettings:
+    data = DataSettings(train=str(csv(tmp_path / "train.csv")), target="stress", **more)  # type: ignore[arg-type]
+    return EquationSettings(problem="csv/mine", data=data)
+
+
+def test_columns_of_a_users_own_data_become_variables(tmp_path: Path) -> None:
+    dataset = read_dataset(own(tmp_path, descriptions={"strain": "how far it is pulled", "stress": "the answer"}))
+    assert dataset.names == ("strain", "load")
+    assert [variable.meaning for variable in dataset.variables] == ["how far it is pulled", ""]
+    assert dataset.target.meaning == "the answer"
+    assert dataset.positive == {"strain"}
+    assert dataset.problem is None
+    assert [len(rows.target) for rows in dataset.splits] == [5, 0, 0]
+
+
+def test_a_description_of_no_column_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"task.data.descriptions names length, which are no columns"):
+        read_dataset(own(tmp_path, descriptions={"length": "?"}))
+
+
+def test_sources_change_with_the_data(tmp_path: Path) -> None:
+    settings = own(tmp_path, test_id=str(csv(tmp_path / "id.csv", 7)))
+    before = find_sources(settings)
+    assert list(before) == ["train", "test_id"]
+    csv(tmp_path / "id.csv", 8)
+    after = find_sources(settings)
+    assert after["train"] == before["train"]
+    assert after["test_id"] != before["test_id"]
+    one, other = (find_sources(EquationSettings(problem=f"builtin/reaction{number}")) for number in (3, 4))
+    assert one.keys() == other.keys() == {"data"}
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaints"),
+    [
+        ({"problem": None}, ["task.problem has no value"]),
+        ({"problem": "builtin/oscilator1"}, ["did you mean builtin/oscillator1?"]),
+        ({"problem": "builtin/zzz"}, ["is unknown; there are oscillator1, "]),
+        ({"problem": "oscillator1"}, ["task.problem must be builtin/<name> or csv/<name>, got oscillator1"]),
+        ({"problem": "csv/../x"}, ["task.problem must be builtin/<name> or csv/<name>"]),
+        ({"problem": "csv/x"}, ["task.data.train has no value", "task.data.target has no value"]),
+        (
+            {"problem": "builtin/oscillator1", "data": DataSettings(train="x.csv")},
+            ["task.data.train is for your own data; use task.problem=csv/oscillator1"],
+        ),
+        (
+            {"problem": "builtin/oscillator1", "fit": "adam", "energy": "mse", "timeout": 0.0, "memory": 10},
+            ["task.fit must be", "task.energy must be", "task.timeout must be", "task.memory must be"],
+        ),
+        (
+            {"problem": "builtin/oscillator1", "data": DataSettings(normalize="train")},
+            ["task.data.normalize must be target or none, got train"],
+        ),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_all_named(settings: dict[str, object], complaints: list[str]) -> None:
+    violations = find_setting_violations(EquationSettings(**settings))  # type: ignore[arg-type]
+    assert len(violations) == len(complaints)
+    for violation, complaint in zip(violations, complaints, strict=True):
+        assert complaint in violation
+
+
+def test_settings_that_can_be_meant_pass(tmp_path: Path) -> None:
+    assert find_setting_violations(EquationSettings(problem="builtin/aluminium")) == []
+    assert find_setting_violations(own(tmp_path)) == []

@@ -1,0 +1,132 @@
+"""The classical operator of equations: allowed children, made of the request alone."""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.tasks.equations.grammar import Grammar
+from evodiverse.tasks.equations.operators import CROSSOVERS, FAILED, MUTATIONS, EquationOperator
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
+from evodiverse.tasks.equations.trees import Kind, leaves, read_tree
+from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
+
+XV = ("x", "v")
+OPERATOR = EquationOperator(XV, frozenset())
+LINEAR = read_skeleton("def equation(x, v, params):\n    return params[0] * x + params[1] * v + params[2]\n", XV).source
+RICH = read_skeleton(
+    "def equation(x, v, params):\n    drag = params[0] * v * np.abs(v)\n"
+    "    return np.where(x > params[1], drag, np.sin(params[2] * x)) + params[3] * x ** 3 - np.exp(-v / params[4])\n",
+    XV,
+).source
+
+
+def request(*genotypes: str, seed: int = 0, slot: int = 0) -> Request:
+    parents = tuple(
+        Candidate(call, genotype, genotype, -1.0 / call, 0.0) for call, genotype in enumerate(genotypes, start=1)
+    )
+    return Request(1, 0, slot, 1, parents, Prompt.COLD, Stream(seed, 5, 1, 0, slot))
+
+
+@given(st.integers(0, 2**32), st.permutations([LINEAR, RICH]), st.integers(1, 2))
+def test_children_are_other_skeletons_of_the_same_variables(seed: int, parents: list[str], n_parents: int) -> None:
+    (proposal,) = OPERATOR.propose([request(*parents[:n_parents], seed=seed)])
+    assert proposal.genotype is not None
+    child = read_skeleton(proposal.genotype, XV)
+    assert child.n_params <= MAX_PARAMS
+    assert child.source not in parents[:n_parents]
+    assert any(leaves(read_tree(child.source), "variable"))
+
+
+def test_all_that_there_is_is_done() -> None:
+    proposals = OPERATOR.propose([request(RICH, LINEAR, slot=slot) for slot in range(600)])
+    done = Counter(name for proposal in proposals for name in proposal.operator.split("+"))
+    assert set(done) == {f"crossover_{kind}" for kind in CROSSOVERS} | {f"mutation_{kind}" for kind in MUTATIONS}
+
+
+def test_the_better_parent_is_changed_more_often() -> None:
+    with_where = [
+        "np.where" in str(proposal.genotype)
+        for proposal in OPERATOR.propose([request(LINEAR, RICH, slot=slot) for slot in range(300)])
+    ]
+    reverse = [
+        "np.where" in str(proposal.genotype)
+        for proposal in OPERATOR.propose([request(RICH, LINEAR, slot=slot) for slot in range(300)])
+    ]
+    assert sum(with_where) > sum(reverse) + 50  # the second parent is the better one
+
+
+def test_a_long_line_of_descent_stays_small() -> None:
+    source, sizes = LINEAR, []
+    for slot in range(300):
+        (proposal,) = OPERATOR.propose([request(source, slot=slot)])
+        source = read_skeleton(proposal.genotype or source, XV).source
+        sizes.append(read_tree(source).size)
+    assert max(sizes) <= 60
+    assert read_skeleton(source, XV).n_params <= MAX_PARAMS
+
+
+def test_a_proposal_depends_on_its_request_alone() -> None:
+    requests = [request(RICH, LINEAR, slot=slot) for slot in range(20)]
+    alone = [OPERATOR.propose([one])[0] for one in reversed(requests)][::-1]
+    assert OPERATOR.propose(requests) == alone
+    assert pickle.loads(pickle.dumps(OPERATOR)).propose(requests) == alone
+
+
+def test_a_proposal_does_not_depend_on_hash_seeds() -> None:
+    script = (
+        "from tests.tasks.equations.test_equation_operators import *\n"
+        "print([p.genotype for p in OPERATOR.propose([request(RICH, LINEAR, slot=slot) for slot in range(10)])])"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    here = [
+        proposal.genotype for proposal in OPERATOR.propose([request(RICH, LINEAR, slot=slot) for slot in range(10)])
+    ]
+    assert done.stdout.strip() == repr(here)
+
+
+def test_a_proposal_that_comes_to_nothing_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evodiverse.tasks.equations.operators.MAX_PARAMS", -1)
+    (proposal,) = OPERATOR.propose([request(LINEAR)])
+    assert (proposal.genotype, proposal.operator) == (None, FAILED)
+    assert "no allowed child" in proposal.error
+
+
+def test_roots_and_logarithms_are_told_of_no_negative_numbers() -> None:
+    inputs = np.random.default_rng(0).uniform(-2, 2, (2, 50))
+    positive = np.abs(inputs) + 0.1
+    for names, data in ((frozenset[str](), inputs), (frozenset(XV), positive)):
+        grammar, rng = Grammar(XV, names), np.random.default_rng(1)
+        operator = EquationOperator(XV, names)
+        for slot in range(150):
+            tree = grammar.draw(Kind.REAL, 4, 0, rng)
+            (child,) = operator.propose([request(LINEAR, slot=slot)])
+            for source in (f"def equation(x, v, params):\n    return {0}\n", child.genotype):
+                assert source
+            scope: dict[str, object] = {"np": np}
+            from evodiverse.tasks.equations.trees import write_tree
+
+            exec(write_tree(tree, XV), scope)  # noqa: S102
+            with np.errstate(divide="ignore", over="ignore"):
+                values = scope["equation"](*data, np.full(20, 1.7))  # type: ignore[operator]
+            assert not np.isnan(np.nan_to_num(values, posinf=1, neginf=1)).any()
+
+
+@pytest.mark.parametrize("name", ["oscillator1", "reaction3"])
+def test_the_grammar_holds_no_law(name: str) -> None:
+    """No random expression is a builtin law as a whole, nor are the weights made for one."""
+    problem = PROBLEMS[name]
+    names = tuple(variable.name for variable in problem.variables)
+    law = read_skeleton(problem.skeleton, names).source
+    operator, linear = EquationOperator(names, frozenset()), f"params[0] * {names[0]} + params[1]"
+    start = read_skeleton(f"def equation({', '.join(names)}, params):\n    return {linear}\n", names).source
+    children = operator.propose([request(start, slot=slot) for slot in range(200)])
+    assert law not in {child.genotype for child in children}

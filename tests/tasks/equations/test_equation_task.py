@@ -1,0 +1,172 @@
+"""The equation domain: what is fitted, scored and logged, in the real sandbox."""
+
+import json
+import math
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.tasks.equations.data import Dataset, read_dataset
+from evodiverse.tasks.equations.problems import PROBLEMS, Rows, Splits, Variable
+from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
+from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.task import EquationTask, initial_skeletons, measure
+from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Rejection, Stream
+
+X = np.linspace(0.5, 3, 60)
+SPLITS = Splits(*(Rows(x[:, None], 3 * x + 2) for x in (X, X[:20] + 0.01, X[:10] + 5)))
+DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS, None)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[ProcessSandbox]:
+    sandbox = ProcessSandbox()
+    yield sandbox
+    sandbox.close()
+
+
+def make_task(sandbox: ProcessSandbox, dataset: Dataset = DATASET, **settings: Any) -> EquationTask:
+    return EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", **settings))
+
+
+def evaluate(task: EquationTask, expression: str) -> Evaluation:
+    (parsed,) = task.parse([f"def equation(x, params):\n    return {expression}\n"])
+    assert isinstance(parsed, Hypothesis), parsed
+    return task.evaluate([parsed])[0]
+
+
+def test_a_law_is_found_exactly_and_holds_beyond(sandbox: ProcessSandbox) -> None:
+    evaluation = evaluate(make_task(sandbox), "params[0] * x + params[1]")
+    assert evaluation.valid
+    assert evaluation.energy == math.log(1e-12)
+    assert evaluation.score is not None
+    assert -1e-20 < evaluation.score <= 0
+    assert json.loads(str(evaluation.details["params"])) == pytest.approx([3, 2])
+    assert evaluation.details["nmse_ood"] == pytest.approx(0, abs=1e-20)
+    assert [evaluation.details[f"acc01_{name}"] for name in ("id", "ood", "95_id", "95_ood")] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("fit", ["lm", "bfgs"])
+@pytest.mark.parametrize("normalize", ["target", "none"])
+def test_errors_are_those_of_numpy_s_polynomial_fit(sandbox: ProcessSandbox, fit: str, normalize: str) -> None:
+    noisy = Rows(SPLITS.train.inputs, SPLITS.train.target + np.random.default_rng(0).normal(size=60))
+    dataset = Dataset(DATASET.target, DATASET.variables, Splits(noisy, *SPLITS[1:]), None)
+    task = make_task(sandbox, dataset, fit=fit, data=DataSettings(normalize=normalize))
+    evaluation = evaluate(task, "params[0] * x + params[1]")
+    slope, offset = np.polyfit(X, noisy.target, 1)
+    mse = np.mean((slope * X + offset - noisy.target) ** 2)
+    unit = np.var(noisy.target) if normalize == "target" else 1.0
+    assert evaluation.score == pytest.approx(-mse / unit, rel=1e-6)
+    assert evaluation.energy == pytest.approx(math.log(mse / unit), rel=1e-6)
+    assert evaluation.details["mse"] == pytest.approx(mse / unit, rel=1e-6)
+    assert evaluation.details["nmse_train"] == pytest.approx(mse / np.var(noisy.target), rel=1e-6)
+    held_out = slope * SPLITS.test_ood.inputs[:, 0] + offset - SPLITS.test_ood.target
+    nmse_ood = np.mean(held_out**2) / np.var(SPLITS.test_ood.target)
+    assert evaluation.details["nmse_ood"] == pytest.approx(nmse_ood, rel=1e-4)
+
+
+def test_the_raw_error_may_be_the_energy(sandbox: ProcessSandbox) -> None:
+    evaluation = evaluate(make_task(sandbox, energy="raw_mse"), "params[0]")
+    assert evaluation.energy == pytest.approx(1.0)
+    assert evaluation.score == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize("expression", ["np.log(x - 1)", "1 / (x - x)", "np.exp(np.exp(np.exp(x)))", "1e200 * x"])
+def test_predictions_that_are_no_numbers_or_overflow_fail(sandbox: ProcessSandbox, expression: str) -> None:
+    evaluation = evaluate(make_task(sandbox), expression)
+    assert (evaluation.score, evaluation.energy, evaluation.valid) == (None, None, False)
+    assert evaluation.error.startswith("non_finite: ")
+
+
+def test_what_fails_on_held_out_data_alone_is_scored_all_the_same(sandbox: ProcessSandbox) -> None:
+    evaluation = evaluate(make_task(sandbox), "params[0] * x + params[1] + np.where(x > 4, np.log(-x), 0)")
+    assert evaluation.valid
+    assert evaluation.details["acc01_id"] == 1
+    assert "nmse_ood" not in evaluation.details
+    assert (evaluation.details["acc01_ood"], evaluation.details["acc01_95_ood"]) == (0, 0)
+
+
+def test_a_fit_that_takes_too_long_fails(sandbox: ProcessSandbox) -> None:
+    big = Rows(np.tile(SPLITS.train.inputs, (20_000, 1)), np.tile(SPLITS.train.target, 20_000))
+    task = make_task(sandbox, Dataset(DATASET.target, DATASET.variables, Splits(big, *SPLITS[1:]), None), timeout=0.2)
+    evaluation = evaluate(task, " + ".join(f"np.sin(params[{at}] * x)" for at in range(10)))
+    assert evaluation.score is None
+    assert evaluation.error.startswith("timed_out: ")
+
+
+def test_a_text_that_is_no_skeleton_is_rejected_with_its_line(sandbox: ProcessSandbox) -> None:
+    (parsed,) = make_task(sandbox).parse(["def equation(x, params):\n    import os\n    return x\n"])
+    assert isinstance(parsed, Rejection)
+    assert str(parsed).startswith("unparsable: line 2: ")
+
+
+def test_two_texts_of_one_skeleton_have_one_key(sandbox: ProcessSandbox) -> None:
+    texts = ["def equation(x, params):\n    return params[3]*x", "def f(z, p):\n    '''!'''\n    return p[0] * z\n"]
+    one, other = make_task(sandbox).parse(texts)
+    assert isinstance(one, Hypothesis)
+    assert one == other
+
+
+def test_a_task_that_is_sent_away_can_still_read(sandbox: ProcessSandbox) -> None:
+    sent = pickle.loads(pickle.dumps(make_task(sandbox)))
+    assert len(pickle.dumps(sent)) < 5_000
+    (parsed,) = sent.parse(["def equation(x, params):\n    return x\n"])
+    assert isinstance(parsed, Hypothesis)
+
+
+@pytest.mark.parametrize(("n", "n_params"), [(1, [2, 3]), (4, [5, 9]), (5, [6, 6]), (9, [10, 10]), (12, [10, 10])])
+def test_a_search_starts_from_a_linear_and_a_quadratic_skeleton(n: int, n_params: list[int]) -> None:
+    names = [f"x{at}" for at in range(n)]
+    skeletons = [read_skeleton(source, names) for source in initial_skeletons(names)]
+    assert [skeleton.n_params for skeleton in skeletons] == n_params
+    assert [len(skeleton.linear) for skeleton in skeletons] == n_params
+    assert ["**" in skeleton.source for skeleton in skeletons] == [False, True]
+
+
+def test_the_initial_skeletons_can_be_evaluated(sandbox: ProcessSandbox) -> None:
+    task = make_task(sandbox, read_dataset(EquationSettings(problem="builtin/reaction3")))
+    initial = task.initial(Stream(0, 0))
+    parsed = [one for one in task.parse(initial) if isinstance(one, Hypothesis)]
+    linear, quadratic = task.evaluate(parsed)
+    assert linear.score is not None
+    assert quadratic.score is not None
+    assert linear.score <= quadratic.score < 0
+
+
+def test_every_law_explains_its_own_data(sandbox: ProcessSandbox) -> None:
+    problem = PROBLEMS["material2"]
+    task = make_task(sandbox, read_dataset(EquationSettings(problem="builtin/material2")))
+    (parsed,) = task.parse([problem.skeleton])
+    assert isinstance(parsed, Hypothesis)
+    (evaluation,) = task.evaluate([parsed])
+    assert evaluation.details["nmse_ood"] == pytest.approx(0, abs=1e-10)
+    assert evaluation.details["acc01_ood"] == 1
+
+
+@pytest.mark.parametrize(("n_wrong", "strict", "lenient"), [(0, 1, 1), (1, 0, 1), (5, 0, 1), (6, 0, 0), (100, 0, 0)])
+def test_both_readings_of_the_accuracy(n_wrong: int, strict: int, lenient: int) -> None:
+    target = np.linspace(-2, 2, 100)
+    target[50] = 0.0  # is met exactly or not at all
+    predicted = target * 1.0999
+    predicted[:n_wrong] = target[:n_wrong] * 1.2 + 1e-9
+    measured = measure("id", predicted, target)
+    assert (measured["acc01_id"], measured["acc01_95_id"]) == (strict, lenient)
+    assert measured["nmse_id"] == pytest.approx(
+        np.sum((predicted - target) ** 2) / np.sum((target - target.mean()) ** 2)
+    )
+
+
+def test_a_held_out_target_that_never_changes_has_no_nmse() -> None:
+    assert measure("id", np.ones(3), np.ones(3)) == {"nmse_id": None, "acc01_id": 1, "acc01_95_id": 1}
+    assert measure("ood", np.ones(0), np.ones(0)) == {}
+
+
+def test_the_summary_is_the_mean_error_of_the_best_ten(sandbox: ProcessSandbox) -> None:
+    candidates = [Candidate(call, "", "", -float(call), 0.0) for call in range(1, 21)]
+    candidates.append(Candidate(21, "", "", None, None))
+    assert make_task(sandbox).summarize(candidates) == pytest.approx(5.5)
+    assert math.isnan(make_task(sandbox).summarize([]))

@@ -1,0 +1,176 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.tasks.equations.grammar import Grammar
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.simplification import simplify
+from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.trees import (
+    Kind,
+    Node,
+    call,
+    n_parameters,
+    next_parameter,
+    number,
+    parameter,
+    places,
+    put,
+    read_tree,
+    shift_parameters,
+    variable,
+    write_tree,
+)
+
+XV = ("x", "v")
+GRAMMAR = Grammar(XV, frozenset({"x"}))
+
+
+def one_form(expression: str) -> str:
+    return read_skeleton(f"def equation(x, v, params):\n    return {expression}\n", XV).source
+
+
+def draw(seed: int) -> Node:
+    """A random tree whose parameters are numbered as they come."""
+    tree = GRAMMAR.draw(Kind.REAL, 6, 0, np.random.default_rng(seed))
+    return tree if n_parameters(tree) <= 10 else variable("x")
+
+
+def values(tree: Node, params: Any, inputs: Any) -> Any:
+    scope: dict[str, Any] = {"np": np}
+    exec(write_tree(tree, XV), scope)  # noqa: S102
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(scope["equation"](*inputs, params), inputs.shape[1]).astype(float)
+
+
+def simplified(expression: str) -> str:
+    source = write_tree(simplify(read_tree(one_form(expression))), XV)
+    return read_skeleton(source, XV).source.partition("return ")[2].strip()
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "-params[0] * x ** 2 / (v - 1.5)",
+        "np.where((x > 0) & ~(v <= params[0]), np.hypot(x, v), np.pi)",
+        "np.clip(x, -1, params[0]) % 2",
+    ],
+)
+def test_a_tree_is_written_as_it_was_read(expression: str) -> None:
+    tree = read_tree(one_form(expression))
+    assert read_tree(read_skeleton(write_tree(tree, XV), XV).source) == tree
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_law_can_be_read_and_written(name: str) -> None:
+    names = tuple(variable.name for variable in PROBLEMS[name].variables)
+    source = read_skeleton(PROBLEMS[name].skeleton, names).source
+    assert read_skeleton(write_tree(read_tree(source), names), names).source == source
+
+
+def test_locals_are_put_in_where_they_are_used() -> None:
+    source = read_skeleton("def equation(x, v, params):\n    y = params[0] * x\n    return y + np.sin(y)\n", XV).source
+    assert read_tree(source) == read_tree(one_form("params[0] * x + np.sin(params[0] * x)"))
+
+
+def test_places_tell_conditions_and_exponents_from_numbers() -> None:
+    tree = read_tree(one_form("np.where(x > 0, x ** 2, v)"))
+    assert [kind for _, _, kind in places(tree)] == [
+        *(Kind.REAL, Kind.CONDITION, Kind.REAL, Kind.REAL),
+        *(Kind.REAL, Kind.REAL, Kind.EXPONENT, Kind.REAL),
+    ]
+    for path, node, _ in places(tree):
+        assert put(tree, path, node) == tree
+
+
+def test_another_trees_parameters_are_made_different() -> None:
+    tree = call("add", parameter(0), parameter(3))
+    assert next_parameter(tree) == 4
+    assert shift_parameters(tree, 4) == call("add", parameter(4), parameter(7))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("params[0] * (params[1] * x)", "params[0] * x"),
+        ("x / params[0]", "params[0] * x"),
+        ("-(params[0] * x) - v", "-v + params[0] * x"),
+        ("params[0] * x + params[1] * x + x", "params[0] * x"),
+        ("params[0] + np.exp(params[1]) * 3", "params[0]"),
+        ("params[0] * (params[1] * x + params[2] * v)", "params[0] * v + params[1] * x"),
+        ("params[0] * (x + params[1]) + params[2] * (x + params[3])", "params[0] * x + params[1]"),
+        ("params[0] * np.exp(params[1] * x + params[2])", "params[0] * np.exp(params[1] * x)"),
+        ("params[0] * x / (params[1] + params[2] * x)", "params[0] * x / (x + params[1])"),
+        ("x * v / x + x - x", "v"),
+        ("2 * (x + v) - x", "2 * v + x"),
+        ("x * x ** 2 * v ** -1", "x ** 3 / v"),
+        ("np.abs(np.exp(x))", "np.exp(x)"),
+        ("0 * x + v", "v"),
+        ("x ** 0 + np.sin(v) ** 1", "np.sin(v) + 1"),
+        ("1 / 0 + x", "1 / 0 + x"),
+    ],
+)
+def test_what_a_fit_cannot_tell_apart_is_said_once(expression: str, expected: str) -> None:
+    assert simplified(expression) == expected
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "params[0] * v + params[0] * x",  # one parameter in two places is a constraint
+        "params[0] * (v + x)",
+        "(v + params[0]) * (x + params[1])",
+        "params[0] * np.sin(params[1] * x)",
+    ],
+)
+def test_what_a_fit_can_tell_apart_stays(expression: str) -> None:
+    assert simplified(expression) == expression
+
+
+@given(st.integers(0, 2**32))
+def test_simplifying_once_is_enough(seed: int) -> None:
+    tree = simplify(draw(seed))
+    assert simplify(tree) == tree
+    assert n_parameters(tree) <= n_parameters(draw(seed))
+
+
+@given(st.integers(0, 2**32))
+def test_without_parameters_the_values_stay(seed: int) -> None:
+    tree = draw(seed)
+    for path, node, _ in list(places(tree)):
+        if node.operation == "parameter":
+            tree = put(tree, path, number(1.25))
+    inputs = np.random.default_rng(seed).uniform(0.5, 2, (2, 8))
+    before, after = (values(one, np.ones(0), inputs) for one in (tree, simplify(tree)))
+    known = np.isfinite(before) & (np.abs(before) < 1e6)
+    scale = 1 + np.abs(before[known]).max(initial=0)
+    assert np.all(np.abs(after[known] - before[known]) <= 1e-6 * scale) or _is_ill_conditioned(tree, inputs)
+
+
+def _is_ill_conditioned(tree: Node, inputs: Any) -> bool:
+    """Whether rounding of the inputs alone changes the values."""
+    moved = values(tree, np.ones(0), inputs * (1 + 1e-13))
+    return not np.allclose(moved, values(tree, np.ones(0), inputs), rtol=1e-7, equal_nan=True)
+
+
+@given(st.integers(0, 2**32))
+def test_whatever_a_tree_can_say_a_simpler_one_can(seed: int) -> None:
+    """Shown where the simpler one is linear in its parameters, so that they can be solved for exactly."""
+    tree = draw(seed)
+    simpler = read_skeleton(write_tree(simplify(tree), XV), XV)
+    if len(simpler.linear) < simpler.n_params:
+        return
+    rng = np.random.default_rng(seed)
+    inputs, params = rng.uniform(0.5, 2, (2, 40)), rng.uniform(0.5, 2, n_parameters(tree))
+    said = values(tree, params, inputs)
+    base = read_tree(simpler.source)
+    offset = values(base, np.zeros(simpler.n_params), inputs)
+    columns = [values(base, unit, inputs) - offset for unit in np.eye(simpler.n_params)]
+    design = np.stack(columns, axis=1) if columns else np.zeros((40, 0))
+    if not np.isfinite(said).all() or not np.isfinite(design).all() or np.abs(said).max() > 1e6:
+        return
+    solved = np.linalg.lstsq(design, said - offset, rcond=None)[0]
+    assert np.abs(design @ solved + offset - said).max() <= 1e-6 * (1 + np.abs(said).max())
