@@ -24,7 +24,7 @@ def fit(problem: Problem, method: str) -> tuple[float, float]:
     scope: dict[str, Any] = {"np": np}
     exec(skeleton.source, scope)  # noqa: S102 (our own)
     began = time.perf_counter()
-    _, _, predicted = fitting.drive(scope["equation"], method, skeleton.n_params, skeleton.linear, target, inputs)
+    _, _, predicted = fitting.fit(scope["equation"], method, skeleton.n_params, skeleton.linear, target, inputs)
     seconds = time.perf_counter() - began
     return float(np.mean((predicted - target) ** 2) / np.var(target)), seconds
 

@@ -133,6 +133,16 @@ class Outsourcing(Protocol):
 
 
 @runtime_checkable
+class Batching(Protocol):
+    """A task whose evaluations are cheaper together; a kill loses those that are under way together.
+
+    ``batch`` is how many are made at a time.
+    """
+
+    batch: int
+
+
+@runtime_checkable
 class Showcase(Protocol):
     """A task that can lay out its best candidates for a person to look at."""
 
@@ -278,10 +288,11 @@ class Domain(Protocol):
         ``artefact_sha256`` gives that of a published file by its name.
         """
 
-    def build_task(self, settings: Any, artefact: Callable[[str], Path], sandbox: Callable[[], Sandbox]) -> Task:
+    def build_task(self, settings: Any, artefact: Callable[[str], Path], sandbox: Callable[..., Sandbox]) -> Task:
         """Return the task, with its data checked.
 
-        ``artefact`` gives the path of a published file by its name, ``sandbox`` what runs untrusted programs.
+        ``artefact`` gives the path of a published file by its name, ``sandbox`` what runs untrusted programs; the
+        modules whose names it is called with are loaded there before any program.
         """
 
     def build_operator(self, settings: Any) -> Operator:

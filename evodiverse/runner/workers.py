@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from evodiverse.errors import ContractError, ServiceError
-from evodiverse.ports import Journal, Operator, Outsourcing, Task
+from evodiverse.ports import Batching, Journal, Operator, Outsourcing, Task
 from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Rejection, Request
 
@@ -77,15 +77,18 @@ class Workers:
     Args:
         bench: What the work is done with.
         n: Processes, or threads.
-        batch: Evaluations a worker makes at a time; None lets their speed decide, see `BATCH_SECONDS`.
+        batch: Evaluations a worker makes at a time; None leaves it to a task that is `Batching`, else to their speed,
+            see `BATCH_SECONDS`.
         proposes: Whether the operator will be asked.
     """
 
     def __init__(self, bench: Bench, n: int, batch: int | None = None, *, proposes: bool = True) -> None:
         self._bench = bench
         self._n = n
+        own = bench.task.batch if isinstance(bench.task, Batching) else None
         self._fixed_batch = batch
-        self._batch = batch or 1
+        self._adapts = batch is None and own is None
+        self._batch = batch or own or 1
         self._outsourced = bench.task if isinstance(bench.task, Outsourcing) else None
         self._has_processes = n > 1 and (proposes or self._outsourced is None)
         self._pool: ProcessPoolExecutor | None = None
@@ -174,7 +177,7 @@ class Workers:
 
     def _adapt(self, batch: Sequence[TimedEvaluation]) -> None:
         """Choose the size of the next batches by the speed of this one."""
-        if self._fixed_batch is None:
+        if self._adapts:
             seconds = sum(seconds for _, seconds in batch) / len(batch)
             self._batch = min(2 * self._batch, max(1, int(BATCH_SECONDS / max(seconds, 1e-9))))
 

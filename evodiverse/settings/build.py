@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -194,7 +194,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     sources = _find_sources(plan)
     if _is_complete(_find_record(plan, sources), plan, say):
         return
-    task = plan.domain.build_task(plan.task, artefact_path, lambda: _open_sandbox(plan.config.sandbox))
+    task = plan.domain.build_task(plan.task, artefact_path, lambda *preload: _open_sandbox(plan.config.sandbox, preload))
     _check_offers(task, Task, "the task of this domain")
     schemas(task.columns)  # before there is a folder
     with ExitStack() as stack:
@@ -250,7 +250,7 @@ def _is_complete(record: Mapping[str, Any] | None, plan: Plan, say: Callable[[st
     return True
 
 
-def _open_sandbox(settings: schema.Sandbox) -> ProcessSandbox:
+def _open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
     """Return the sandbox, and say what this machine's kernel cannot keep a program from.
 
     Raises:
@@ -261,7 +261,7 @@ def _open_sandbox(settings: schema.Sandbox) -> ProcessSandbox:
         raise InputError(f"sandbox.require=strict: this kernel cannot keep programs from {gaps}; use another machine")
     if gaps:
         _LOG.warning("this kernel cannot keep programs from %s; sandbox.require=strict would refuse to run", gaps)
-    return ProcessSandbox()
+    return ProcessSandbox(preload)
 
 
 def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
-from evodiverse.tasks.equations import prompts
+from evodiverse.tasks.equations import fitting, prompts
 from evodiverse.tasks.equations.data import find_sources, read_dataset
 from evodiverse.tasks.equations.operators import EquationOperator
 from evodiverse.tasks.equations.settings import EquationSettings, find_setting_violations
@@ -55,10 +55,10 @@ def sources(settings: EquationSettings, artefact_sha256: Callable[[str], str]) -
 def build_task(
     settings: EquationSettings,
     artefact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
-    sandbox: Callable[[], Sandbox],
+    sandbox: Callable[..., Sandbox],
 ) -> EquationTask:
     """Return the task, with its data read."""
-    return EquationTask(read_dataset(settings), sandbox(), settings)
+    return EquationTask(read_dataset(settings), sandbox(fitting.__name__), settings)
 
 
 def build_operator(settings: EquationSettings) -> EquationOperator:

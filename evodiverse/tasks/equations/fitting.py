@@ -1,29 +1,31 @@
-"""Fits the parameters of a skeleton to data, in the sandbox beside the program: numpy and scipy are all it knows.
+"""Fits the parameters of a skeleton to data, in the sandbox beside the program, where it is loaded before any program.
 
-A skeleton works element by element, so that parameters of shape ``(starts, 1)`` give the predictions of all starts at
-once.
+A skeleton works element by element, so that parameters of shape ``(starts, 1, 1)`` give the predictions of all starts
+at once.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import ndtri
 
 FloatArray = NDArray[np.float64]
-Predict = Callable[[FloatArray], FloatArray]
+Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 
-# Starting points of the parameters that the skeleton is not linear in: ones, and others drawn over magnitudes.
-N_STARTS = 150
-SPREAD = 1.5
-SEED = 0
+# Starting points of the parameters that the skeleton is not linear in: ones, and others spread over magnitudes.
+N_STARTS = 250
+SPREAD = 1.2
 # Starts are compared on some of the rows, the best of them descend there, and what is best then on all rows.
 N_ROWS = 100
-N_BEST = 6
+N_BEST = 8
 N_TRIED, N_REFINED = 20, 20
 _DIFFERENCE = 1e-7
-_GAIN = 1e-4
+# Of the squared error, relative; a step that gains less is the last.
+GAIN_TRIED, GAIN_REFINED = 1e-4, 1e-6
 _FLOOR = 1e-24
 # Squares of larger predictions overflow.
 _LARGEST = 1e150
@@ -32,6 +34,26 @@ _RANK = 1e-13
 
 
 def drive(
+    functions: Callable[[], Sequence[Callable[..., Any]]],
+    method: str,
+    parameters: Sequence[tuple[int, Sequence[int]]],
+    target: FloatArray,
+    *splits: FloatArray,
+) -> list[FloatArray]:
+    """Return what `fit` does of several skeletons, one after the other.
+
+    Args:
+        functions: Gives the skeletons.
+        method: bfgs or lm.
+        parameters: Of each skeleton how many there are, and which of them it is linear in.
+        target: ``(n,)``, of the first split.
+        splits: Inputs ``(n, variables)``: what is fitted, then what is held out.
+    """
+    pairs = zip(functions(), parameters, strict=True)
+    return [part for function, (n, linear) in pairs for part in fit(function, method, n, linear, target, *splits)]
+
+
+def fit(
     function: Callable[..., Any],
     method: str,
     n_params: int,
@@ -53,9 +75,8 @@ def drive(
     def predictor(inputs: FloatArray) -> Predict:
         columns = list(inputs.T)
 
-        def predict(params: FloatArray) -> FloatArray:
-            shape = np.broadcast_shapes(params.shape[1:], (len(inputs),))
-            return np.broadcast_to(np.asarray(function(*columns, params), dtype=np.float64), shape)
+        def predict(params: Sequence[Any] | FloatArray) -> FloatArray:
+            return np.asarray(function(*columns, params), dtype=np.float64)
 
         return predict
 
@@ -66,7 +87,9 @@ def drive(
         else:
             some = np.linspace(0, len(target) - 1, min(N_ROWS, len(target))).astype(int)
             params = fit_lm(predictors[0], target, predictor(splits[0][some]), target[some], n_params, linear)
-        predictions = [predict(params) for predict in predictors]
+        predictions = [
+            np.broadcast_to(predict(params), len(inputs)) for predict, inputs in zip(predictors, splits, strict=True)
+        ]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     return (params, finite, *(np.nan_to_num(prediction, posinf=0, neginf=0) for prediction in predictions))
 
@@ -99,13 +122,25 @@ def fit_lm(
     others = some.others
     starts = np.ones((1, len(others)))
     if others:
-        drawn = np.random.default_rng(SEED).normal(0, SPREAD, (2, N_STARTS - 1, len(others)))
-        starts = np.concatenate([starts, np.exp(drawn[0]) * np.sign(drawn[1])])
+        starts = np.concatenate([starts, _spread(N_STARTS - 1, len(others))])
         ranking = np.argsort(_squared(some.solve(starts)[1]), kind="stable")
-        tried, errors = _descend(some, starts[ranking[:N_BEST]], N_TRIED)
+        tried, errors = _descend(some, starts[ranking[:N_BEST]], N_TRIED, GAIN_TRIED)
         starts = tried[others, int(np.argmin(errors))][None]
-    params, _ = _descend(_Projected(predict, target, n_params, linear), starts, N_REFINED)
+    params, _ = _descend(_Projected(predict, target, n_params, linear), starts, N_REFINED, GAIN_REFINED)
     return params[:, 0]
+
+
+@cache
+def _spread(n: int, dimensions: int) -> FloatArray:
+    """Return ``(n, dimensions)`` values of either sign whose magnitudes are lognormal, evenly spread.
+
+    They are a Kronecker sequence of the powers of the generalised golden ratio (Roberts 2018).
+    """
+    ratio = 2.0
+    for _ in range(60):
+        ratio = (1 + ratio) ** (1 / (dimensions + 1))
+    shares = (0.5 + np.arange(1, n + 1)[:, None] * ratio ** -np.arange(1.0, dimensions + 1)) % 1
+    return np.asarray(np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1)))
 
 
 class _Projected:
@@ -119,56 +154,66 @@ class _Projected:
         self.others = [at for at in range(n_params) if at not in linear]
         self.floor = _FLOOR * float(target @ target)
 
-    def _at(self, params: FloatArray) -> FloatArray:
-        """Return predictions ``(starts, n)`` for ``params`` ``(n_params, starts)``."""
-        predicted = self._predict(params[:, :, None])
-        return np.broadcast_to(predicted, (params.shape[1], len(self._target)))
+    def _at(self, linear: FloatArray, others: FloatArray) -> FloatArray:
+        """Return predictions ``(starts, variants, n)``.
+
+        What depends on no parameter, or on those that have one variant, is computed once.
+
+        Args:
+            linear: Values of the linear parameters, ``(linear, starts, variants)``; starts or variants may be 1.
+            others: The same of the others.
+        """
+        params: list[FloatArray] = [np.empty(0)] * self._n_params
+        for places, values in ((self._linear, linear), (self.others, others)):
+            for place, value in zip(places, values, strict=True):
+                params[place] = value[:, :, None]
+        shape = np.broadcast_shapes(linear.shape[1:], others.shape[1:])
+        return np.broadcast_to(self._predict(params), (*shape, len(self._target)))
 
     def solve(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return all parameters ``(n_params, starts)``, residuals ``(starts, n)`` and a basis of the linear part."""
         n_starts, n_linear = len(theta), len(self._linear)
         params = np.zeros((self._n_params, n_starts))
         params[self.others] = theta.T
-        offset = self._at(params)
+        units = np.concatenate([np.zeros((n_linear, 1)), np.eye(n_linear)], axis=1)  # none, and each alone
+        predicted = self._at(units[:, None], theta.T[:, :, None])
+        offset, columns = predicted[:, 0], predicted[:, 1:] - predicted[:, :1]
         if not n_linear:
-            return params, offset - self._target, np.zeros((n_starts, len(self._target), 0))
-        several = np.repeat(params, n_linear, axis=1)
-        several[np.tile(self._linear, n_starts), np.arange(n_starts * n_linear)] = 1.0
-        columns = self._at(several).reshape(n_starts, n_linear, -1) - offset[:, None]
-        columns = columns.transpose(0, 2, 1)
-        usable = np.maximum(np.abs(columns).max(axis=(1, 2)), np.abs(offset).max(axis=1)) < _LARGEST
-        columns = np.where(usable[:, None, None], columns, 0.0)
-        scale = np.linalg.norm(columns, axis=1, keepdims=True)
+            return params, offset - self._target, columns
+        largest = np.abs(predicted).max(axis=(1, 2))
+        usable = largest < _LARGEST
+        if not usable.all():
+            columns = np.where(usable[:, None, None], columns, 0.0)
+        scale = np.sqrt(np.einsum("sln,sln->sl", columns, columns))
         scale = np.where(scale > 0, scale, 1.0)
-        columns = columns / scale
-        values, vectors = np.linalg.eigh(columns.transpose(0, 2, 1) @ columns)
+        columns = columns / scale[:, :, None]
+        values, vectors = np.linalg.eigh(columns @ columns.transpose(0, 2, 1))
         kept = values > _RANK * values[:, -1:]
         reciprocals = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)[:, None]
-        basis = columns @ (vectors * np.sqrt(reciprocals))
-        inverse = vectors * reciprocals
-        wanted = np.where(usable[:, None], self._target - offset, 0.0)
+        basis = (vectors * np.sqrt(reciprocals)).transpose(0, 2, 1) @ columns
+        inverse = (vectors * reciprocals) @ vectors.transpose(0, 2, 1)
+        left = np.where(usable[:, None], self._target - offset, 0.0)
         solved = np.zeros((n_starts, n_linear))
         for _ in range(2):  # once more for what rounding left
-            left = wanted - (columns @ solved[:, :, None])[:, :, 0]
-            along = columns.transpose(0, 2, 1) @ left[:, :, None]
-            solved = solved + (inverse @ (vectors.transpose(0, 2, 1) @ along))[:, :, 0]
-        params[self._linear] = (solved / scale[:, 0]).T
-        residuals = np.where(usable[:, None], (columns @ solved[:, :, None])[:, :, 0] - wanted, np.inf)
-        return params, residuals, basis
+            step = (inverse @ (columns @ left[:, :, None]))[:, :, 0]
+            left = left - (step[:, None] @ columns)[:, 0]
+            solved = solved + step
+        params[self._linear] = (solved / scale).T
+        return params, np.where(usable[:, None], -left, np.inf), basis
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Jacobian ``(starts, n, others)`` of the residuals, without the part that the linear ones mend."""
-        n_starts, n_others = params.shape[1], len(self.others)
-        steps = _DIFFERENCE * np.maximum(np.abs(params[self.others].T), 1e-3)
-        several = np.repeat(params, n_others, axis=1)
-        several[np.tile(self.others, n_starts), np.arange(n_starts * n_others)] += steps.ravel()
-        moved = self._at(several).reshape(n_starts, n_others, -1)
-        jacobian = ((moved - self._at(params)[:, None]) / steps[:, :, None]).transpose(0, 2, 1)
-        jacobian = np.where(np.isfinite(jacobian), jacobian, 0.0)
-        return jacobian - basis @ (basis.transpose(0, 2, 1) @ jacobian)
+        """Return the Jacobian ``(starts, others, n)`` of the residuals, without the part that the linear ones mend."""
+        others = params[self.others]
+        steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)
+        moves = np.concatenate([np.zeros((len(others), 1)), np.eye(len(others))], axis=1)
+        moved = self._at(params[self._linear][:, :, None], others[:, :, None] + steps[:, :, None] * moves[:, None])
+        jacobian = (moved[:, 1:] - moved[:, :1]) / steps.T[:, :, None]
+        if not np.isfinite(jacobian).all():
+            jacobian = np.where(np.isfinite(jacobian), jacobian, 0.0)
+        return jacobian - (jacobian @ basis.transpose(0, 2, 1)) @ basis
 
 
-def _descend(model: _Projected, theta: FloatArray, n_steps: int) -> tuple[FloatArray, FloatArray]:
+def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: float) -> tuple[FloatArray, FloatArray]:
     """Return all parameters ``(n_params, starts)`` where Levenberg and Marquardt's steps lead, and the squared errors.
 
     None goes on once one of them has nothing left to explain.
@@ -182,13 +227,13 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int) -> tuple[FloatA
             break
         at = np.flatnonzero(is_under_way)
         jacobian = model.slopes(params[:, at], basis[at])
-        normal = jacobian.transpose(0, 2, 1) @ jacobian
+        normal = jacobian @ jacobian.transpose(0, 2, 1)
         diagonal = np.einsum("skk->sk", normal)
         floor = 1e-12 * diagonal.max(axis=1, keepdims=True) + 1e-300
         ridge = damping[at, None] * np.maximum(diagonal, floor)
-        gradient = np.einsum("snk,sn->sk", jacobian, residuals[at])
+        gradient = (jacobian @ residuals[at][:, :, None])[:, :, 0]
         step = np.linalg.solve(normal + ridge[:, :, None] * np.eye(theta.shape[1]), -gradient[:, :, None])[:, :, 0]
-        is_worth_it = -np.einsum("sk,sk->s", gradient, step) > _GAIN * errors[at]  # as far as the slopes tell
+        is_worth_it = -np.einsum("sk,sk->s", gradient, step) > least_gain * errors[at]  # as far as the slopes tell
         is_under_way[at[~is_worth_it]] = False
         at, step = at[is_worth_it], step[is_worth_it]
         if not len(at):
@@ -208,7 +253,7 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int) -> tuple[FloatA
         damping[won] = np.maximum(damping[won] / 5, 1e-12)
         lost = at[~is_better]
         damping[lost] *= 10
-        is_under_way[won[gain < _GAIN]] = False
+        is_under_way[won[gain < least_gain]] = False
         is_under_way[lost[damping[lost] > 1e4]] = False
     return params, errors
 

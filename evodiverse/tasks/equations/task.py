@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -21,7 +21,6 @@ from evodiverse.vocabulary import (
     Candidate,
     Detail,
     Evaluation,
-    Execution,
     Hypothesis,
     Job,
     Limits,
@@ -38,7 +37,8 @@ TOLERANCE: Final = 0.1
 LENIENT: Final = 0.95
 """Share of the points that must be right in the lenient reading."""
 
-_DRIVER: Final = Path(fitting.__file__).read_text(encoding="utf-8")
+_DRIVER: Final = f"from {fitting.__name__} import drive\n"
+_ALL: Final = "equations"
 _HELD_OUT: Final = ("id", "ood")
 
 
@@ -64,6 +64,7 @@ class EquationTask:
             "acc01_95_ood": int,
         }
     )
+    batch = 4
     summary_name = f"top-{N_TOP} NMSE"
 
     def __init__(self, dataset: Dataset, sandbox: Sandbox, settings: EquationSettings) -> None:
@@ -73,8 +74,7 @@ class EquationTask:
         self._is_log = settings.energy == "log"
         self._variance = float(np.var(dataset.splits.train.target))
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
-        n_rows = sum(len(rows.target) for rows in dataset.splits)
-        self._limits = Limits(settings.timeout, settings.memory, result_bytes=8 * (n_rows + 100) + 1_000)
+        self._limits = Limits(settings.timeout, settings.memory)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the data behind: a process that is sent the task evaluates nothing."""
@@ -101,8 +101,14 @@ class EquationTask:
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Fit equations to what is to be explained; one that fails, or predicts a value that is none, has no score."""
         skeletons = [read_skeleton(hypothesis.genotype, self._dataset.names) for hypothesis in hypotheses]
-        executions = self._sandbox.run([self._job(skeleton) for skeleton in skeletons])
-        return [self._evaluation(execution) for execution in executions]
+        (together,) = self._sandbox.run([self._job(skeletons)])
+        if together.failure is None:
+            n_parts = len(together.value) // len(skeletons)
+            parts = [together.value[at : at + n_parts] for at in range(0, len(together.value), n_parts)]
+            return [self._evaluation(part) for part in parts]
+        if len(skeletons) == 1:
+            return [Evaluation(None, None, valid=False, error=str(together.failure))]
+        return [evaluation for hypothesis in hypotheses for evaluation in self.evaluate([hypothesis])]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean normalised error of the best 10."""
@@ -116,20 +122,25 @@ class EquationTask:
             return Rejection(Reason.UNPARSABLE, str(error))
         return Hypothesis(skeleton.source, hashlib.sha256(skeleton.source.encode()).hexdigest())
 
-    def _job(self, skeleton: Skeleton) -> Job:
+    def _job(self, skeletons: Sequence[Skeleton]) -> Job:
+        """Return the call that fits skeletons one after the other, for all of which the limits hold."""
         splits = self._dataset.splits
-        arguments = (
-            *(self._fit, skeleton.n_params, list(skeleton.linear), splits.train.target),
-            *(rows.inputs for rows in splits),
-        )
-        shapes = [(skeleton.n_params,), (len(splits),), *((len(rows.target),) for rows in splits)]
-        source = f"import numpy as np\n{skeleton.source}"
-        return Job(source, NAME, arguments, tuple(map(Array, shapes)), self._limits, driver=_DRIVER)
+        parameters = [(skeleton.n_params, list(skeleton.linear)) for skeleton in skeletons]
+        arguments = (self._fit, parameters, splits.train.target, *(rows.inputs for rows in splits))
+        names = [f"{NAME}_{at}" for at in range(len(skeletons))]
+        sources = [
+            skeleton.source.replace(f"def {NAME}(", f"def {name}(", 1)
+            for skeleton, name in zip(skeletons, names, strict=True)
+        ]
+        source = "\n".join(["import numpy as np", *sources, f"def {_ALL}():\n    return [{', '.join(names)}]\n"])
+        n_rows = [(len(rows.target),) for rows in splits]
+        shapes = [shape for n, _ in parameters for shape in ((n,), (len(splits),), *n_rows)]
+        limits = replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes)))
+        return Job(source, _ALL, arguments, tuple(map(Array, shapes)), limits, driver=_DRIVER)
 
-    def _evaluation(self, execution: Execution) -> Evaluation:
-        if execution.failure is not None:
-            return Evaluation(None, None, valid=False, error=str(execution.failure))
-        params, finite, *predictions = execution.value
+    def _evaluation(self, fitted: Sequence[FloatArray]) -> Evaluation:
+        """Return what a fit is worth: parameters, which predictions are finite, and these by split."""
+        params, finite, *predictions = fitted
         mse = mean_squared_error(predictions[0], self._dataset.splits.train.target)
         if not finite[0] or mse is None or not np.isfinite(params).all():
             error = Rejection(Reason.NON_FINITE, "it predicts values that are no numbers, or too large ones")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.tasks.equations import fitting
 from evodiverse.tasks.equations.data import Dataset, read_dataset
 from evodiverse.tasks.equations.problems import PROBLEMS, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
@@ -24,7 +25,7 @@ DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS, None)
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[ProcessSandbox]:
-    sandbox = ProcessSandbox()
+    sandbox = ProcessSandbox([fitting.__name__])
     yield sandbox
     sandbox.close()
 
@@ -96,6 +97,17 @@ def test_a_fit_that_takes_too_long_fails(sandbox: ProcessSandbox) -> None:
     evaluation = evaluate(task, " + ".join(f"np.sin(params[{at}] * x)" for at in range(10)))
     assert evaluation.score is None
     assert evaluation.error.startswith("timed_out: ")
+
+
+def test_a_fit_that_fails_takes_none_down_with_it(sandbox: ProcessSandbox) -> None:
+    task = make_task(sandbox)
+    sources = ["params[0]", "np.log(-x)", "params[0] & x", "params[0] * x + params[1]"]
+    parsed = task.parse([f"def equation(x, params):\n    return {source}\n" for source in sources])
+    together = task.evaluate([one for one in parsed if isinstance(one, Hypothesis)])
+    assert [evaluation.valid for evaluation in together] == [True, False, False, True]
+    assert [evaluation.error.partition(":")[0] for evaluation in together] == ["", "non_finite", "crashed", ""]
+    alone = [task.evaluate([one])[0] for one in parsed if isinstance(one, Hypothesis)]
+    assert together == alone
 
 
 def test_a_text_that_is_no_skeleton_is_rejected_with_its_line(sandbox: ProcessSandbox) -> None:

@@ -21,7 +21,7 @@ def fit(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     skeleton = read_skeleton(f"def equation(x, params):\n    return {expression}\n", ["x"])
     function = compiled(skeleton)
-    params, _, predicted = fitting.drive(function, method, skeleton.n_params, skeleton.linear, target, inputs)  # type: ignore[arg-type]
+    params, _, predicted = fitting.fit(function, method, skeleton.n_params, skeleton.linear, target, inputs)  # type: ignore[arg-type]
     return params, predicted
 
 
@@ -47,8 +47,10 @@ def test_noise_is_fitted_as_well_as_by_another_library() -> None:
 
     target = 2 * np.exp(-0.7 * X[:, 0]) + 0.3 * RNG.normal(size=400)
     expected, _ = curve_fit(lambda x, a, b: a * np.exp(b * x), X[:, 0], target, (2, -0.7))
-    params, _ = fit("params[0] * np.exp(params[1] * x)", target)
-    assert params == pytest.approx(expected, rel=1e-5)
+    params, predicted = fit("params[0] * np.exp(params[1] * x)", target)
+    best = expected[0] * np.exp(expected[1] * X[:, 0])
+    assert np.sum((predicted - target) ** 2) <= np.sum((best - target) ** 2) * (1 + 1e-6)
+    assert params == pytest.approx(expected, rel=1e-3)
 
 
 def test_bfgs_starts_from_ones_as_in_the_paper() -> None:
@@ -84,7 +86,7 @@ def test_whatever_a_skeleton_does_there_is_an_answer(expression: str) -> None:
 def test_predictions_that_are_not_finite_are_told_from_those_that_are() -> None:
     skeleton = read_skeleton("def equation(x, params):\n    return params[0] * np.sqrt(x)\n", ["x"])
     inside, beyond = np.linspace(0, 1, 50)[:, None], np.linspace(-1, 0, 50)[:, None]
-    _, finite, *_ = fitting.drive(compiled(skeleton), "lm", 1, skeleton.linear, inside[:, 0], inside, beyond)  # type: ignore[arg-type]
+    _, finite, *_ = fitting.fit(compiled(skeleton), "lm", 1, skeleton.linear, inside[:, 0], inside, beyond)  # type: ignore[arg-type]
     assert list(finite) == [1, 0]
 
 
@@ -93,7 +95,7 @@ def test_true_skeletons_of_builtin_problems_are_recovered(name: str) -> None:
     problem = PROBLEMS[name]
     inputs, target = problem.sample(problem).train
     skeleton = read_skeleton(problem.skeleton, [variable.name for variable in problem.variables])
-    _, _, predicted = fitting.drive(
+    _, _, predicted = fitting.fit(
         compiled(skeleton),  # type: ignore[arg-type]
         "lm",
         skeleton.n_params,
