@@ -23,9 +23,21 @@ def test_tables_prints_a_row_for_each_method(tmp_path: Path) -> None:
 def test_tables_without_runs_say_so(tmp_path: Path) -> None:
     refused = subprocess.run([*TABLES, str(tmp_path)], capture_output=True, text=True)
     assert refused.returncode == 2
-    assert (
-        refused.stderr == f"tables: no complete run of molecules or circle packing labeled 'default' below {tmp_path}\n"
+    kinds = "molecules, equations or circle packing"
+    assert refused.stderr == f"tables: no complete run of {kinds} labeled 'default' below {tmp_path}\n"
+
+
+def test_tables_takes_all_problems_of_equations_together(tmp_path: Path) -> None:
+    small = ["task=equation", "budget.oracle_calls=6", "evaluator.workers=1", f"outputs={tmp_path}"]
+    for problem in ("reaction3", "reaction5"):
+        run_here(*small, f"task.problem=builtin/{problem}")
+    command = [*TABLES, str(tmp_path), "--label", "budget.oracle_calls=6"]
+    printed = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
     )
+    (row,) = printed.stdout.splitlines()[2:]
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    assert (cells[0], cells[1], cells[-2], cells[-1]) == ("chemistry", "pt", "2", "2")
 
 
 def test_the_configuration_reference_is_that_of_the_schema() -> None:

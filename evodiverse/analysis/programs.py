@@ -52,13 +52,5 @@ def measure_packing(run: Run) -> PackingResult:
 
 def _final_diversity(run: Run, genotypes: dict[int, str]) -> Diversity:
     """Return the diversity of the last iteration's pools, each program of their union counted once."""
-    rows = run.columns("populations", ["iteration", "pool", "members"])
-    last = max(rows["iteration"])
-    pools = [
-        members for iteration, members in zip(rows["iteration"], rows["members"], strict=True) if iteration == last
-    ]
-    union = sorted({call for members in pools for call in members})
-    place = {call: index for index, call in enumerate(union)}
-    return program_diversity(
-        [genotypes[call] for call in union], [[place[call] for call in members] for members in pools]
-    )
+    union, pools = run.final_pools()
+    return program_diversity([genotypes[call] for call in union], pools)

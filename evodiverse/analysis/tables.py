@@ -1,10 +1,11 @@
 """Tables over several runs, in Markdown."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
+from evodiverse.analysis.equations import Encode, EquationResult, find_domain, measure_equations
 from evodiverse.analysis.molecules import (
     count_full_iterations,
     diverse_top10_auc,
@@ -76,6 +77,40 @@ def packing_table(runs: Iterable[Run]) -> str:
         ]
         for group, results in groups.items()
     ]
+    return markdown(header, rows)
+
+
+def equation_table(runs: Iterable[Run], encoders: Mapping[str, Encode]) -> str:
+    """Return a table of the equation runs, one row for each domain, method and model, over their problems and seeds.
+
+    Errors are medians: they differ by orders of magnitude from problem to problem.
+    """
+    groups: dict[tuple[str, str, str], list[tuple[Run, EquationResult]]] = defaultdict(list)
+    for run in runs:
+        groups[find_domain(run), run.method, run.llm].append((run, measure_equations(run, encoders)))
+    header = [
+        *("domain", "method", "llm", *(f"diversity ({name})" for name in encoders)),
+        *("best Acc0.1", "top-10 Acc0.1", "best Acc0.1 (95%)", "top-10 Acc0.1 (95%)"),
+        *("best NMSE", "top-10 NMSE", "best NMSE (ood)", "problems", "runs"),
+    ]
+    rows = []
+    for group, pairs in sorted(groups.items()):
+        results = [result for _, result in pairs]
+        rows.append(
+            [
+                *group,
+                *(spread([result.diversity[name] for result in results], 3) for name in encoders),
+                f"{fmean(result.best_acc for result in results):.3f}",
+                f"{fmean(result.top_acc for result in results):.3f}",
+                f"{fmean(result.best_lenient for result in results):.3f}",
+                f"{fmean(result.top_lenient for result in results):.3f}",
+                f"{median(result.best_nmse for result in results):.1e}",
+                f"{median(result.top_nmse for result in results):.1e}",
+                f"{median(result.best_ood for result in results):.1e}",
+                str(len({run.settings.get("task.problem") for run, _ in pairs})),
+                str(len(results)),
+            ]
+        )
     return markdown(header, rows)
 
 
