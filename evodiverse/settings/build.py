@@ -194,7 +194,9 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     sources = _find_sources(plan)
     if _is_complete(_find_record(plan, sources), plan, say):
         return
-    task = plan.domain.build_task(plan.task, artefact_path, lambda *preload: _open_sandbox(plan.config.sandbox, preload))
+    task = plan.domain.build_task(
+        plan.task, artefact_path, lambda *preload: _open_sandbox(plan.config.sandbox, preload)
+    )
     _check_offers(task, Task, "the task of this domain")
     schemas(task.columns)  # before there is a folder
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import InputError
 from evodiverse.settings.compose import (
@@ -157,11 +157,21 @@ def _compose_violation(chosen: Sequence[str], override: str) -> str | None:
         if key in _groups():
             return _misplaced_plus(override, f"{key}={value}") or f"{override}: {first_line(error)}"
         if isinstance(error.__cause__, AttributeError | KeyError):
-            return f"{key} is unknown; {nearest_key(key, known_keys(compose(CONFIG_NAME, overrides=list(chosen))))}"
+            known = compose(CONFIG_NAME, overrides=list(chosen))
+            return _unplussed(key, known) or f"{key} is unknown; {nearest_key(key, known_keys(known))}"
         return wrong_value(key, value, error.__cause__ or error)
     except COMPOSITION_ERRORS as error:
         return f"{override}: {first_line(error)}"
     return next(iter(find_unknown(config)), None)
+
+
+def _unplussed(key: str, known: DictConfig) -> str | None:
+    """Return what to write where a key is set in a group that holds keys of the user's own."""
+    for group in (key, key.rpartition(".")[0]):
+        keys = OmegaConf.select(known, group) if group else None
+        if isinstance(keys, DictConfig) and not keys:
+            return f"{group} holds keys of your own, each of which is added with a plus: +{group}.name=value"
+    return None
 
 
 def _misplaced_plus(override: str, plain: str) -> str | None:

@@ -38,9 +38,17 @@ def refuse(*arguments: str) -> tuple[str, ...]:
         ("task.mutation=1", "task.mutation is unknown; did you mean task.mutation_rate?"),
         ("method=ptt", "method=ptt is unknown; did you mean pt?"),
         ("llm=gpt", "llm=gpt is unknown; did you mean gpt5?"),
-        ("task=kinase", "task=kinase is unknown; expected one of circle_packing, gsk3b, jnk3, program"),
+        ("task=kinase", "task=kinase is unknown; expected one of circle_packing, equation, gsk3b, jnk3, program"),
         ("experiment=mol_graphga", "experiment=mol_graphga is written with a plus: +experiment=mol_graphga"),
         ("+experiment=mol_graphgaa", "experiment=mol_graphgaa is unknown; did you mean mol_graphga?"),
+        (
+            "llm.extra.effort=1",
+            "llm.extra holds keys of your own, each of which is added with a plus: +llm.extra.name=value",
+        ),
+        (
+            "llm.extra={effort: 1}",
+            "llm.extra holds keys of your own, each of which is added with a plus: +llm.extra.name=value",
+        ),
         ("seed=abc", "seed must be an integer, got abc"),
         ("+task=gsk3b", "+task=gsk3b is written without the plus: task=gsk3b"),
         ("method.ladder=null", "method.ladder must be something else than null, got null"),

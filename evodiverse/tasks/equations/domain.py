@@ -5,11 +5,12 @@ from pathlib import Path
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
-from evodiverse.tasks.equations import fitting, prompts
+from evodiverse.tasks.equations import fitting, matching, prompts
 from evodiverse.tasks.equations.data import find_sources, read_dataset
+from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.operators import EquationOperator
 from evodiverse.tasks.equations.settings import EquationSettings, find_setting_violations
-from evodiverse.tasks.equations.task import EquationTask, initial_skeletons
+from evodiverse.tasks.equations.task import EquationTask
 
 __all__ = [
     "build_operator",
@@ -58,7 +59,7 @@ def build_task(
     sandbox: Callable[..., Sandbox],
 ) -> EquationTask:
     """Return the task, with its data read."""
-    return EquationTask(read_dataset(settings), sandbox(fitting.__name__), settings)
+    return EquationTask(read_dataset(settings), sandbox(fitting.__name__, matching.__name__), settings)
 
 
 def build_operator(settings: EquationSettings) -> EquationOperator:

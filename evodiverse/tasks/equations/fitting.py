@@ -19,10 +19,12 @@ Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 # Starting points of the parameters that the skeleton is not linear in: ones, and others spread over magnitudes.
 N_STARTS = 250
 SPREAD = 1.2
-# Starts are compared on some of the rows, the best of them descend there, and what is best then on all rows.
-N_ROWS = 100
+# Starts are compared on a few of the rows, the best of them descend there, and what is best then on some, and on all.
+N_FEW, N_SOME = 80, 800
 N_BEST = 8
-N_TRIED, N_REFINED = 20, 20
+N_STEPS = 20
+# Of the squared error, relative; a step that gains less is the last.
+GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-4, 1e-5, 1e-5
 _DIFFERENCE = 1e-7
 # Of the squared error, relative; a step that gains less is the last.
 GAIN_TRIED, GAIN_REFINED = 1e-4, 1e-6
@@ -71,27 +73,26 @@ def fit(
         target: ``(n,)``, of the first split.
         splits: Inputs ``(n, variables)``: what is fitted, then what is held out.
     """
-
-    def predictor(inputs: FloatArray) -> Predict:
-        columns = list(inputs.T)
-
-        def predict(params: Sequence[Any] | FloatArray) -> FloatArray:
-            return np.asarray(function(*columns, params), dtype=np.float64)
-
-        return predict
-
-    predictors = [predictor(inputs) for inputs in splits]
+    predictors = [_predictor(function, inputs) for inputs in splits]
     with np.errstate(all="ignore"):
         if method == "bfgs":
             params = fit_bfgs(predictors[0], target, n_params)
         else:
-            some = np.linspace(0, len(target) - 1, min(N_ROWS, len(target))).astype(int)
-            params = fit_lm(predictors[0], target, predictor(splits[0][some]), target[some], n_params, linear)
+            params = fit_lm(function, splits[0], target, n_params, linear)
         predictions = [
             np.broadcast_to(predict(params), len(inputs)) for predict, inputs in zip(predictors, splits, strict=True)
         ]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     return (params, finite, *(np.nan_to_num(prediction, posinf=0, neginf=0) for prediction in predictions))
+
+
+def _predictor(function: Callable[..., Any], inputs: FloatArray) -> Predict:
+    columns = list(inputs.T)
+
+    def predict(params: Sequence[Any] | FloatArray) -> FloatArray:
+        return np.asarray(function(*columns, params), dtype=np.float64)
+
+    return predict
 
 
 def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
@@ -106,28 +107,28 @@ def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
 
 
 def fit_lm(
-    predict: Predict,
-    target: FloatArray,
-    predict_some: Predict,
-    target_of_some: FloatArray,
-    n_params: int,
-    linear: Sequence[int],
+    function: Callable[..., Any], inputs: FloatArray, target: FloatArray, n_params: int, linear: Sequence[int]
 ) -> FloatArray:
     """Return the parameters of least squared error: linear ones exactly, the others by Levenberg and Marquardt's steps.
 
     For given values of the others the linear ones follow (variable projection, Golub and Pereyra 1973, with Kaufman's
     Jacobian), so that only the others need a start.
     """
-    some = _Projected(predict_some, target_of_some, n_params, linear)
-    others = some.others
-    starts = np.ones((1, len(others)))
-    if others:
-        starts = np.concatenate([starts, _spread(N_STARTS - 1, len(others))])
-        ranking = np.argsort(_squared(some.solve(starts)[1]), kind="stable")
-        tried, errors = _descend(some, starts[ranking[:N_BEST]], N_TRIED, GAIN_TRIED)
-        starts = tried[others, int(np.argmin(errors))][None]
-    params, _ = _descend(_Projected(predict, target, n_params, linear), starts, N_REFINED, GAIN_REFINED)
-    return params[:, 0]
+
+    def model(n_rows: int) -> _Projected:
+        some = np.linspace(0, len(target) - 1, n_rows).astype(int) if n_rows < len(target) else slice(None)
+        return _Projected(_predictor(function, inputs[some]), target[some], n_params, linear)
+
+    few = model(N_FEW)
+    starts = np.ones((1, len(few.others)))
+    if few.others:
+        starts = np.concatenate([starts, _spread(N_STARTS - 1, len(few.others))])
+        ranking = np.argsort(_squared(few.solve(starts)[1]), kind="stable")
+        tried, errors = _descend(few, starts[ranking[:N_BEST]], N_STEPS, GAIN_FEW)
+        starts = tried[few.others, int(np.argmin(errors))][None]
+        if len(target) > N_SOME:
+            starts = _descend(model(N_SOME), starts, N_STEPS, GAIN_SOME)[0][few.others].T
+    return _descend(model(len(target)), starts, N_STEPS, GAIN_ALL)[0][:, 0]
 
 
 @cache

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations import fitting
+from evodiverse.tasks.equations import fitting, matching
 from evodiverse.tasks.equations.data import Dataset, read_dataset
+from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.problems import PROBLEMS, Rows, Splits, Variable
+from evodiverse.tasks.equations.quality import measure
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
-from evodiverse.tasks.equations.task import EquationTask, initial_skeletons, measure
+from evodiverse.tasks.equations.task import EquationTask
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Rejection, Stream
 
 X = np.linspace(0.5, 3, 60)
@@ -25,7 +27,7 @@ DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS, None)
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[ProcessSandbox]:
-    sandbox = ProcessSandbox([fitting.__name__])
+    sandbox = ProcessSandbox([fitting.__name__, matching.__name__])
     yield sandbox
     sandbox.close()
 

@@ -1,0 +1,199 @@
+"""The picture of a fit, for a person to look at: predictions beside measurements."""
+
+import io
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+FloatArray = NDArray[np.float64]
+Color = tuple[int, int, int]
+Limits = tuple[float, float]  # of both axes
+
+SIDE = 400  # pixels, of the square of a panel
+LEFT, RIGHT, TOP, BOTTOM = 104, 36, 72, 60  # around it
+PANEL_WIDTH, PANEL_HEIGHT = LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM
+MARGIN = 24  # around the lines
+MAX_ROWS, MAX_POINTS = 6, 2000
+_TITLE_SIZE, _NAME_SIZE, _TEXT_SIZE, _LABEL_SIZE = 24, 20, 16, 14
+_ROW_HEIGHT = 26
+_LABEL_WIDTH, _LABEL_GAP = 72, 12
+_SUPERSAMPLING = 4
+_RADIUS, _SMALL_RADIUS, _MANY = 3, 2, 400
+_TICK = 5
+_MAX_STEPS = 7  # between ticks
+_PLAIN = 6  # characters, the most that a number may have and not be shortened to 1e6
+_EXTENSION = 0.05  # of the spread of the target
+_EQUAL = 1e-5  # relative to the largest, a smaller spread is none: its ticks would have too many digits
+_WIDENING = 0.1  # of a target without spread
+
+_PAPER: Color = (255, 255, 255)
+_GROUND: Color = (246, 246, 243)
+_GRID: Color = (228, 228, 224)
+_INK: Color = (22, 34, 56)
+_GRAY: Color = (96, 104, 116)
+# One dark and one light, so that they can be told in gray too.
+POINT: Color = (36, 74, 134)
+OUTSIDE: Color = (240, 146, 40)
+
+
+class Panel(NamedTuple):
+    """A name, measurements ``(n,)``, n ≥ 1, finite, their predictions ``(n,)``, maybe not finite, and a caption."""
+
+    name: str
+    target: FloatArray
+    predicted: FloatArray
+    caption: str
+
+
+def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
+    """Return a PNG with a square for each panel: measurements to the right, predictions upwards, equal on the diagonal.
+
+    A prediction beyond the limits is drawn at the border in another color, one that is no finite number is not drawn,
+    and both are counted. The font knows little more than ASCII.
+
+    Args:
+        panels: One to three, from left to right.
+        lines: What stands below, the title first; it is wrapped, and what is left after `MAX_ROWS` is cut.
+    """
+    sizes = [_TITLE_SIZE, *[_TEXT_SIZE] * len(lines)]
+    rows = wrap(zip(lines, sizes, strict=False), len(panels) * PANEL_WIDTH - 2 * MARGIN, MAX_ROWS)
+    image = Image.new("RGB", picture_size(len(panels), len(rows)), _PAPER)
+    for index, panel in enumerate(panels):
+        image.paste(_draw_panel(panel), (index * PANEL_WIDTH, 0))
+    draw = ImageDraw.Draw(image)
+    for index, (text, size) in enumerate(rows):
+        place = (MARGIN, PANEL_HEIGHT + MARGIN + index * _ROW_HEIGHT)
+        draw.text(place, text, _INK, ImageFont.load_default(size), "lm")
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def picture_size(n_panels: int, n_rows: int) -> tuple[int, int]:
+    """Return width and height in pixels of a picture with so many panels and rows of text below."""
+    return n_panels * PANEL_WIDTH, PANEL_HEIGHT + n_rows * _ROW_HEIGHT + MARGIN
+
+
+def to_pixel(limits: Limits, target: float, predicted: float) -> tuple[float, float]:
+    """Return where a point lies in its panel: at the border if it is beyond the limits."""
+    low, high = limits
+    x, y = ((min(max(value, low), high) - low) / (high - low) for value in (target, predicted))
+    return LEFT + x * SIDE, TOP + (1 - y) * SIDE
+
+
+def find_limits(target: FloatArray) -> Limits:
+    """Return the least and the largest value of both axes, which lie a little beyond the target ``(n,)``."""
+    low, high = float(target.min()), float(target.max())
+    magnitude = max(abs(low), abs(high))
+    spread = high - low
+    extension = _EXTENSION * spread if spread > _EQUAL * magnitude else _WIDENING * (magnitude or 1.0)
+    return low - extension, high + extension
+
+
+def find_ticks(limits: Limits) -> list[Decimal]:
+    """Return the multiples of a round step (1, 2 or 5 times a power of ten) within limits, two to eight of them."""
+    low, high = map(Decimal, limits)
+    least = (high - low) / _MAX_STEPS
+    step = next(step for digit in (1, 2, 5, 10) if (step := Decimal(digit).scaleb(least.adjusted())) >= least)
+    return [n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def write_ticks(ticks: Sequence[Decimal]) -> list[str]:
+    """Return the ticks as text, all with an exponent if that is shorter and they are long."""
+    plain = [f"{tick.normalize():f}" for tick in ticks]
+    scientific = [f"{tick.normalize():e}".replace("e+", "e") if tick else "0" for tick in ticks]
+    return plain if max(map(len, plain)) <= max(_PLAIN, *map(len, scientific)) else scientific
+
+
+def wrap(lines: Iterable[tuple[str, int]], width: int, max_rows: int) -> list[tuple[str, int]]:
+    """Return the rows that lines take in a width in pixels, each with its font's size; the last is cut if some lack."""
+    rows = list(islice((row for text, size in lines for row in _wrap_line(text, size, width)), max_rows + 1))
+    if len(rows) > max_rows:
+        text, size = rows[max_rows - 1]
+        rows[max_rows - 1 :] = [(text[: _count_fitting(text, size, width, "…")].rstrip() + "…", size)]
+    return rows
+
+
+def _wrap_line(line: str, size: int, width: int) -> Iterator[tuple[str, int]]:
+    """Yield the rows of one line, broken at spaces where there are any."""
+    text = " ".join(line.split())
+    while (end := _count_fitting(text, size, width, "")) < len(text):
+        space = text.rfind(" ", 0, end + 1)
+        end = space if space > 0 else end
+        yield text[:end], size
+        text = text[end:].lstrip()
+    yield text, size
+
+
+def _count_fitting(text: str, size: int, width: int, ending: str) -> int:
+    """Return how many characters of a text fit into a width with this after them."""
+    font = ImageFont.load_default(size)
+    ends = range(1, len(text) + 1)
+    return bisect_right(ends, width, key=lambda end: math.ceil(font.getlength(text[:end] + ending)))
+
+
+def _draw_panel(panel: Panel) -> Image.Image:
+    limits = find_limits(panel.target)
+    ticks = find_ticks(limits)
+    outside = ~((panel.predicted >= limits[0]) & (panel.predicted <= limits[1]))
+    image = _draw_square(panel, limits, ticks, outside)
+    draw = ImageDraw.Draw(image)
+    for text, size, middle, color in [(panel.name, _NAME_SIZE, 24, _INK), (panel.caption, _TEXT_SIZE, 50, _GRAY)]:
+        [(row, _)] = wrap([(text, size)], SIDE, 1)
+        draw.text((LEFT, middle), row, color, ImageFont.load_default(size), "lm")
+    _label(image, limits, ticks)
+    if outside.any():
+        corner, font = (LEFT + SIDE - 12, TOP + SIDE - 14), ImageFont.load_default(_LABEL_SIZE)
+        draw.text(corner, f"{outside.sum()} outside", _INK, font, "rs", stroke_width=3, stroke_fill=_GROUND)
+    return image
+
+
+def _draw_square(panel: Panel, limits: Limits, ticks: Sequence[Decimal], outside: NDArray[np.bool_]) -> Image.Image:
+    """Return the panel without its text, drawn large and reduced, which smooths the outlines."""
+    factor = _SUPERSAMPLING
+    image = Image.new("RGB", (factor * PANEL_WIDTH, factor * PANEL_HEIGHT), _PAPER)
+    draw = ImageDraw.Draw(image)
+    left, top, right, bottom = (factor * edge for edge in (LEFT, TOP, LEFT + SIDE, TOP + SIDE))
+    draw.rectangle([left, top, right, bottom], fill=_GROUND)
+    for tick in map(float, ticks):
+        column, row = (factor * pixel for pixel in to_pixel(limits, tick, tick))
+        draw.line([column, top, column, bottom], fill=_GRID, width=factor)
+        draw.line([left, row, right, row], fill=_GRID, width=factor)
+        draw.line([column, bottom, column, bottom + factor * _TICK], fill=_INK, width=factor)
+        draw.line([left - factor * _TICK, row, left, row], fill=_INK, width=factor)
+    draw.line([left, bottom, right, top], fill=_GRAY, width=factor)
+    draw.rectangle([left, top, right, bottom], outline=_INK, width=factor)
+    n_points = min(len(panel.target), MAX_POINTS)
+    chosen = np.linspace(0, len(panel.target) - 1, n_points).round().astype(int)
+    radius = factor * (_RADIUS if n_points < _MANY else _SMALL_RADIUS)
+    for color, drawn in [(POINT, ~outside), (OUTSIDE, outside & np.isfinite(panel.predicted))]:
+        for index in chosen[drawn[chosen]]:
+            column, row = (factor * pixel for pixel in to_pixel(limits, panel.target[index], panel.predicted[index]))
+            draw.ellipse([column - radius, row - radius, column + radius, row + radius], fill=color)
+    return image.reduce(factor)
+
+
+def _label(image: Image.Image, limits: Limits, ticks: Sequence[Decimal]) -> None:
+    """Write numbers at the ticks, smaller if they are long, below the square only so many that they do not touch."""
+    draw = ImageDraw.Draw(image)
+    font = ImageFont.load_default(_LABEL_SIZE)
+    texts = write_ticks(ticks)
+    longest = max(map(font.getlength, texts))
+    small = ImageFont.load_default(_LABEL_SIZE * min(1.0, _LABEL_WIDTH / longest))
+    pixels = [to_pixel(limits, float(tick), float(tick)) for tick in ticks]
+    every = math.ceil((min(longest, _LABEL_WIDTH) + _LABEL_GAP) / (pixels[1][0] - pixels[0][0]))
+    for index, (text, (column, row)) in enumerate(zip(texts, pixels, strict=True)):
+        draw.text((LEFT - _TICK - 4, row), text, _INK, small, "rm")
+        if index % every == 0:
+            draw.text((column, TOP + SIDE + _TICK + 4), text, _INK, small, "ma")
+    draw.text((LEFT + SIDE / 2, PANEL_HEIGHT - 14), "measured", _GRAY, font, "mm")
+    upright = Image.new("RGB", (SIDE, _LABEL_SIZE + 4), _PAPER)
+    ImageDraw.Draw(upright).text((SIDE / 2, _LABEL_SIZE / 2 + 2), "predicted", _GRAY, font, "mm")
+    image.paste(upright.transpose(Image.Transpose.ROTATE_90), (2, TOP))

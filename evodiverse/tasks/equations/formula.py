@@ -1,0 +1,170 @@
+"""Shows an equation as mathematics, in the sandbox: the standard library and sympy are all it knows.
+
+There are expressions on which sympy works for ever, or that fill the memory; the sandbox's limits bound that.
+"""
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import sympy
+from sympy.core.alphabets import greeks
+
+# Significant digits that are shown.
+DIGITS = 4
+# Operations above which an expression is shown as it was written.
+MAX_OPERATIONS = 300
+_GREEK = frozenset(greeks) - {"omicron"}  # which LaTeX has no command for
+_OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Mod: sympy.Mod,
+    ast.BitAnd: sympy.And,
+    ast.BitOr: sympy.Or,
+    ast.Invert: sympy.Not,
+    ast.USub: operator.neg,
+    ast.Lt: sympy.Lt,
+    ast.LtE: sympy.Le,
+    ast.Gt: sympy.Gt,
+    ast.GtE: sympy.Ge,
+    ast.Eq: sympy.Eq,
+    ast.NotEq: sympy.Ne,
+}
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **{name: getattr(sympy, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")},
+    **{f"arc{name}": getattr(sympy, f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **dict.fromkeys(("abs", "absolute", "fabs"), sympy.Abs),
+    **dict.fromkeys(("divide", "true_divide"), operator.truediv),
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "square": lambda one: one**2,
+    "reciprocal": lambda one: 1 / one,
+    "expm1": lambda one: sympy.exp(one) - 1,
+    "log1p": lambda one: sympy.log(1 + one),
+    "log2": lambda one: sympy.log(one, 2),
+    "log10": lambda one: sympy.log(one, 10),
+    "cbrt": lambda one: sympy.sign(one) * sympy.Abs(one) ** sympy.Rational(1, 3),
+    "hypot": lambda one, other: sympy.sqrt(one**2 + other**2),
+    "arctan2": sympy.atan2,
+    "sign": sympy.sign,
+    "floor": sympy.floor,
+    "ceil": sympy.ceiling,
+    "mod": sympy.Mod,
+    "maximum": sympy.Max,
+    "minimum": sympy.Min,
+    "clip": lambda one, low, high: sympy.Min(sympy.Max(one, low), high),
+    "heaviside": sympy.Heaviside,
+    "where": lambda condition, one, other: sympy.Piecewise((one, condition), (other, True)),
+    "logical_and": sympy.And,
+    "logical_or": sympy.Or,
+    "logical_not": sympy.Not,
+    "less": sympy.Lt,
+    "less_equal": sympy.Le,
+    "greater": sympy.Gt,
+    "greater_equal": sympy.Ge,
+}
+
+
+def drive(function: object, target: str, source: str, params: Sequence[float], simplifies: bool) -> str:  # noqa: ARG001
+    """Return an equation in LaTeX, its constants rounded.
+
+    Args:
+        function: Not used.
+        target: Name of the left-hand side.
+        source: Of a skeleton in its one form.
+        params: Its constants.
+        simplifies: Whether a shorter form is looked for, which may take long.
+
+    Raises:
+        ValueError: A part of it has no counterpart in sympy.
+    """
+    expression = translate(source, params)
+    if simplifies and sympy.count_ops(expression) <= MAX_OPERATIONS:
+        forms = [expression, sympy.expand(expression), sympy.simplify(expression)]
+        expression = min((round_numbers(form) for form in forms), key=sympy.count_ops)
+    else:
+        expression = round_numbers(expression)
+    names = {symbol: _write_name(symbol.name) for symbol in expression.free_symbols}
+    return f"{_write_name(target)} = {sympy.latex(expression, symbol_names=names, ln_notation=True)}"
+
+
+def translate(source: str, params: Sequence[float]) -> Any:
+    """Return the right-hand side of a skeleton as sympy's expression.
+
+    Raises:
+        ValueError: A part of it has no counterpart in sympy.
+    """
+    function = ast.parse(source).body[0]
+    if not isinstance(function, ast.FunctionDef):
+        raise TypeError("a skeleton is a function")
+    scope: dict[str, Any] = {argument.arg: sympy.Symbol(argument.arg, real=True) for argument in function.args.args}
+    for statement in function.body:
+        match statement:
+            case ast.Assign([ast.Name(name)], value):
+                scope[name] = _translate(value, scope, params)
+            case ast.Return(ast.expr() as value):
+                return _translate(value, scope, params)
+    raise ValueError("it returns nothing")
+
+
+def _translate(node: ast.expr, scope: Mapping[str, Any], params: Sequence[float]) -> Any:
+    match node:
+        case ast.Constant(int() | float() as value):
+            return _number(value)
+        case ast.Name(name):
+            return scope[name]
+        case ast.Attribute(_, name):
+            return sympy.pi if name == "pi" else sympy.E
+        case ast.Subscript(_, ast.Constant(int() as place)):
+            return _number(params[place])
+        case ast.BinOp(base, ast.Pow(), exponent):
+            return _power(_translate(base, scope, params), _translate(exponent, scope, params))
+        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
+            return _OPERATORS[type(sign)](_translate(left, scope, params), _translate(right, scope, params))
+        case ast.UnaryOp(sign, operand):
+            return _OPERATORS[type(sign)](_translate(operand, scope, params))
+        case ast.Call(ast.Attribute(_, "power" | "float_power"), [base, exponent]):
+            return _power(_translate(base, scope, params), _translate(exponent, scope, params))
+        case ast.Call(ast.Attribute(_, name), arguments) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](*(_translate(argument, scope, params) for argument in arguments))
+    raise ValueError(f"{ast.unparse(node)[:60]} has no counterpart in sympy")
+
+
+def _number(value: float) -> Any:
+    return sympy.Integer(int(value)) if float(value).is_integer() and abs(value) < 1e9 else sympy.Float(value)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return a power; one of two numbers in floating point, so that towers of them end at once."""
+    if base.is_number and exponent.is_number and abs(exponent) > 20:
+        return sympy.Float(math.pow(base, exponent))
+    return base**exponent
+
+
+def round_numbers(expression: Any) -> Any:
+    """Return an expression with its numbers rounded; whole ones lose their point."""
+    numbers = expression.atoms(sympy.Float)
+    return expression.xreplace({value: _round(float(value)) for value in numbers})
+
+
+def _round(value: float) -> Any:
+    rounded = float(f"{value:.{DIGITS}g}")
+    return sympy.Integer(int(rounded)) if rounded.is_integer() and abs(rounded) < 1e6 else sympy.Float(rounded, DIGITS)
+
+
+def _write_name(name: str) -> str:
+    """Return a variable's name in LaTeX, where what stands behind an underscore, and digits at the end, are indices."""
+    head, *rest = [part for part in re.split(r"_+|(?<=[^\W\d_])(?=\d+$)", name) if part] or [r"\_"]
+    return f"{_letter(head)}_{{{','.join(map(_letter, rest))}}}" if rest else _letter(head)
+
+
+def _letter(text: str) -> str:
+    return rf"\{text}" if text in _GREEK else text if len(text) == 1 or text.isdigit() else rf"\mathrm{{{text}}}"

@@ -1,0 +1,53 @@
+"""Says whether an equation is a law, in the sandbox beside the program, where it is loaded before any program."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+FloatArray = NDArray[np.float64]
+
+TOLERANCE = 1e-3
+"""Relative, of the law's constants."""
+
+# Of the law's own size; two that are the same differ by rounding alone.
+RESIDUE = 1e-6
+
+
+def drive(
+    functions: Callable[[], Sequence[Callable[..., Any]]],
+    params: Sequence[float],
+    constants: Sequence[float],
+    inputs: FloatArray,
+) -> bool:
+    """Return whether the law, with constants near its own, gives everywhere what an equation gives.
+
+    Args:
+        functions: Gives the equation and the law.
+        params: The equation's.
+        constants: The law's.
+        inputs: Points ``(n, variables)`` to compare at. Where the law gives no number, the equation may give any.
+    """
+    equation, law = functions()
+    columns = list(inputs.T)
+    own = np.array(constants)
+
+    def evaluate(function: Callable[..., Any], values: Sequence[float] | FloatArray) -> FloatArray:
+        return np.broadcast_to(np.asarray(function(*columns, values), dtype=np.float64), len(inputs))
+
+    with np.errstate(all="ignore"):
+        expected, wanted = evaluate(law, own), evaluate(equation, np.array(params))
+        is_known = np.isfinite(expected)
+        if not is_known.any() or not np.isfinite(wanted[is_known]).all():
+            return False
+        scale = float(np.sqrt(np.mean(expected[is_known] ** 2))) or 1.0
+
+        def residues(moves: FloatArray) -> FloatArray:
+            differences = (evaluate(law, own * (1 + moves)) - wanted)[is_known] / scale
+            return np.where(np.isfinite(differences), differences, 1e6)
+
+        bound = np.full(len(own), TOLERANCE)
+        found = least_squares(residues, np.zeros(len(own)), bounds=(-bound, bound), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        return bool(np.abs(residues(found.x)).max() <= RESIDUE)
