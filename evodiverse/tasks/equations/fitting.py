@@ -16,18 +16,17 @@ from scipy.special import ndtri
 FloatArray = NDArray[np.float64]
 Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 
-# Starting points of the parameters that the skeleton is not linear in: ones, and others spread over magnitudes.
-N_STARTS = 250
+# Starting points of the parameters that the skeleton is not linear in: ones, and others spread over magnitudes; at most,
+# and for each such parameter.
+N_STARTS, N_STARTS_EACH = 250, 80
 SPREAD = 1.2
 # Starts are compared on a few of the rows, the best of them descend there, and what is best then on some, and on all.
 N_FEW, N_SOME = 80, 800
 N_BEST = 8
-N_STEPS = 20
+N_STEPS, N_LAST_STEPS = 20, 6
 # Of the squared error, relative; a step that gains less is the last.
 GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-4, 1e-5, 1e-5
 _DIFFERENCE = 1e-7
-# Of the squared error, relative; a step that gains less is the last.
-GAIN_TRIED, GAIN_REFINED = 1e-4, 1e-6
 _FLOOR = 1e-24
 # Squares of larger predictions overflow.
 _LARGEST = 1e150
@@ -122,13 +121,14 @@ def fit_lm(
     few = model(N_FEW)
     starts = np.ones((1, len(few.others)))
     if few.others:
-        starts = np.concatenate([starts, _spread(N_STARTS - 1, len(few.others))])
+        n_starts = min(N_STARTS, N_STARTS_EACH * len(few.others))
+        starts = np.concatenate([starts, _spread(n_starts - 1, len(few.others))])
         ranking = np.argsort(_squared(few.solve(starts)[1]), kind="stable")
         tried, errors = _descend(few, starts[ranking[:N_BEST]], N_STEPS, GAIN_FEW)
         starts = tried[few.others, int(np.argmin(errors))][None]
         if len(target) > N_SOME:
             starts = _descend(model(N_SOME), starts, N_STEPS, GAIN_SOME)[0][few.others].T
-    return _descend(model(len(target)), starts, N_STEPS, GAIN_ALL)[0][:, 0]
+    return _descend(model(len(target)), starts, N_LAST_STEPS, GAIN_ALL)[0][:, 0]
 
 
 @cache

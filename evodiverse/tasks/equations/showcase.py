@@ -21,7 +21,7 @@ SPLITS: Final = {"train": "training", "id": "held out, in domain", "ood": "held 
 N_POINTS: Final = 256
 _FORMULA: Final = Path(__file__).with_name("formula.py").read_text(encoding="utf-8")  # sympy takes long to load
 _MATCHING: Final = f"from {matching.__name__} import drive\n"
-_LIMITS: Final = Limits(cpu_seconds=20.0)
+_LIMITS: Final = Limits(cpu_seconds=10.0)
 
 
 def lay_out(
@@ -74,15 +74,15 @@ def write_module(found: Found, dataset: Dataset, params: Sequence[float]) -> str
     )
 
 
-def write_latex(target: str, source: str, params: Sequence[float], sandbox: Sandbox) -> str | None:
+def write_latex(
+    target: str, source: str, params: Sequence[float], sandbox: Sandbox, *, simplifies: bool = True
+) -> str | None:
     """Return an equation in LaTeX, shortened if that does not take too long; None: not at all."""
-    for simplifies in (True, False):
-        arguments = (target, source, list(params), simplifies)
-        job = Job(f"import numpy as np\n{source}", NAME, arguments, None, _LIMITS, _FORMULA)
-        (execution,) = sandbox.run([job])
-        if isinstance(execution.value, str):
-            return execution.value
-    return None
+    arguments = (target, source, list(params), simplifies)
+    (execution,) = sandbox.run([Job(f"import numpy as np\n{source}", NAME, arguments, None, _LIMITS, _FORMULA)])
+    if isinstance(execution.value, str):
+        return execution.value
+    return write_latex(target, source, params, sandbox, simplifies=False) if simplifies else None
 
 
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
@@ -114,7 +114,7 @@ def _write_tex(found: Found, dataset: Dataset, sandbox: Sandbox) -> str:
         lines = ["% sympy cannot show this equation; it stands in equation.py"]
     if law is not None:
         known = read_skeleton(law.skeleton, dataset.names).source
-        lines.append(f"% the law: {write_latex(target, known, law.constants, sandbox)}")
+        lines.append(f"% the law: {write_latex(target, known, law.constants, sandbox, simplifies=False)}")
     return "\n".join(lines) + "\n"
 
 

@@ -55,6 +55,7 @@ class EquationTask:
         self._sandbox = sandbox
         self._fitter = Fitter(sandbox, dataset.splits, settings.fit, Limits(settings.timeout, settings.memory))
         self._is_log = settings.energy == "log"
+        self._shown = 0  # the call that `show_best` laid out last
         self._variance = float(np.var(dataset.splits.train.target))
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
 
@@ -91,9 +92,10 @@ class EquationTask:
 
     def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
         """Return the best equation as Python and in LaTeX, what is known of it, and a picture of its fit."""
-        if not found:
+        if not found or found[0].candidate.call == self._shown:
             return {}
         best = found[0]
+        self._shown = best.candidate.call
         (fitted,) = self._fit([Hypothesis(best.candidate.genotype, best.candidate.key)])
         predictions = fitted.predictions if isinstance(fitted, Fitted) else ()
         return dict(lay_out(best, self._dataset, predictions, self._sandbox))
