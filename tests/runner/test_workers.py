@@ -185,6 +185,28 @@ def test_each_evaluation_is_journalled_with_its_seconds() -> None:
     assert [kept[key] for key in KEYS] == answers
 
 
+class TogetherTask(BitTask):
+    """Is cheaper in threes, and takes note of how many it gets."""
+
+    batch = 3
+
+    def __init__(self) -> None:
+        super().__init__(6, 1)
+        self.sizes: list[int] = []
+
+    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+        self.sizes.append(len(hypotheses))
+        return super().evaluate(hypotheses)
+
+
+@pytest.mark.parametrize(("batch", "sizes"), [(None, [3, 3, 2]), (5, [5, 3])])
+def test_a_task_may_say_how_many_evaluations_are_made_together(batch: int | None, sizes: list[int]) -> None:
+    task = TogetherTask()
+    with workers_of(task, BitCrossover(), 1, batch) as workers:
+        workers.evaluate(HYPOTHESES[:8])
+    assert task.sizes == sizes
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_stop_begins_no_other_batch_and_keeps_those_under_way(tmp_path: Path, n: int) -> None:
     journal = Journal(tmp_path / "journal")

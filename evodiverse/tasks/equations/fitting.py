@@ -16,8 +16,8 @@ from scipy.special import ndtri
 FloatArray = NDArray[np.float64]
 Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 
-# Starting points of the parameters that the skeleton is not linear in: ones, and others spread over magnitudes; at most,
-# and for each such parameter.
+# Starting points of the parameters that the skeleton is not linear in, at most and for each of them: ones, and others
+# spread over magnitudes.
 N_STARTS, N_STARTS_EACH = 250, 80
 SPREAD = 1.2
 # Starts are compared on a few of the rows, the best of them descend there, and what is best then on some, and on all.
