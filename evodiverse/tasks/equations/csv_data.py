@@ -42,10 +42,19 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
     violations += [f"task.data.train: the column {name!r} {_UNUSABLE}" for name in names if not _is_usable(name)]
     if first and np.ptp(first[target]) == 0:
         violations.append(f"task.data.train: the target {target!r} is the same in all rows of {train}")
+    elif first and not _has_variance(first[target]):
+        violations.append(
+            f"task.data.train: the target {target!r} is too small or too large for its variance; scale it"
+        )
     if violations:
         raise InputError(*violations)
     parts = [_rows(tables.get(key), names, target) for key in files]
     return names, Splits(*parts)
+
+
+def _has_variance(values: FloatArray) -> bool:
+    with np.errstate(over="ignore"):
+        return bool(0 < np.var(values) < np.inf)
 
 
 def _is_usable(name: str) -> bool:

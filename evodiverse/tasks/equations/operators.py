@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from evodiverse.errors import describe
 from evodiverse.tasks.equations.grammar import ARITHMETIC, FUNCTIONS, Grammar
 from evodiverse.tasks.equations.simplification import simplify
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
@@ -92,6 +93,12 @@ class EquationOperator:
     def _propose(self, request: Request) -> Proposal:
         if not request.parents:
             raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
+        try:
+            return self._vary_parents(request)
+        except (ValueError, RecursionError) as error:  # a language model's may be
+            return Proposal(None, FAILED, f"the parents are too large ({describe(error)})")
+
+    def _vary_parents(self, request: Request) -> Proposal:
         rng = request.stream.rng()
         ranked = sorted(request.parents, key=_score, reverse=True)
         if rng.random() >= BETTER_RATE:

@@ -109,7 +109,8 @@ class _Pass:
         powers: dict[Node, float] = {}
         for factor, exponent in self._factors(node):
             if factor.operation == NUMBER and (factor.value or exponent > 0):
-                value *= float(factor.value) ** exponent
+                folded = _fold("power", [float(factor.value), exponent])
+                value = math.inf if folded is None else value * folded
             elif factor.operation == PARAMETER and factor.value in self._free and free is None:
                 free = factor
             elif not (factor.operation == PARAMETER and factor.value in self._free):

@@ -18,6 +18,7 @@ PARAMS = "params"
 MAX_PARAMS = 10
 MAX_NODES = 2_000
 MAX_TURNS = 20
+MAX_DEPTH = 100
 MAX_CHARACTERS = 20_000
 # numpy's functions that work element by element, by their number of arguments.
 _ONE = """sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp expm1 exp2 log log10 log2 log1p
@@ -159,6 +160,7 @@ class _Reader:
         self._inlined: list[str] = []
         self._before: list[ast.stmt] = []
         self._n_nodes = 0
+        self._depth = 0
         self._line = 0
 
     def read(self, function: ast.FunctionDef) -> list[ast.stmt]:
@@ -276,8 +278,16 @@ class _Reader:
 
     def _expression(self, node: ast.expr) -> ast.expr:
         self._n_nodes += 1
+        self._depth += 1
         if self._n_nodes > MAX_NODES:
             raise SkeletonError(f"more than {MAX_NODES:,} operations")
+        if self._depth > MAX_DEPTH:
+            raise self._refused(f"nested more than {MAX_DEPTH} levels deep")
+        read = self._read_expression(node)
+        self._depth -= 1
+        return read
+
+    def _read_expression(self, node: ast.expr) -> ast.expr:
         match node:
             case ast.Constant(bool()):
                 raise self._refused(str(node.value))

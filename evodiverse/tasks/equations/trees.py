@@ -13,6 +13,9 @@ PARAMETER: Final = "parameter"
 NUMBER: Final = "number"
 CONSTANT: Final = "constant"
 
+MAX_SIZE: Final = 2_000
+"""Nodes of a tree; a skeleton whose locals are used over and over again is a larger one than anybody can hold."""
+
 _BINARY: Final = {
     ast.Add: "add",
     ast.Sub: "subtract",
@@ -61,6 +64,9 @@ class Node:
 
     The value of a variable or constant is its name, that of a parameter any number that tells it from the others.
     ``text`` tells expressions apart, ``size`` says how many nodes there are, ``is_constant`` that none is a variable.
+
+    Raises:
+        ValueError: It has more than `MAX_SIZE` nodes.
     """
 
     __slots__ = ("arguments", "is_constant", "operation", "size", "text", "value")
@@ -71,6 +77,8 @@ class Node:
         self.value = value
         self.is_constant: bool = operation != VARIABLE and all(argument.is_constant for argument in arguments)
         self.size: int = 1 + sum([argument.size for argument in arguments])
+        if self.size > MAX_SIZE:
+            raise ValueError(f"a tree of {self.size:,} nodes, at most {MAX_SIZE:,}")
         self.text: str = (
             f"{operation}({','.join([part.text for part in arguments])})" if arguments else f"{operation} {value}"
         )

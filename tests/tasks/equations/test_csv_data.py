@@ -45,6 +45,8 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
         ("x,y\n1,2\n,3\n", "the column 'x' of .* has no finite number in line 3"),
         ("x,y\n1,inf\n2,3\n", "the column 'y' of .* has no finite number in line 2"),
         ("x,y\n1,2\n2,2\n", "the target 'y' is the same in all rows"),
+        ("x,y\n1,1e-200\n2,2e-200\n", "the target 'y' is too small or too large"),
+        ("x,y\n1,1e200\n2,-1e200\n", "the target 'y' is too small or too large"),
         ("x,x,y\n1,2,3\n2,3,4\n", "two columns of one name"),
         ("a b,y\n1,2\n2,3\n", "the column 'a b' cannot be a variable"),
         ("params,y\n1,2\n2,3\n", "the column 'params' cannot be a variable"),

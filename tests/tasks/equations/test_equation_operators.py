@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from evodiverse.tasks.equations.grammar import Grammar
 from evodiverse.tasks.equations.operators import CROSSOVERS, FAILED, MUTATIONS, EquationOperator
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
-from evodiverse.tasks.equations.trees import Kind, leaves, read_tree
+from evodiverse.tasks.equations.trees import Kind, leaves, read_tree, write_tree
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
 XV = ("x", "v")
@@ -100,24 +101,32 @@ def test_a_proposal_that_comes_to_nothing_says_why(monkeypatch: pytest.MonkeyPat
     assert "no allowed child" in proposal.error
 
 
-def test_roots_and_logarithms_are_told_of_no_negative_numbers() -> None:
-    inputs = np.random.default_rng(0).uniform(-2, 2, (2, 50))
-    positive = np.abs(inputs) + 0.1
-    for names, data in ((frozenset[str](), inputs), (frozenset(XV), positive)):
-        grammar, rng = Grammar(XV, names), np.random.default_rng(1)
-        operator = EquationOperator(XV, names)
-        for slot in range(150):
-            tree = grammar.draw(Kind.REAL, 4, 0, rng)
-            (child,) = operator.propose([request(LINEAR, slot=slot)])
-            for source in (f"def equation(x, v, params):\n    return {0}\n", child.genotype):
-                assert source
-            scope: dict[str, object] = {"np": np}
-            from evodiverse.tasks.equations.trees import write_tree
+def test_parents_that_nobody_can_hold_are_refused() -> None:
+    body = "    y = x\n    for i in range(20):\n        y = y * y + params[0]\n    return y\n"
+    huge = read_skeleton(f"def equation(x, v, params):\n{body}", XV).source
+    chain = " + ".join(["x"] * 50)
+    deep = read_skeleton(f"def equation(x, v, params):\n    return {'-(' * 40}{chain}{')' * 40}\n", XV).source
+    large = read_skeleton("def equation(x, v, params):\n    return 1e200 ** 2 * x * 1e200 ** 12\n", XV).source
+    (refused,) = OPERATOR.propose([request(huge)])
+    assert refused.genotype is None
+    assert "too large" in refused.error
+    for source in (deep, large):
+        (proposal,) = OPERATOR.propose([request(source, seed=1)])
+        assert proposal.genotype is None or read_skeleton(proposal.genotype, XV)
 
-            exec(write_tree(tree, XV), scope)  # noqa: S102
-            with np.errstate(divide="ignore", over="ignore"):
-                values = scope["equation"](*data, np.full(20, 1.7))  # type: ignore[operator]
-            assert not np.isnan(np.nan_to_num(values, posinf=1, neginf=1)).any()
+
+@pytest.mark.parametrize("never_negative", [frozenset(), frozenset(XV)])
+def test_roots_and_logarithms_are_told_of_no_negative_numbers(never_negative: frozenset[str]) -> None:
+    inputs = np.random.default_rng(0).uniform(-2, 2, (2, 50))
+    data = np.abs(inputs) + 0.1 if never_negative else inputs
+    grammar, rng = Grammar(XV, never_negative), np.random.default_rng(1)
+    for _ in range(300):
+        tree = grammar.draw(Kind.REAL, 4, 0, rng)
+        scope: dict[str, Any] = {"np": np}
+        exec(write_tree(tree, XV), scope)  # noqa: S102
+        with np.errstate(divide="ignore", over="ignore"):
+            values = scope["equation"](*data, np.full(20, 1.7))
+        assert not np.isnan(values).any()
 
 
 @pytest.mark.parametrize("name", ["oscillator1", "reaction3"])

@@ -185,6 +185,7 @@ def test_what_is_no_skeleton_is_refused_with_its_line(body: str, complaint: str)
         ("def equation(x, t, params):\n    return " + "-" * 30_000 + "x", "characters"),
         ("def equation(x, t, params):\n    return " + " + ".join(["x"] * 3_000), "operations|nested|Recursion"),
         ("\0", "."),
+        ("def equation(x, t, params):\n    return " + "abs(" * 99 + "x + x" + ")" * 99, "line 2: nested more than 100"),
         (
             "def f(x):\n    return g(x)\ndef g(x):\n    return f(x)\ndef equation(x, t, params):\n    return f(x)\n",
             "f calls",
