@@ -117,12 +117,10 @@ class _Pass:
                 powers[factor] = powers.get(factor, 0.0) + exponent
         if not math.isfinite(value) or abs(value) > _LARGEST:
             return _Term(1.0, None, (node,), ())
-        if any(exponent > 0 and self._is_scaled(factor) for factor, exponent in powers.items()):
-            value, free = 1.0, None
+        if any(exponent > 0 and exponent % 2 and self._is_scaled(factor) for factor, exponent in powers.items()):
+            value, free = 1.0, None  # an even power would keep the sign
         if free is not None:
-            powers = {
-                self._unscaled(factor) if exponent < 0 else factor: exponent for factor, exponent in powers.items()
-            }
+            powers = {self._unscaled(factor): exponent for factor, exponent in powers.items()}
         above = [_raise(factor, exponent) for factor, exponent in powers.items() if exponent > 0]
         below = [_raise(factor, -exponent) for factor, exponent in powers.items() if exponent < 0]
         if value == 0 and free is None:

@@ -104,6 +104,8 @@ def test_another_trees_parameters_are_made_different() -> None:
         ("params[0] * (x + params[1]) + params[2] * (x + params[3])", "params[0] * x + params[1]"),
         ("params[0] * np.exp(params[1] * x + params[2])", "params[0] * np.exp(params[1] * x)"),
         ("params[0] * x / (params[1] + params[2] * x)", "params[0] * x / (x + params[1])"),
+        ("params[0] * (params[1] * x + params[2]) ** 2", "params[0] * (x + params[1]) ** 2"),
+        ("-2 * (params[0] * x + params[1]) ** 3", "(params[0] * x + params[1]) ** 3"),
         ("x * v / x + x - x", "v"),
         ("2 * (x + v) - x", "2 * v + x"),
         ("x * x ** 2 * v ** -1", "x ** 3 / v"),
@@ -124,6 +126,7 @@ def test_what_a_fit_cannot_tell_apart_is_said_once(expression: str, expected: st
         "params[0] * (v + x)",
         "(v + params[0]) * (x + params[1])",
         "params[0] * np.sin(params[1] * x)",
+        "-(params[0] * x + params[1]) ** 2",  # is nowhere above zero
     ],
 )
 def test_what_a_fit_can_tell_apart_stays(expression: str) -> None:
