@@ -50,9 +50,12 @@ def main() -> int:
 
 
 def find_label(run: Run) -> str:
-    """Return the overrides in the name of a run's folder, without the problem of equations."""
+    """Return the overrides in the name of a run's folder, without the problem of equations; own data go together."""
     label = run.path.parent.name
-    return PROBLEM.sub("", label).rstrip(",") or "default" if run.domain == EQUATIONS else label
+    if run.domain != EQUATIONS:
+        return label
+    is_own = str(run.settings.get("task.problem")).startswith("csv/")
+    return "default" if is_own else PROBLEM.sub("", label).rstrip(",") or "default"
 
 
 def find_encoders() -> dict[str, Encode]:

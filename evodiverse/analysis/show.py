@@ -195,8 +195,14 @@ def _draw_best(log: Log) -> list[RenderableType]:
     table = _table("score", ">iteration", ">pool", "genotype")
     for row in best:
         pool = "all" if row["pool"] is None else str(row["pool"])
-        table.add_row(f"{row['score']:.6g}", str(row["iteration"]), pool, _one_line(row["genotype"]))
+        table.add_row(f"{row['score']:.6g}", str(row["iteration"]), pool, _one_line(_tell(row["genotype"])))
     return [f"so far {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}", table]
+
+
+def _tell(genotype: str | None) -> str | None:
+    """Return what a genotype says: of a function of one statement that one."""
+    lines = [line for line in (genotype or "").splitlines() if line.strip()]
+    return lines[1] if len(lines) == 2 and lines[1].strip().startswith("return ") else genotype
 
 
 def _draw_exchange(run: Run, log: Log) -> list[RenderableType]:

@@ -1,7 +1,7 @@
 """Tables over several runs, in Markdown."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
@@ -93,6 +93,8 @@ def equation_table(runs: Iterable[Run], encoders: Mapping[str, Encode]) -> str:
         *("best Acc0.1", "top-10 Acc0.1", "best Acc0.1 (95%)", "top-10 Acc0.1 (95%)"),
         *("best NMSE", "top-10 NMSE", "best NMSE (ood)", "problems", "runs"),
     ]
+    shares = ("best_acc", "top_acc", "best_lenient", "top_lenient")
+    errors = ("best_nmse", "top_nmse", "best_ood")
     rows = []
     for group, pairs in sorted(groups.items()):
         results = [result for _, result in pairs]
@@ -100,18 +102,20 @@ def equation_table(runs: Iterable[Run], encoders: Mapping[str, Encode]) -> str:
             [
                 *group,
                 *(spread([result.diversity[name] for result in results], 3) for name in encoders),
-                f"{fmean(result.best_acc for result in results):.3f}",
-                f"{fmean(result.top_acc for result in results):.3f}",
-                f"{fmean(result.best_lenient for result in results):.3f}",
-                f"{fmean(result.top_lenient for result in results):.3f}",
-                f"{median(result.best_nmse for result in results):.1e}",
-                f"{median(result.top_nmse for result in results):.1e}",
-                f"{median(result.best_ood for result in results):.1e}",
+                *(_summary(results, name, fmean, ".3f") for name in shares),
+                *(_summary(results, name, median, ".1e") for name in errors),
                 str(len({run.settings.get("task.problem") for run, _ in pairs})),
                 str(len(results)),
             ]
         )
     return markdown(header, rows)
+
+
+def _summary(
+    results: Sequence[EquationResult], name: str, summarize: Callable[[Sequence[float]], float], form: str
+) -> str:
+    values = [value for result in results if (value := getattr(result, name)) is not None]
+    return format(summarize(values), form) if values else "-"
 
 
 def _pool_shares(result: PackingResult) -> list[float]:

@@ -208,7 +208,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
             return
         if plan.config.overwrite:
             delete_run(plan.path)
-        versions = package_versions(["numpy", "rdkit", "scipy"])
+        versions = package_versions(["numpy", "rdkit", "scipy", "sympy"])
         if record is None:
             record = new_record(digest(plan.settings), plan.settings, sources, versions, git_commit())
         else:

@@ -44,6 +44,7 @@ def make_run(path: Path, problem: str = "builtin/reaction1", method: str = "pt",
             "nmse_ood": None if nmse is None else 10 * nmse,
             "acc01_id": strict,
             "acc01_95_id": lenient,
+            "acc01_ood": None if score is None else 0,
         }
         for call, score, nmse, strict, lenient in ROWS
     ]
@@ -67,6 +68,16 @@ def test_what_was_fitted_decides_which_equation_is_best(tmp_path: Path) -> None:
     assert math.isinf(result.top_nmse)  # one of the best predicts values that are no numbers
 
 
+def test_where_nothing_was_held_out_there_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "tests.analysis.test_equations.ROWS", [(call, score, None, None, None) for call, score, *_ in ROWS]
+    )
+    run = make_run(tmp_path / "run", "csv/mine")
+    assert measure_equations(run, {}).best_acc is None
+    *_, row = equation_table([run], {"x": encode}).splitlines()
+    assert [cell.strip() for cell in row.split("|")[5:11]] == ["-"] * 6
+
+
 def test_only_the_best_ten_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.analysis.equations.N_TOP", 2)
     result = measure_equations(make_run(tmp_path / "run"), {})
@@ -81,7 +92,7 @@ def test_diversity_is_the_mean_of_what_is_within_each_final_pool(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("problem", "domain"),
-    [("builtin/oscillator3", "physics"), ("builtin/aluminium", "materials"), ("csv/mine", "own data")],
+    [("builtin/oscillator3", "physics"), ("builtin/aluminium", "materials"), ("csv/mine", "csv/mine")],
 )
 def test_a_run_belongs_to_the_science_of_its_problem(tmp_path: Path, problem: str, domain: str) -> None:
     assert find_domain(make_run(tmp_path / "run", problem)) == domain

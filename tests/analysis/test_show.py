@@ -276,7 +276,8 @@ def test_a_genotype_that_does_not_fit_is_cut_and_the_numbers_before_it_are_not(t
 @pytest.mark.parametrize(
     ("genotype", "shown"),
     [
-        ("\n  def pack():\n      return 1\n", "def pack(): …"),
+        ("\n  def pack():\n      pass\n      return 1\n", "def pack(): …"),
+        ("def equation(x, params):\n    return params[0] * x\n", "return params[0] * x"),
         ("C[NH2+][/]C:o:[red]", "C[NH2+][/]C:o:[red]"),
         ("\x1b[31mC\x07", "�[31mC�"),
         ("", ""),

@@ -1,6 +1,7 @@
 """A user's own data: CSV files with a header, one of whose columns is the target."""
 
 import keyword
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from evodiverse.tasks.equations.problems.problem import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
 MIN_ROWS = 2
-_TAKEN = {PARAMS, NAME, "np"}
+_TAKEN = {PARAMS, NAME, "np", "__debug__"}
 _UNUSABLE = f"cannot be a variable; rename it to a Python name that is none of {', '.join(sorted(_TAKEN))}"
 
 
@@ -58,21 +59,23 @@ def _has_variance(values: FloatArray) -> bool:
 
 
 def _is_usable(name: str) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN
+    is_normal = unicodedata.normalize("NFKC", name) == name  # as Python compares names
+    return name.isidentifier() and is_normal and not keyword.iskeyword(name) and name not in _TAKEN
 
 
 def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
     try:
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=False))
-    except (OSError, pa.ArrowException) as error:
+        table.column_names  # noqa: B018 (which are read only now)
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         why = reason(error) if isinstance(error, OSError) else " ".join(str(error).split())[:200]
         raise InputError(f"{key}: cannot read {path} ({why})") from error
     if len(set(table.column_names)) != table.num_columns:
         raise InputError(f"{key}: {path} has two columns of one name")
     if target not in table.column_names:
-        raise InputError(
-            f"task.data.target={target} is no column of {path}; it has {', '.join(map(str, table.column_names))[:200]}"
-        )
+        known = ", ".join(table.column_names)[:200]
+        hint = "" if table.num_columns > 1 else "; columns are parted by commas"
+        raise InputError(f"task.data.target={target} is no column of {path}; it has {known}{hint}")
     if table.num_rows < MIN_ROWS:
         raise InputError(f"{key}: {path} has {table.num_rows} rows, at least {MIN_ROWS} are needed")
     columns, violations = {}, []
@@ -84,7 +87,7 @@ def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
         values = np.asarray(column.to_numpy(), dtype=np.float64)
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
-            violations.append(f"{key}: the column {name!r} of {path} has no finite number in line {bad[0] + 2}")
+            violations.append(f"{key}: the column {name!r} of {path} has no finite number in row {bad[0] + 1}")
         columns[name] = values
     if violations:
         raise InputError(*violations)

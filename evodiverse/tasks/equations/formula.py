@@ -62,6 +62,8 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "minimum": sympy.Min,
     "clip": lambda one, low, high: sympy.Min(sympy.Max(one, low), high),
     "heaviside": sympy.Heaviside,
+    "ones_like": lambda _: sympy.Integer(1),
+    "zeros_like": lambda _: sympy.Integer(0),
     "where": lambda condition, one, other: sympy.Piecewise((one, condition), (other, True)),
     "logical_and": sympy.And,
     "logical_or": sympy.Or,
@@ -165,4 +167,7 @@ def _write_name(name: str) -> str:
 
 
 def _letter(text: str) -> str:
-    return rf"\{text}" if text in _GREEK else text if len(text) == 1 or text.isdigit() else rf"\mathrm{{{text}}}"
+    if text in _GREEK:
+        return rf"\{text}"
+    escaped = re.sub(r"([%&#${}])", r"\\\1", re.sub(r"[\\^~]", "", text))
+    return escaped if escaped.isascii() and (len(text) == 1 or text.isdigit()) else rf"\mathrm{{{escaped}}}"

@@ -16,6 +16,7 @@ from evodiverse.tasks.equations.trees import (
     VARIABLE,
     Kind,
     Node,
+    TreeSizeError,
     call,
     n_parameters,
     next_parameter,
@@ -95,7 +96,7 @@ class EquationOperator:
             raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
         try:
             return self._vary_parents(request)
-        except (ValueError, RecursionError) as error:  # a language model's may be
+        except (TreeSizeError, RecursionError) as error:  # a language model's may be
             return Proposal(None, FAILED, f"the parents are too large ({describe(error)})")
 
     def _vary_parents(self, request: Request) -> Proposal:

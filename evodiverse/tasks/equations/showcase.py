@@ -67,9 +67,9 @@ def write_module(found: Found, dataset: Dataset, params: Sequence[float]) -> str
     """Return a Python module that defines the equation with its constants, and needs numpy alone."""
     header = f"def {NAME}({', '.join([*dataset.names, PARAMS])}):"
     own = f"def {NAME}({', '.join([*dataset.names, f'{PARAMS}=CONSTANTS'])}):"
-    target = f"{dataset.target.name}: {dataset.target.meaning}".rstrip(": ")
+    target = ascii(" ".join(dataset.target.name.split()))
     return (
-        f'"""Call {found.candidate.call} of a search for {" ".join(target.split())!r}."""\n\n'
+        f"# Call {found.candidate.call} of a search for {target}.\n"
         f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{found.candidate.genotype.replace(header, own, 1)}"
     )
 
@@ -88,7 +88,8 @@ def write_latex(
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
     """Return whether an equation is the law, up to the form it is written in and 0.1% of the law's constants.
 
-    Two formulas that give the same values on a box twice as wide as all data are one. None: that took too long.
+    Two formulas that give the same values on a box twice as wide as all data are one. None: they could not be
+    compared, in the time there is.
     """
     known = read_skeleton(law.skeleton, dataset.names).source
     arguments = (list(params), list(law.constants), _box(dataset))

@@ -24,12 +24,15 @@ _PASSES: Final = 5
 _LARGEST: Final = 1e6
 _SUMS: Final = ("add", "subtract")
 _PRODUCTS: Final = ("multiply", "divide")
-_EVEN: Final = ("absolute", "abs", "fabs", "square", "exp", "exp2", "cosh")
+_NEVER_NEGATIVE: Final = ("absolute", "abs", "fabs", "square", "exp", "exp2", "cosh")
 _ABSOLUTE: Final = ("absolute", "abs", "fabs")
 
 
 def simplify(node: Node) -> Node:
-    """Return a tree that can say all that this one can, with sums and products in one order."""
+    """Return a tree that can say all that this one can, or nearly so, with sums and products in one order.
+
+    Nearly: where a sum below the line gives up a parameter, a coefficient of zero for the others is a limit.
+    """
     for _ in range(_PASSES):
         counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
         simpler = _Pass(frozenset(value for value, count in counts.items() if count == 1)).simplify(node)
@@ -266,7 +269,7 @@ def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> boo
         return node.value in positive
     if node.operation == NUMBER:
         return float(node.value) >= 0
-    if node.operation in (*_EVEN, CONSTANT, "sqrt"):
+    if node.operation in (*_NEVER_NEGATIVE, CONSTANT, "sqrt"):
         return True
     if node.operation in ("add", "multiply", "divide"):
         return all(is_never_negative(argument, positive) for argument in node.arguments)

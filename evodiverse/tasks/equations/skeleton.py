@@ -167,11 +167,12 @@ class _Reader:
         given = self._arguments(function)
         if len(given) != len(self._variables) + 1:
             raise self._refused(f"the arguments must be {', '.join([*self._variables, PARAMS])}")
-        *given, params = given
-        names: dict[str, ast.expr] = {
-            name: ast.Name(own, ast.Load()) for name, own in zip(given, self._variables, strict=True)
+        known = [*self._variables, PARAMS]
+        *names, params = known if set(given) == set(known) else given  # in another order they mean the same
+        variables: dict[str, ast.expr] = {
+            name: ast.Name(own, ast.Load()) for name, own in zip(names, self._variables, strict=True)
         }
-        self._scope = _Scope(names, {params: 0}, {})
+        self._scope = _Scope(variables, {params: 0}, {})
         return _without_dead(self._body(function))
 
     def _arguments(self, function: ast.FunctionDef) -> list[str]:
@@ -224,9 +225,13 @@ class _Reader:
         return taken
 
     def _loop(self, name: str, bounds: Sequence[ast.expr], inner: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-        turns = range(*[self._integer(bound) for bound in bounds])
-        if len(turns) > MAX_TURNS:
-            raise self._refused(f"a loop of {len(turns)} turns, at most {MAX_TURNS}")
+        try:
+            turns = range(*[self._integer(bound) for bound in bounds])
+            n_turns = len(turns)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._refused(f"range: {error}") from None
+        if n_turns > MAX_TURNS:
+            raise self._refused(f"a loop of {n_turns} turns, at most {MAX_TURNS}")
         for turn in turns:
             self._scope.bind(name, ast.Constant(turn))
             yield from self._block(inner)
@@ -328,8 +333,10 @@ class _Reader:
         if FUNCTIONS.get(name) != len(arguments):
             known = f"{FUNCTIONS[name]} arguments" if name in FUNCTIONS else "no function that works element by element"
             raise self._refused(f"np.{name}: {known}")
-        numpy = ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load())
-        return ast.Call(numpy, [self._expression(argument) for argument in arguments], [])
+        values = [self._expression(argument) for argument in arguments]
+        if name == "full_like":  # which takes no parameter of another shape
+            return ast.BinOp(values[1], ast.Mult(), _numpy("ones_like", values[:1]))
+        return _numpy(name, values)
 
     def _inline(self, function: ast.FunctionDef, arguments: Sequence[ast.expr]) -> ast.expr:
         """Return what a call of another function returns, with that function's assignments put before."""
@@ -341,7 +348,10 @@ class _Reader:
         self._line = line
         if not 0 <= missing <= len(defaults):
             raise self._refused(f"{function.name} takes {len(names)} arguments, got {len(arguments)}")
-        given = [*arguments, *defaults[len(defaults) - missing :]]
+        left_out = defaults[len(defaults) - missing :]
+        if not all(isinstance(default, ast.Constant) for default in left_out):
+            raise self._refused(f"{function.name} has a default that is no number")
+        given = [*arguments, *left_out]
         for name, argument in zip(names, given, strict=True):
             view = self._view(argument)
             if view is not None:
@@ -403,6 +413,10 @@ class _Reader:
 
     def _refused(self, what: str) -> SkeletonError:
         return SkeletonError(f"line {self._line}: {what}")
+
+
+def _numpy(name: str, arguments: list[ast.expr]) -> ast.expr:
+    return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load()), arguments, [])
 
 
 def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:

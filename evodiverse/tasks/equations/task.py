@@ -20,7 +20,7 @@ from evodiverse.tasks.equations.skeleton import SkeletonError, read_skeleton
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
 
 N_TOP: Final = 10
-ENERGY_FLOOR: Final = 1e-12
+ENERGY_FLOOR: Final = 1e-12  # in units of the target's variance
 _HELD_OUT: Final = ("id", "ood")
 _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts values that are no numbers, or too large ones")
 
@@ -48,7 +48,7 @@ class EquationTask:
         }
     )
     batch = 4
-    summary_name = f"top-{N_TOP} NMSE"
+    summary_name = f"top-{N_TOP} train NMSE"
 
     def __init__(self, dataset: Dataset, sandbox: Sandbox, settings: EquationSettings) -> None:
         self._dataset = dataset
@@ -97,7 +97,7 @@ class EquationTask:
         best = found[0]
         self._shown = best.candidate.call
         (fitted,) = self._fit([Hypothesis(best.candidate.genotype, best.candidate.key)])
-        predictions = fitted.predictions if isinstance(fitted, Fitted) else ()
+        predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._dataset.splits)
         return dict(lay_out(best, self._dataset, predictions, self._sandbox))
 
     def _parse(self, text: str) -> Hypothesis | Rejection:
@@ -126,4 +126,5 @@ class EquationTask:
         }
         for name, rows, values in zip(_HELD_OUT, held_out, fitted.predictions[1:], strict=True):
             details |= measure(name, values, rows.target)
-        return Evaluation(-error, float(np.log(max(error, ENERGY_FLOOR))) if self._is_log else error, details=details)
+        energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error
+        return Evaluation(-error, energy, details=details)

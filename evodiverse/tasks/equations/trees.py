@@ -51,6 +51,10 @@ _SIGNS: Final = {
 _CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 
+class TreeSizeError(Exception):
+    """A tree of more than `MAX_SIZE` nodes."""
+
+
 class Kind(StrEnum):
     """What may stand at a place of a tree."""
 
@@ -66,7 +70,7 @@ class Node:
     ``text`` tells expressions apart, ``size`` says how many nodes there are, ``is_constant`` that none is a variable.
 
     Raises:
-        ValueError: It has more than `MAX_SIZE` nodes.
+        TreeSizeError: It has more than `MAX_SIZE` nodes.
     """
 
     __slots__ = ("arguments", "is_constant", "operation", "size", "text", "value")
@@ -78,7 +82,7 @@ class Node:
         self.is_constant: bool = operation != VARIABLE and all(argument.is_constant for argument in arguments)
         self.size: int = 1 + sum([argument.size for argument in arguments])
         if self.size > MAX_SIZE:
-            raise ValueError(f"a tree of {self.size:,} nodes, at most {MAX_SIZE:,}")
+            raise TreeSizeError(f"a tree of {self.size:,} nodes, at most {MAX_SIZE:,}")
         self.text: str = (
             f"{operation}({','.join([part.text for part in arguments])})" if arguments else f"{operation} {value}"
         )

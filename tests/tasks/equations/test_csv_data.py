@@ -41,14 +41,17 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
         ("y\n1\n2\n", "no column but the target"),
         ("x,y\n1,2\n", "has 1 rows, at least 2"),
         ("x,y\n1,2\nred,3\n", "the column 'x' of .* holds string, expected numbers"),
-        ("x,y\n1,2\nnan,3\n", "the column 'x' of .* has no finite number in line 3"),
-        ("x,y\n1,2\n,3\n", "the column 'x' of .* has no finite number in line 3"),
-        ("x,y\n1,inf\n2,3\n", "the column 'y' of .* has no finite number in line 2"),
+        ("x,y\n1,2\nnan,3\n", "the column 'x' of .* has no finite number in row 2"),
+        ("x,y\n1,2\n,3\n", "the column 'x' of .* has no finite number in row 2"),
+        ("x,y\n1,inf\n2,3\n", "the column 'y' of .* has no finite number in row 1"),
         ("x,y\n1,2\n2,2\n", "the target 'y' is the same in all rows"),
         ("x,y\n1,1e-200\n2,2e-200\n", "the target 'y' is too small or too large"),
         ("x,y\n1,1e200\n2,-1e200\n", "the target 'y' is too small or too large"),
         ("x,x,y\n1,2,3\n2,3,4\n", "two columns of one name"),
         ("a b,y\n1,2\n2,3\n", "the column 'a b' cannot be a variable"),
+        ("\u00b5,y\n1,2\n2,3\n", "cannot be a variable"),
+        ("__debug__,y\n1,2\n2,3\n", "cannot be a variable"),
+        ("x;y\n1;2\n2;3\n", "it has x;y; columns are parted by commas"),
         ("params,y\n1,2\n2,3\n", "the column 'params' cannot be a variable"),
         ("lambda,y\n1,2\n2,3\n", "the column 'lambda' cannot be a variable"),
         ("x,y\n1,2\n2,3,4\n", "cannot read"),
@@ -59,6 +62,13 @@ def test_bad_data_are_refused_in_one_line(tmp_path: Path, text: str, complaint: 
     with pytest.raises(InputError, match=complaint) as caught:
         read_splits(written(tmp_path, text), None, None, "y")
     assert all("\n" not in violation for violation in caught.value.violations)
+
+
+def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "latin1.csv"
+    path.write_bytes("x,y,\xe9\n1,2,3\n2,3,4\n".encode("latin-1"))
+    with pytest.raises(InputError, match="cannot read"):
+        read_splits(path, None, None, "y")
 
 
 def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evodiverse.ports import Found
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.equations import fitting, matching
 from evodiverse.tasks.equations.data import Dataset, read_dataset
@@ -110,6 +111,34 @@ def test_a_fit_that_fails_takes_none_down_with_it(sandbox: ProcessSandbox) -> No
     assert [evaluation.error.partition(":")[0] for evaluation in together] == ["", "non_finite", "crashed", ""]
     alone = [task.evaluate([one])[0] for one in parsed if isinstance(one, Hypothesis)]
     assert together == alone
+
+
+def test_the_floor_of_the_energy_is_in_units_of_the_variance(sandbox: ProcessSandbox) -> None:
+    small = Splits(*(Rows(inputs, 1e-8 * target) for inputs, target in SPLITS))
+    dataset = Dataset(DATASET.target, DATASET.variables, small, None)
+    task = make_task(sandbox, dataset, data=DataSettings(normalize="none"))
+    evaluation = evaluate(task, "params[0]")
+    assert evaluation.energy == pytest.approx(math.log(np.var(small.train.target)))
+
+
+def test_what_is_best_is_shown_also_if_it_cannot_be_fitted_again(sandbox: ProcessSandbox) -> None:
+    task = make_task(sandbox, timeout=1e-9)
+    details = {"params": "[3.0, 2.0]", "mse": 0.0}
+    source = read_skeleton("def equation(x, params):\n    return params[0] * x + params[1]\n", ["x"]).source
+    found = Found(Candidate(1, source, "k", 0.0, 0.0), 0, None, details)
+    files = task.show_best([found])
+    assert set(files) == {"equation.py", "equation.tex", "equation.json", "fit.png"}
+    assert task.show_best([found]) == {}  # what is there already is not made again
+
+
+def test_the_module_that_is_written_holds_no_code_of_anybody_else(sandbox: ProcessSandbox) -> None:
+    hostile = Variable('y"""\nraise SystemExit("hostile")\n"""', 'say """ here')
+    task = make_task(sandbox, Dataset(hostile, DATASET.variables, SPLITS, None))
+    source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
+    found = Found(Candidate(1, source, "k", 0.0, 0.0), 0, None, {"params": "[3.0]"})
+    scope: dict[str, Any] = {}
+    exec(task.show_best([found])["equation.py"], scope)  # noqa: S102
+    assert scope["equation"](2.0) == 6.0
 
 
 def test_a_text_that_is_no_skeleton_is_rejected_with_its_line(sandbox: ProcessSandbox) -> None:

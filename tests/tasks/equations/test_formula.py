@@ -53,8 +53,14 @@ def test_names_become_greek_letters_words_and_indices() -> None:
     assert all(part in latex for part in (r"\beta", r"\mathrm{strain}", "x_{0}", "v_{2}", "S"))
 
 
-EXOTIC = {"exp2", "sinc", "ones_like", "zeros_like", "full_like", "deg2rad", "rad2deg", "fmod"}
+EXOTIC = {"exp2", "sinc", "deg2rad", "rad2deg", "fmod"}
 EXOTIC |= {"logical_xor", "equal", "not_equal"}
+
+
+def test_names_of_any_characters_can_be_set_in_type() -> None:
+    latex = drive(None, "yield_50 %", one_form("x"), [], False)
+    assert latex == r"\mathrm{yield}_{\mathrm{50 \%}} = x"
+    assert drive(None, "é", one_form("x"), [], False) == r"\mathrm{é} = x"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

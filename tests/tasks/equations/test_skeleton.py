@@ -43,6 +43,17 @@ def test_a_skeleton_has_one_form(body: str, expected: str | None) -> None:
         assert body_of(source) == expected
 
 
+def test_arguments_in_another_order_mean_the_same() -> None:
+    swapped = read_skeleton("def equation(params, t, x):\n    return params[0] * x - t\n", XT).source
+    assert swapped == read_skeleton("def f(x, t, params):\n    return params[0] * x - t\n", XT).source
+    renamed = read_skeleton("def f(position, when, p):\n    return p[0] * position - when\n", XT).source
+    assert renamed == swapped
+
+
+def test_a_constant_array_takes_a_parameter() -> None:
+    assert body_of(read("return np.full_like(x, params[0])")) == "return params[0] * np.ones_like(x)"
+
+
 @pytest.mark.parametrize(
     ("program", "expected"),
     [
@@ -185,6 +196,17 @@ def test_what_is_no_skeleton_is_refused_with_its_line(body: str, complaint: str)
         ("def equation(x, t, params):\n    return " + "-" * 30_000 + "x", "characters"),
         ("def equation(x, t, params):\n    return " + " + ".join(["x"] * 3_000), "operations|nested|Recursion"),
         ("\0", "."),
+        ("def equation(x, t, params):\n    for i in range(0, 5, 0):\n        x = x\n    return x\n", "line 2: range"),
+        ("def equation(x, t, params):\n    for i in range():\n        x = x\n    return x\n", "line 2: range"),
+        (
+            "def equation(x, t, params):\n    for i in range(0, 1, 1, 1):\n        x = x\n    return x\n",
+            "line 2: range",
+        ),
+        (
+            f"def equation(x, t, params):\n    for i in range({'999 * ' * 9}999):\n        x = x\n    return x\n",
+            "line 2: range",
+        ),
+        ("def f(x, n=y):\n    return x\ndef equation(x, t, params):\n    return f(x)\n", "line 4: f has a default"),
         ("def equation(x, t, params):\n    return " + "abs(" * 99 + "x + x" + ")" * 99, "line 2: nested more than 100"),
         (
             "def f(x):\n    return g(x)\ndef g(x):\n    return f(x)\ndef equation(x, t, params):\n    return f(x)\n",
