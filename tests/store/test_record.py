@@ -38,7 +38,7 @@ def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> No
     assert record["totals"]["oracle_calls"] == 200
     assert record["settings"]["method.ladder"] == [0.8, 0.2]
     assert record["sources"] == {"oracle": "a"}
-    assert set(record["versions"][0]) == {"evodiverse", "python", "numpy", "rdkit", "scipy"}
+    assert set(record["versions"][0]) == {"evodiverse", "python", "numpy", "rdkit", "scipy", "sympy"}
     assert record["seconds"]["wall"] > record["seconds"]["oracle"] > 0
 
 
