@@ -4,13 +4,18 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-leak tables docs lint format data constraints clean
+.PHONY: help run runs test test-slow test-leak tables docs lint format data constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: .venv/.user data ## install, fetch the data and run a JNK3 search to the end
 	$(BIN)/evodiverse task=jnk3 method=pt
+
+runs: .venv/.user data ## make all runs that need no model and that fit on a laptop; again: goes on where it was stopped
+	$(BIN)/evodiverse -m +experiment=mol_graphga
+	$(BIN)/evodiverse -m +experiment=algo
+	$(BIN)/evodiverse -m +experiment=eq_builtin
 
 test: .venv/.dev data ## run the tests, without network once the data is there
 	$(BIN)/python -m pytest -n 2 --dist worksteal

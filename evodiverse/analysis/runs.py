@@ -1,7 +1,7 @@
 """Runs, read from their logs."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,21 @@ _NEEDED = frozenset({"task.name", "task.domain", "method.name", "llm.name", "see
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: its folder, and the flat settings from its ``run.json``."""
+    """One run: its folder, and the content of its ``run.json``."""
 
     path: Path
-    settings: dict[str, Any]
+    record: Mapping[str, Any]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The flat settings that make it the run it is."""
+        settings: Mapping[str, Any] = self.record["settings"]
+        return settings
+
+    @property
+    def overrides(self) -> Mapping[str, Any] | None:
+        """Those in which it differs from its task, method and llm alone; None if an older version did not say."""
+        return self.record.get("overrides")
 
     @property
     def task(self) -> str:
@@ -132,4 +143,4 @@ def find_runs(outputs: Path) -> Iterator[Run]:
     for path in find_records(outputs):
         record = read_record(path)
         if record["status"] == "complete":
-            yield Run(path.parent, record["settings"])
+            yield Run(path.parent, record)

@@ -1,7 +1,6 @@
 """What a run is and how it went, for a person at a terminal."""
 
 import json
-import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -31,11 +30,8 @@ from evodiverse.sparkline import sparkline
 from evodiverse.vocabulary import Outcome
 
 N_BARS = 32
-CUT = "… and what the overrides say: the folder's name is cut"
 _STYLES = {"complete": "green", "failed": "red"}
-_OVERRIDE = re.compile(r"(?:^|,)([A-Za-z_][\w.]*)=")
-_CUT_LABEL = re.compile(r".{100}-[0-9a-f]{8}")
-_KINDS = {"sources": dict, "versions": list, "seconds": dict, "totals": dict}
+_KINDS = {"overrides": dict, "sources": dict, "versions": list, "seconds": dict, "totals": dict}
 
 
 def print_run(path: Path, console: Console) -> None:
@@ -52,7 +48,7 @@ def print_run(path: Path, console: Console) -> None:
     bad = [name for name, kind in _KINDS.items() if not isinstance(record.get(name, kind()), kind)]
     if bad:
         raise InputError(f"{path / 'run.json'} is damaged (no {', '.join(bad)}); run it again with overwrite=true")
-    run = Run(path, record["settings"])
+    run = Run(path, record)
     log = read_log(run)
     n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
@@ -88,27 +84,6 @@ def read_overrides(path: Path) -> list[str] | None:
     return [str(override) for override in overrides]
 
 
-def differing_settings(run: Run) -> list[str] | None:
-    """Return in what a run differs from its task, method and model alone, as ``key=value``.
-
-    The folder above the seed names the keys, and ``run.json`` has their values. Where that name was cut, a last item
-    says so.
-
-    Returns:
-        None if the run is not in such a folder.
-    """
-    label = run.path.resolve().parent.name
-    if label == "default":
-        return []
-    if not _OVERRIDE.match(label):
-        return None
-    starts = [match.start(1) for match in _OVERRIDE.finditer(label)]
-    pieces = [label[start:end].rstrip(",") for start, end in zip(starts, [*starts[1:], None], strict=True)]
-    settings = [(piece, piece.partition("=")[0]) for piece in pieces]
-    exact = [f"{key}={_written(run.settings[key])}" if key in run.settings else piece for piece, key in settings]
-    return [*exact, CUT] if _CUT_LABEL.fullmatch(label) else exact
-
-
 def thin(values: Sequence[float], n_most: int) -> list[float]:
     """Return at most ``n_most`` of the values, evenly spaced, the first and the last among them."""
     if len(values) <= n_most:
@@ -120,7 +95,7 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Ren
     status, stopped_by = record["status"], record.get("stopped_by")
     shown = "running or killed" if status == "running" else status
     stopped = f", stopped by {stopped_by}" if stopped_by else ""
-    differing = differing_settings(run)
+    changed = None if run.overrides is None else [f"{key}={_written(value)}" for key, value in run.overrides.items()]
     overrides = read_overrides(run.path)
     seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in record.get("seconds", {}).items())
     if status == "running":
@@ -131,7 +106,7 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Ren
         ("status", Text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
         *([("error", _plain(record["error"]))] if record.get("error") else []),
         ("run", f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}"),
-        ("changed", "not known: the folder above does not say" if differing is None else _lines(differing, "nothing")),
+        ("changed", "not known: an older version wrote this" if changed is None else _lines(changed, "nothing")),
         ("overrides", "not known: no .hydra" if overrides is None else _plain(shlex.join(overrides)) or "none"),
         ("started", str(record.get("started") or "not known")),
         ("seconds", seconds or "none until a commit"),

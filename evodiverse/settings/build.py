@@ -40,7 +40,7 @@ from evodiverse.search.weights import weights
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_alone, merge_typed, read, resolve
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model, freeze_search
-from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
+from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
 from evodiverse.settings.validate import FALLBACKS, find_violations
 from evodiverse.store.datasets import schemas
 from evodiverse.store.journal import Journal
@@ -81,6 +81,7 @@ class Plan:
         domain: The module of the task's domain.
         task: The domain's own settings.
         settings: The flat settings that make the run the run it is.
+        overrides: Those in which it differs from its task, method and llm alone.
         path: The run directory.
         model: The language model's settings, None for a run without one.
     """
@@ -89,6 +90,7 @@ class Plan:
     domain: Domain
     task: Any
     settings: Mapping[str, Any]
+    overrides: Mapping[str, Any]
     path: Path
     model: ModelSettings | None
 
@@ -150,11 +152,11 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     domain = _import_domain(config.task.get("domain"))
     task, violations = _merge_task(domain, config.task)
     settings = _identity(resolve(composed), domain)
-    label = override_label(settings, _identity(compose_alone(hydra), domain))
+    overrides = find_overrides(settings, _identity(compose_alone(hydra), domain))
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
-    path = outputs.joinpath(*map(str, names.values()), label, f"seed{config.seed}")
-    plan = Plan(config, domain, task, settings, path, None)
+    path = outputs.joinpath(*map(str, names.values()), override_label(overrides), f"seed{config.seed}")
+    plan = Plan(config, domain, task, settings, overrides, path, None)
     violations += [
         *(
             f"{group}.name must be a folder name, got {name!r}"
@@ -210,7 +212,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
             delete_run(plan.path)
         versions = package_versions(["numpy", "rdkit", "scipy", "sympy"])
         if record is None:
-            record = new_record(digest(plan.settings), plan.settings, sources, versions, git_commit())
+            record = new_record(digest(plan.settings), plan.settings, plan.overrides, sources, versions, git_commit())
         else:
             record = continue_record(plan.path, record, versions)
         directory = RunDirectory(plan.path, task.columns)

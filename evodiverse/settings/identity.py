@@ -43,27 +43,32 @@ def digest(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(dict(identity), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def override_label(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> str:
-    """Return the folder that names in which settings a run differs from its task, method and llm alone.
+def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in which a run differs from its task, method and llm alone, sorted by key.
 
     Args:
         identity: Flat settings of the run.
-        baseline: Flat settings that its task, method and llm compose to without anything else.
-
-    Returns:
-        ``key=value`` of the keys that differ, sorted and joined by commas, or "default". Characters that are awkward in
-        paths become ``_``; where any did, or above 100 bytes, 8 hex digits of a digest tell labels apart that would
-        look alike.
+        baseline: Flat settings that its task, method and llm compose to without anything else. A key that only they
+            have is null in the run.
     """
-    differing = [
-        key
+    return {
+        key: identity.get(key)
         for key in sorted((set(identity) | set(baseline)) - _NAMED_ELSEWHERE)
         if identity.get(key, _ABSENT) != baseline.get(key, _ABSENT)
         and not (key not in identity and _has_ancestor(key, identity))
-    ]
-    if not differing:
+    }
+
+
+def override_label(overrides: Mapping[str, Any]) -> str:
+    """Return the folder that names a run's overrides.
+
+    Returns:
+        ``key=value`` of each, joined by commas, or "default". Characters that are awkward in paths become ``_``; where
+        any did, or above 100 bytes, 8 hex digits of a digest tell labels apart that would look alike.
+    """
+    if not overrides:
         return "default"
-    label = ",".join(f"{key}={show(identity.get(key))}" for key in differing)
+    label = ",".join(f"{key}={show(value)}" for key, value in overrides.items())
     safe = _UNSAFE.sub("_", label)
     if safe == label and len(safe) <= MAX_LABEL_BYTES:
         return safe

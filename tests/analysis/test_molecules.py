@@ -86,7 +86,7 @@ def test_slots_are_the_offspring_of_all_pools(
 def test_initial_molecules_that_were_drawn_twice_cost_nothing(tmp_path: Path) -> None:
     initial = [initial_row(1, "C", 0.1), {"iteration": 0, "outcome": "reused", "reused_call": 1, "key": "C"}]
     write_parts(tmp_path, "evaluations", [initial, [evaluated_row(1, 2, "CC", 0.2)]])
-    run = Run(tmp_path, SETTINGS | {"budget.oracle_calls": 10})
+    run = Run(tmp_path, {"settings": SETTINGS | {"budget.oracle_calls": 10}})
     assert count_full_iterations(run) == 3  # (10 - 1) / 4, rounded up
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evodiverse.analysis.runs import Run, find_records
-from evodiverse.analysis.show import CUT, differing_settings, print_run, thin
+from evodiverse.analysis.runs import find_records
+from evodiverse.analysis.show import print_run, thin
 from evodiverse.analysis.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs
 from evodiverse.errors import InputError, Interrupted
 from tests.analysis.builders import SETTINGS, evaluated_row, write_parts, write_record, write_run
@@ -87,33 +87,21 @@ def test_a_session_with_other_versions_has_a_line_of_its_own(copy: Path) -> None
 # In what it differs from the defaults
 
 
-def test_changed_settings_have_a_line_each_with_the_values_of_the_record(run: Path) -> None:
-    assert differing_settings(Run(run, json.loads((run / "run.json").read_text())["settings"])) == sorted(SMALL)
+def test_changed_settings_have_a_line_each(run: Path) -> None:
+    lines = printed(run).splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("changed"))
+    assert [line.split()[-1] for line in lines[first : first + len(SMALL)]] == sorted(SMALL)
 
 
-@pytest.mark.parametrize(
-    ("label", "settings", "shown"),
-    [
-        pytest.param("default", {}, [], id="default"),
-        pytest.param("a.b=[1,2],c=null", {"a.b": [1, 2], "c": None}, ["a.b=[1,2]", "c=null"], id="lists"),
-        pytest.param("a=_x__y-0123abcd", {"a": "/x/ y"}, ["a=/x/ y"], id="awkward"),
-        pytest.param("gone=3", {}, ["gone=3"], id="unknown"),
-        pytest.param(
-            f"a=1,b={'x' * 94}-0123abcd", {"a": 1, "b": "x" * 99}, ["a=1", f"b={'x' * 99}", CUT], id="cut-value"
-        ),
-        pytest.param(f"a={'x' * 96},b-0123abcd", {"a": "y", "b": 2, "bc": 3}, ["a=y", CUT], id="cut-key"),
-        pytest.param("somewhere", {}, None, id="moved"),
-    ],
-)
-def test_changed_settings_are_read_from_the_folder_and_the_record(
-    tmp_path: Path, label: str, settings: dict[str, object], shown: list[str] | None
-) -> None:
-    assert differing_settings(Run(tmp_path / label / "seed0", settings)) == shown
+def test_a_run_without_changed_settings_says_so(tmp_path: Path) -> None:
+    assert fact(printed(run_toy(tmp_path)), "changed") == "nothing"
 
 
-def test_changed_settings_do_not_depend_on_where_one_stands(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(run)
-    assert "method.capacity=8" in printed(Path())
+def test_changed_settings_that_an_older_version_did_not_record_are_not_known(copy: Path) -> None:
+    record = json.loads((copy / "run.json").read_text())
+    del record["overrides"]
+    (copy / "run.json").write_text(json.dumps(record))
+    assert fact(printed(copy), "changed") == "not known: an older version wrote this"
 
 
 def test_overrides_are_quoted_as_for_a_shell(copy: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evodiverse.documented import documented
 from evodiverse.settings import schema
-from evodiverse.settings.identity import digest, identity, override_label, quiet_keys
+from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
 from tests.runs import plan
 
 
@@ -96,6 +96,13 @@ def test_identity_is_flat_sorted_and_without_quiet_keys() -> None:
     assert list(identity(settings, frozenset({"outputs"})).items()) == [("method.ladder", ["inf", 1.0]), ("seed", 0)]
 
 
+def test_overrides_are_the_settings_that_differ_sorted_and_null_where_the_run_has_none() -> None:
+    identity = {"seed": 1, "method.elites": 1, "a": None, "same": 2}
+    baseline = {"seed": 0, "gone": 3, "a.b": 4, "a.c": 5, "same": 2, "method.elites": 3}
+    found = find_overrides(identity, baseline)
+    assert list(found.items()) == [("a", None), ("gone", None), ("method.elites", 1)]
+
+
 values = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.floats(0, 1), max_size=3)
 
 
@@ -107,6 +114,6 @@ def test_a_digest_depends_on_every_setting_but_not_on_their_order(settings: dict
 
 @given(values)
 def test_a_label_is_a_short_folder_name(value: object) -> None:
-    name = override_label({"a": value}, {"a": "baseline"})
+    name = override_label({"a": value})
     assert "/" not in name
     assert len(name.encode()) <= 109

@@ -37,6 +37,7 @@ def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> No
     assert (record["status"], record["stopped_by"], record["error"]) == ("complete", "budget", None)
     assert record["totals"]["oracle_calls"] == 200
     assert record["settings"]["method.ladder"] == [0.8, 0.2]
+    assert record["overrides"] == {}
     assert record["sources"] == {"oracle": "a"}
     assert set(record["versions"][0]) == {"evodiverse", "python", "numpy", "rdkit", "scipy", "sympy"}
     assert record["seconds"]["wall"] > record["seconds"]["oracle"] > 0
@@ -45,6 +46,11 @@ def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> No
 def test_an_infinite_beta_is_recorded_as_json(tmp_path: Path) -> None:
     record = json.loads((run_toy(tmp_path, "method=graph_ga") / "run.json").read_text(), parse_constant=pytest.fail)
     assert record["settings"]["method.ladder"] == ["inf"]
+
+
+def test_settings_that_differ_from_the_defaults_are_recorded(tmp_path: Path) -> None:
+    record = read(run_toy(tmp_path, "method.swap.period=3", "task.length=6", "seed=2"))
+    assert record["overrides"] == {"method.swap.period": 3, "task.length": 6}
 
 
 def test_a_finished_run_says_so_and_does_nothing(tmp_path: Path) -> None:
