@@ -1,78 +1,100 @@
-"""Print the tables of molecule, equation and circle-packing runs: python scripts/tables.py [OUTPUTS]."""
+"""Write the paper's tables, and ours, from the logs below a folder of runs, and show them on one page."""
 
 import argparse
-import re
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
-from evodiverse.analysis.equations import Encode
-from evodiverse.analysis.runs import Run, find_runs
-from evodiverse.analysis.tables import equation_table, molecule_table, packing_table
+from rich.console import Console
+from rich.progress import Progress
+
+from evodiverse.analysis.measuring import CODEBERT, MINILM, TFIDF, Measured, Tools, measure_runs
+from evodiverse.analysis.runs import Run, Survey, survey_runs
+from evodiverse.analysis.tables.build import build_tables
+from evodiverse.analysis.tables.files import write_tables
+from evodiverse.analysis.tables.results import read_result
+from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import artefact_names
 from evodiverse.data.cache import present_path
 from evodiverse.errors import EvoDiverseError, InputError
-from evodiverse.tasks.programs.diversity import tfidf
-from evodiverse.tasks.programs.embeddings import load_codebert, load_minilm
+from evodiverse.tasks.programs.embeddings import check_installed, codebert_folder
 
-MOLECULES, EQUATIONS = "evodiverse.tasks.molecules", "evodiverse.tasks.equations"
-# The problem is no variant of the task of equations: it is part of what a row of their table is about.
-PROBLEM = re.compile(r"task\.problem=[^,]*?(-[0-9a-f]{8})?(,|$)")
-PARTS: dict[Callable[[Sequence[Run]], str], Callable[[Run], bool]] = {
-    molecule_table: lambda run: run.domain == MOLECULES,
-    lambda runs: equation_table(runs, find_encoders()): lambda run: run.domain == EQUATIONS,
-    packing_table: lambda run: run.settings.get("task.evaluator") == "circle_packing",
-}
+OLD = "by a version that did not record their overrides"
 
 
 def main() -> int:
-    """Print the tables and return the exit code."""
+    """Write the tables and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("outputs", nargs="?", type=Path, default=Path("outputs"), help="folder of all runs (outputs)")
-    parser.add_argument(
-        "--label", default="default", help="runs with these overrides only, beside task.problem (default)"
-    )
+    parser.add_argument("--task", help="only this task, such as jnk3")
+    parser.add_argument("--llm", help="only runs with this option of language model, such as off")
     arguments = parser.parse_args()
     try:
-        runs = [run for run in find_runs(arguments.outputs) if find_label(run) == arguments.label]
-        chosen = [(table, [run for run in runs if belongs(run)]) for table, belongs in PARTS.items()]
-        tables = [table(some) for table, some in chosen if some]
-        if not tables:
-            raise InputError(
-                "no complete run of molecules, equations or circle packing "
-                f"labeled {arguments.label!r} below {arguments.outputs}"
-            )
-        print("\n\n".join(tables))
+        return write(arguments.outputs, arguments.task or None, arguments.llm or None)
     except EvoDiverseError as error:
         sys.stderr.write(f"tables: {error}\n")
         return error.exit_code
-    return 0
 
 
-def find_label(run: Run) -> str:
-    """Return the overrides in the name of a run's folder, without the problem of equations; own data go together."""
-    label = run.path.parent.name
-    if run.domain != EQUATIONS:
-        return label
-    is_own = str(run.settings.get("task.problem")).startswith("csv/")
-    return "default" if is_own else PROBLEM.sub("", label).rstrip(",") or "default"
+def write(outputs: Path, task: str | None, llm: str | None) -> int:
+    """Write the tables of the runs below a folder into its ``tables/``, and return the exit code."""
+    survey = survey_runs(outputs)
+    known = [run for run in survey.complete if run.overrides is not None]
+    wanted = [run for run in known if task in (None, run.task) and llm in (None, run.llm)]
+    if not wanted and (task or llm):
+        raise InputError(f"no complete run of {' and '.join(filter(None, [task, llm]))} below {outputs}")
+    measured = measure(wanted)
+    left_out = [(run, str(run.record["status"])) for run in survey.unfinished]
+    left_out += [(run, OLD) for run in survey.complete if run.overrides is None]
+    left_out += [(run, "damaged") for run, _ in measured.damaged]
+    tables = build_tables(
+        [read_result(run, metrics) for run, metrics in measured.runs],
+        [(read_result(run, {}), why) for run, why in left_out],
+        task,
+        llm,
+    )
+    page = write_tables(outputs / "tables", tables, describe(survey, measured, Counter(why for _, why in left_out)))
+    for _, error in measured.damaged:
+        sys.stderr.write(f"tables: {error}\n")
+    n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
+    print(f"{len(tables)} tables of {len(measured.runs)} runs, {n_filled:,} of {n_cells:,} cells filled: {page}")
+    return 2 if measured.damaged else 0
 
 
-def find_encoders() -> dict[str, Encode]:
-    """Return what the diversity of equations is measured with: CodeBERT where it is, else TF-IDF and MiniLM."""
-    absent = []
+def describe(survey: Survey, measured: Measured, left_out: Mapping[str, int]) -> list[str]:
+    """Return what was read, a line each."""
+    counts = [f"{count} {why}" for why, count in sorted(left_out.items())]
+    counts += [f"{len(survey.copies)} copies of others"] if survey.copies else []
+    facts = [f"{len(measured.runs)} complete runs.", f"Left out: {', '.join(counts)}." if counts else "None left out."]
+    return [*facts, "Mean ± sample standard deviation over seeds (number of runs); — where there is no run yet."]
+
+
+def measure(runs: list[Run]) -> Measured:
+    """Measure runs, and show how far it is."""
+    tools = Tools(cache_folder() / "analysis", find_encoders())
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("measuring runs", total=len(runs))
+        return measure_runs(runs, tools, len(os.sched_getaffinity(0)), lambda n: progress.update(bar, completed=n))
+
+
+def find_encoders() -> dict[str, Path | None]:
+    """Return what the diversity of programs is measured with: TF-IDF, and CodeBERT where it is, else MiniLM."""
+    encoders: dict[str, Path | None] = {TFIDF: None}
     try:
-        return {"CodeBERT": load_codebert(offline=True).embed}
-    except InputError as error:
-        absent.append(f"no CodeBERT ({error})")
-    encoders: dict[str, Encode] = {"TF-IDF": tfidf}
+        check_installed()
+    except InputError:
+        return encoders
     try:
-        paths = [present_path(name) for name in artefact_names("minilm")]
-        encoders["MiniLM"] = load_minilm(paths[0].parent).embed
-    except InputError as error:
-        absent.append(f"no MiniLM ({error})")
-    sys.stderr.write("".join(f"tables: diversity of equations: {reason}\n" for reason in absent))
-    return encoders
+        return {**encoders, CODEBERT: codebert_folder(offline=True)}
+    except InputError:
+        pass
+    try:
+        files = [present_path(name) for name in artefact_names("minilm")]
+    except InputError:
+        return encoders
+    return {**encoders, MINILM: files[0].parent}
 
 
 if __name__ == "__main__":

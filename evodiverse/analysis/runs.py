@@ -134,6 +134,40 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All runs below a folder, in the order of their paths.
+
+    Attributes:
+        complete: Complete runs, each once.
+        unfinished: Runs that are running, were interrupted or failed.
+        copies: Runs with the settings and data of one of the complete ones.
+    """
+
+    complete: tuple[Run, ...]
+    unfinished: tuple[Run, ...]
+    copies: tuple[Run, ...]
+
+
+def survey_runs(outputs: Path) -> Survey:
+    """Return what runs there are below a folder.
+
+    Raises:
+        InputError: A ``run.json`` is not that of a run; names it.
+    """
+    complete: dict[str, Run] = {}
+    unfinished, copies = [], []
+    for path in find_records(outputs):
+        run = Run(path.parent, read_record(path))
+        if run.record["status"] != "complete":
+            unfinished.append(run)
+        elif (identity := json.dumps([run.settings, run.record.get("sources")], sort_keys=True)) in complete:
+            copies.append(run)
+        else:
+            complete[identity] = run
+    return Survey(tuple(complete.values()), tuple(unfinished), tuple(copies))
+
+
 def find_runs(outputs: Path) -> Iterator[Run]:
     """Yield all complete runs below a folder, in the order of their paths.
 

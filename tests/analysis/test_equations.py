@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from evodiverse.analysis.equations import find_domain, measure_equations
+
 from evodiverse.analysis.runs import Run, find_runs
 from evodiverse.analysis.tables import equation_table
 from evodiverse.tasks.programs.diversity import Vectors

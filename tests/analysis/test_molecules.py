@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from evodiverse.analysis.molecules import (
     count_full_iterations,
     diverse_top10_auc,
@@ -11,6 +10,7 @@ from evodiverse.analysis.molecules import (
     diverse_top10_curve,
     swap_acceptance,
 )
+
 from evodiverse.analysis.runs import Run
 from tests.analysis.builders import SETTINGS, evaluated_row, initial_row, swap_row, write_parts, write_run
 

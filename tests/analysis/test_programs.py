@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from evodiverse.analysis.programs import measure_packing
+
 from evodiverse.analysis.runs import Run, find_runs
 from evodiverse.analysis.tables import packing_table
 from tests.analysis.builders import write_parts, write_record

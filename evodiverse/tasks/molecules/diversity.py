@@ -1,6 +1,6 @@
 """How different the molecules of a set are: Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +21,11 @@ def fingerprint(smiles: str) -> DataStructs.ExplicitBitVect:
 
 
 def select_diverse(
-    smiles: Sequence[str], scores: NDArray[np.float64], count: int, limit: float = SIMILARITY_LIMIT
+    smiles: Sequence[str],
+    scores: NDArray[np.float64],
+    count: int,
+    limit: float = SIMILARITY_LIMIT,
+    fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
     """Select good and different molecules greedily (paper, "Diversity-aware selection").
 
@@ -33,6 +37,7 @@ def select_diverse(
         scores: ``(n,)``, higher is better; equal scores keep the order given.
         count: At most so many are selected.
         limit: Average similarity, 0 to 1, that a molecule must stay below.
+        fingerprint: Returns that of a SMILES.
 
     Returns:
         Up to ``count`` indices in the order selected.

@@ -15,12 +15,10 @@ class Quality:
     Attributes:
         qed: Quantitative estimate of drug-likeness, 0 to 1, higher is better (Bickerton 2012).
         sa_score: Synthetic accessibility, 1 (easy) to 10 (hard) (Ertl and Schuffenhauer 2009).
-        scaffold: SMILES of the Murcko scaffold, empty for a molecule without rings.
     """
 
     qed: float
     sa_score: float
-    scaffold: str
 
     @property
     def sa(self) -> float:
@@ -29,11 +27,17 @@ class Quality:
 
 
 @lru_cache(maxsize=20_000)
+def find_scaffold(smiles: str) -> str:
+    """Return the SMILES of the Murcko scaffold of a valid SMILES, empty for a molecule without rings."""
+    scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=Chem.MolFromSmiles(smiles))  # type: ignore[no-untyped-call]
+    return scaffold
+
+
+@lru_cache(maxsize=20_000)
 def assess(smiles: str) -> Quality:
     """Return the quality of a valid SMILES."""
     from rdkit.Contrib.SA_Score import sascorer  # reads a table of fragments, which takes most of a second
 
     molecule = Chem.MolFromSmiles(smiles)
-    scaffold = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)  # type: ignore[no-untyped-call]
     qed = QED.qed(molecule)  # type: ignore[no-untyped-call]
-    return Quality(float(qed), float(sascorer.calculateScore(molecule)), scaffold)
+    return Quality(float(qed), float(sascorer.calculateScore(molecule)))

@@ -10,7 +10,7 @@ from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.ports import Found
 from evodiverse.tasks.molecules.diversity import select_diverse
-from evodiverse.tasks.molecules.quality import assess
+from evodiverse.tasks.molecules.quality import assess, find_scaffold
 
 N_LISTED = 100
 N_DRAWN = 10
@@ -27,8 +27,9 @@ def list_top(found: Sequence[Found]) -> bytes:
     for rank, entry in enumerate(found[:N_LISTED], start=1):
         candidate, quality = entry.candidate, assess(entry.candidate.genotype)
         numbers = [f"{value:.4f}" for value in (quality.qed, quality.sa_score, quality.sa)]
-        place = [quality.scaffold, entry.iteration, "" if entry.pool is None else entry.pool, candidate.call]
-        writer.writerow([rank, candidate.score, candidate.genotype, *numbers, *place])
+        place = [entry.iteration, "" if entry.pool is None else entry.pool, candidate.call]
+        scaffold = find_scaffold(candidate.genotype)
+        writer.writerow([rank, candidate.score, candidate.genotype, *numbers, scaffold, *place])
     return table.getvalue().encode()
 
 

@@ -9,6 +9,7 @@ distances, of which that of n programs is at most n / (n - 1); so do not compare
 
 import logging
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -25,6 +26,7 @@ CODEBERT_REVISION: Final = "3b0952feddeffad0063f274080e3c23d75e7eb39"
 CODEBERT_TOKENS: Final = 512
 MINILM_TOKENS: Final = 256  # what it was trained for; its positions would reach for 512
 
+_NOT_INSTALLED: Final = "embeddings need torch and transformers; pip install 'evodiverse[codebert]'"
 _BATCH: Final = 16
 _WEIGHTS: Final = ("model.safetensors", "pytorch_model.bin")
 _HUB_FILES: Final = ("*.json", "*.txt", *_WEIGHTS)  # a repository has the weights for other libraries too
@@ -87,8 +89,21 @@ def load_codebert(*, offline: bool = False) -> Encoder:
         InputError: torch or transformers is not installed.
         DataError: It is not in the hub's cache, and the hub cannot or must not be asked.
     """
-    _libraries()
-    return Encoder(_hub_folder(CODEBERT, CODEBERT_REVISION, offline), CODEBERT_TOKENS)
+    return Encoder(codebert_folder(offline=offline), CODEBERT_TOKENS)
+
+
+def codebert_folder(*, offline: bool = False) -> Path:
+    """Return the folder that CodeBERT is in, after downloading what is absent.
+
+    Args:
+        offline: Use no network at all.
+
+    Raises:
+        InputError: torch or transformers is not installed.
+        DataError: It is not in the hub's cache, and the hub cannot or must not be asked.
+    """
+    check_installed()
+    return _hub_folder(CODEBERT, CODEBERT_REVISION, offline)
 
 
 def load_minilm(folder: Path) -> Encoder:
@@ -104,13 +119,23 @@ def load_minilm(folder: Path) -> Encoder:
     return Encoder(folder, MINILM_TOKENS)
 
 
+def check_installed() -> None:
+    """Check that encoders can be loaded, without loading anything.
+
+    Raises:
+        InputError: torch or transformers is not installed.
+    """
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        raise InputError(_NOT_INSTALLED)
+
+
 def _libraries() -> tuple[ModuleType, ModuleType]:
     """Import torch and transformers, which takes seconds."""
     try:
         import torch
         import transformers
     except ImportError as error:
-        raise InputError("embeddings need torch and transformers; pip install 'evodiverse[codebert]'") from error
+        raise InputError(_NOT_INSTALLED) from error
     return torch, transformers
 
 

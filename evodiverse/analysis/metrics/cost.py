@@ -1,0 +1,80 @@
+"""What a run cost (paper, "Computational Cost"), and how large its generations are (table ``budget_details``)."""
+
+from collections import defaultdict
+from statistics import median
+
+from evodiverse.analysis.metrics.log import Log
+from evodiverse.analysis.metrics.values import Measurement
+from evodiverse.vocabulary import Outcome
+
+_NO_REPLY = "error"
+_NO_ANSWER = "no_answer"
+
+
+def measure_cost(log: Log) -> Measurement:
+    """Return calls, tokens, USD, hours and rates of a run; None for what a provider did not count."""
+    wall = log.run.record.get("seconds", {}).get("wall")
+    tokens = [*log.llm_calls["prompt_tokens"], *log.llm_calls["completion_tokens"]]
+    usd = log.llm_calls["cost_usd"]
+    return {
+        "oracle_calls": log.n_calls,
+        "iterations": len(log.states) - 1,
+        "llm_calls": len(log.llm_calls["llm_call"]),
+        "tokens_millions": None if None in tokens else sum(tokens) / 1e6,
+        "cost_usd": None if None in usd else sum(usd),
+        "wall_hours": None if wall is None else wall / 3600,
+        "iteration_seconds": median_iteration_seconds(log),
+        **measure_rates(log),
+    }
+
+
+def measure_generations(log: Log) -> Measurement:
+    """Return how many pools, members, parents and offspring a run's settings ask for, and its budget."""
+    settings = log.run.settings
+    return {
+        "n_pools": len(settings["method.ladder"]),
+        "capacity": settings["method.capacity"],
+        "parents": settings["method.parents"],
+        "offspring": settings["method.offspring"],
+        "budget": settings["budget.oracle_calls"],
+    }
+
+
+def measure_rates(log: Log) -> Measurement:
+    """Return the percentages of replies that were invalid, and that proposed what the pool had.
+
+    A reply is invalid if it proposed nothing (``no_answer``) or what it proposed was rejected; a request without a
+    reply counts nowhere. In a run without a model, attempts take the place of replies.
+    """
+    attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
+    made = [(outcome, llm_call) for iteration, outcome, llm_call in attempts if iteration > 0]
+    requests = dict(zip(log.llm_calls["llm_call"], log.llm_calls["outcome"], strict=True))
+    if not requests:
+        n_replies = len(made)
+        invalid, duplicate = (sum(outcome == of for outcome, _ in made) for of in (Outcome.REJECTED, Outcome.DUPLICATE))
+    else:
+        replies = {number for number, outcome in requests.items() if outcome != _NO_REPLY}
+        rejected, duplicates = (
+            {llm_call for outcome, llm_call in made if outcome == of} & replies
+            for of in (Outcome.REJECTED, Outcome.DUPLICATE)
+        )
+        unanswered = {number for number in replies if requests[number] == _NO_ANSWER}
+        n_replies, invalid, duplicate = len(replies), len(rejected | unanswered), len(duplicates)
+    if n_replies == 0:
+        return {"invalid_percent": None, "duplicate_percent": None}
+    return {"invalid_percent": 100 * invalid / n_replies, "duplicate_percent": 100 * duplicate / n_replies}
+
+
+def median_iteration_seconds(log: Log) -> float | None:
+    """Return the median over the iterations of the seconds that the slowest attempt of each took.
+
+    An attempt's seconds are those of its request to a model and of its evaluation. None for a run without iterations.
+    """
+    asked = dict(zip(log.llm_calls["llm_call"], log.llm_calls["seconds"], strict=True))
+    slowest: dict[int, float] = defaultdict(float)
+    names = ("iteration", "llm_call", "seconds")
+    for iteration, llm_call, seconds in zip(*(log.attempts[name] for name in names), strict=True):
+        taken = (seconds or 0.0) + (asked.get(llm_call) or 0.0)
+        slowest[iteration] = max(slowest[iteration], taken)
+    del slowest[0]
+    return median(slowest.values()) if slowest else None

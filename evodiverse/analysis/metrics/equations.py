@@ -1,0 +1,99 @@
+"""The paper's metrics of equation runs (paper, "Equation Discovery" and its appendix).
+
+The best equations are those with the smallest error on the data they were fitted to; how good they are is measured on
+data that were held out, from the same domain (``id``) and from beyond it (``ood``).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+
+from evodiverse.analysis.metrics.log import Log
+from evodiverse.analysis.metrics.values import Measurement, known, mean
+from evodiverse.analysis.runs import Run
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.programs.diversity import Vectors, mean_cosine_distance
+
+N_TOP: Final = 10
+N_ELITE: Final = 100
+COLUMNS: Final = (
+    *("genotype", "nmse_id", "nmse_ood"),
+    *("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"),
+)
+Encode = Callable[[Sequence[str]], Vectors]
+"""Returns the vectors ``(n, dimensions)`` of programs."""
+
+
+def find_science(run: Run) -> str | None:
+    """Return the science that a run's problem is of, None for a user's own data."""
+    source, _, name = str(run.settings.get("task.problem")).partition("/")
+    return PROBLEMS[name].domain if source == "builtin" and name in PROBLEMS else None
+
+
+def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
+    """Return the metrics of an equation run.
+
+    ``best_*`` are those of the best equation, ``top10_*`` means over the best ten; ``acc`` is 1 where every prediction
+    is within 10% of the measurement, ``acc_95`` where 95% of them are. None where nothing was held out; an NMSE is
+    infinite where a prediction is no number.
+
+    Args:
+        log: The run's log, with `COLUMNS`.
+        encoders: By name.
+    """
+    top = log.top(sorted(log.scores), N_TOP)
+    columns = {name: log.column(name) for name in COLUMNS}
+    values: dict[str, list[float]] = {}
+    for split, suffix in (("id", ""), ("ood", "_ood")):
+        held_out = [call for call in top if columns[f"acc01_{split}"][call] is not None]
+        nmse = [columns[f"nmse_{split}"][call] for call in held_out]
+        values[f"nmse{suffix}"] = [inf if value is None else value for value in nmse]
+        values[f"acc{suffix}"] = [columns[f"acc01_{split}"][call] for call in held_out]
+        values[f"acc_95{suffix}"] = [columns[f"acc01_95_{split}"][call] for call in held_out]
+    return {
+        **{f"best_{name}": mean(each[:1]) for name, each in values.items()},
+        **{f"top10_{name}": mean(each) for name, each in values.items()},
+        **measure_diversity(log, columns["genotype"], encoders),
+    }
+
+
+def measure_diversity(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str, Encode]) -> Measurement:
+    """Return how different the programs of the final pools are (paper, "Diversity Evaluation").
+
+    That of a pool is the mean pairwise cosine distance of its programs. ``buffer_pools`` has the pools, hot to cold,
+    and then their mean, which ``buffer_diversity`` has alone; ``top100_pools`` is the same of the best 100 of each.
+
+    Args:
+        log: The run's log.
+        genotypes: By call.
+        encoders: By name, which is appended to those of the metrics.
+    """
+    calls = log.final_union
+    place = {call: at for at, call in enumerate(calls)}
+    pools = log.states[-1]
+    found: dict[str, float | list[float | None] | None] = {}
+    for name, encode in encoders.items():
+        vectors = encode([genotypes[call] for call in calls])
+        buffer = [_distance(vectors, [place[call] for call in pool]) for pool in pools]
+        elite = [_distance(vectors, [place[call] for call in log.top(pool, N_ELITE)]) for pool in pools]
+        found[f"buffer_diversity.{name}"] = _mean_known(buffer)
+        found[f"buffer_pools.{name}"] = [*reversed(buffer), *_with_mean(buffer)]
+        found[f"top100_pools.{name}"] = [*reversed(elite), *_with_mean(elite)]
+    return found
+
+
+def _distance(vectors: Vectors, places: Sequence[int]) -> float | None:
+    return known(mean_cosine_distance(vectors[np.array(places, dtype=np.intp)]))
+
+
+def _with_mean(pools: Sequence[float | None]) -> list[float | None]:
+    """Return the mean to be written behind the pools, nothing behind a single one."""
+    return [_mean_known(pools)] if len(pools) > 1 else []
+
+
+def _mean_known(pools: Sequence[float | None]) -> float | None:
+    values = [value for value in pools if value is not None]
+    return fmean(values) if values else None

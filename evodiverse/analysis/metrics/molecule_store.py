@@ -1,0 +1,116 @@
+"""Fingerprints, QED, SA and scaffolds of molecules, each computed once and kept on disk."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import rdkit
+from rdkit import DataStructs
+
+from evodiverse.errors import DataError, describe, reason
+from evodiverse.tasks.molecules import diversity, quality
+from evodiverse.tasks.molecules.quality import Quality
+
+Bits = DataStructs.ExplicitBitVect
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS known (what TEXT, smiles TEXT, value, PRIMARY KEY (what, smiles)) WITHOUT ROWID"
+_BUSY_SECONDS = 60.0
+
+
+class MoleculeStore:
+    """What is known of molecules, in a file that any number of processes may share.
+
+    What is computed is written when the store is left; a process that is killed before loses nothing but time. Another
+    version of RDKit has a file of its own. Use it as a context manager.
+
+    Args:
+        folder: Where the file is, or will be.
+
+    Raises:
+        DataError: The file cannot be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / f"molecules-rdkit-{rdkit.__version__}.sqlite"
+        self._known: dict[tuple[str, str], Any] = {}
+        self._new: list[tuple[str, str, bytes | str]] = []
+
+    def __enter__(self) -> Self:
+        """Open the file."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = sqlite3.connect(self._path, timeout=_BUSY_SECONDS)
+            self._file.execute(_SCHEMA)
+        except OSError as error:
+            raise DataError(f"{self._path} cannot be written ({reason(error)}); set EVODIVERSE_CACHE") from error
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Write what is new, and close the file."""
+        try:
+            with self._file:
+                self._file.executemany("INSERT OR IGNORE INTO known VALUES (?, ?, ?)", self._new)
+        except sqlite3.Error as failure:
+            raise self._unusable(failure) from failure
+        finally:
+            self._file.close()
+
+    def fingerprint(self, smiles: str) -> Bits:
+        """Return the Morgan fingerprint of a valid SMILES (radius 2, 2048 bits)."""
+        bits: Bits = self._find(
+            "fingerprint",
+            smiles,
+            diversity.fingerprint,
+            DataStructs.BitVectToBinaryText,
+            DataStructs.CreateFromBinaryText,
+        )
+        return bits
+
+    def scaffold(self, smiles: str) -> str:
+        """Return the SMILES of the Murcko scaffold of a valid SMILES, empty for a molecule without rings."""
+        return str(self._find("scaffold", smiles, quality.find_scaffold, str, str))
+
+    def quality(self, smiles: str) -> Quality:
+        """Return QED and SA of a valid SMILES."""
+        found: Quality = self._find("quality", smiles, quality.assess, _write_quality, _read_quality)
+        return found
+
+    def _find(
+        self,
+        what: str,
+        smiles: str,
+        compute: Callable[[str], Any],
+        write: Callable[[Any], bytes | str],
+        read: Callable[[Any], Any],
+    ) -> Any:
+        """Return what is asked of a molecule: remembered, read from the file, or computed."""
+        place = (what, smiles)
+        if place not in self._known:
+            try:
+                row = self._file.execute("SELECT value FROM known WHERE what = ? AND smiles = ?", place).fetchone()
+            except sqlite3.Error as error:
+                raise self._unusable(error) from error
+            if row is None:
+                self._known[place] = compute(smiles)
+                self._new.append((*place, write(self._known[place])))
+            else:
+                self._known[place] = read(row[0])
+        return self._known[place]
+
+    def _unusable(self, error: sqlite3.Error) -> DataError:
+        return DataError(f"{self._path} cannot be used ({describe(error)}); delete it, it is made anew")
+
+
+def _write_quality(value: Quality) -> str:
+    return f"{value.qed!r} {value.sa_score!r}"
+
+
+def _read_quality(text: str) -> Quality:
+    qed, sa_score = map(float, text.split())
+    return Quality(qed, sa_score)

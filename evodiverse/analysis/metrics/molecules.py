@@ -1,0 +1,207 @@
+"""The paper's metrics of molecule runs (paper, appendix on molecular discovery), and some of the field's.
+
+Sets are those of one iteration: the union of all pools' members, a molecule in several pools counted once.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from heapq import nlargest
+from math import ceil
+from statistics import fmean
+
+import numpy as np
+from rdkit import DataStructs
+
+from evodiverse.analysis.metrics.log import Log, union
+from evodiverse.analysis.metrics.molecule_store import Bits, MoleculeStore
+from evodiverse.analysis.metrics.values import Measurement, mean
+from evodiverse.errors import InputError
+from evodiverse.tasks.molecules.diversity import select_diverse
+
+CONVERGED_ITERATIONS = 5
+N_TOP = 10
+CIRCLE_SIMILARITY = 0.6
+PMO_STEP = 100
+DOCKING = "docking"
+
+Fingerprint = Callable[[str], Bits]
+
+
+def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
+    """Return the metrics of a molecule run, see the functions they come from."""
+    curve = diverse_top10_curve(log, store.fingerprint)
+    budget = int(log.run.settings["budget.oracle_calls"])
+    last = log.top(log.final_union, len(log.final_union))
+    scores = [log.scores[call] for call in last]
+    scaffolds = [store.scaffold(log.keys[call]) for call in last]
+    different = select_diverse(scaffolds, np.array(scores), N_TOP, fingerprint=store.fingerprint)
+    return {
+        "diverse_auc": curve_auc(curve, count_full_iterations(log)),
+        "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
+        "diverse_auc_calls": calls_auc(curve, calls_by_iteration(log), budget),
+        "pmo_auc": pmo_auc([log.scores[call] for call in sorted(log.scores)], budget),
+        "top10": mean(scores[:N_TOP]),
+        "top100": mean(scores[:100]),
+        **_measure_diverse_top(log, store),
+        "unique_scaffold_top10": mean([scores[at] for at in first_of_each(scaffolds)[:N_TOP]]),
+        "scaffold_diverse_top10": mean([scores[at] for at in different]),
+        "n_circles": count_circles([store.fingerprint(log.keys[call]) for call in last]),
+        **_measure_docking(log, store.fingerprint),
+    }
+
+
+def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
+    """Return what the last iteration's diversity-aware top 10 is like (paper, table ``last_iter_top10_div04``)."""
+    selected = select_diverse_calls(log, log.final_union, store.fingerprint)
+    qualities = [store.quality(log.keys[call]) for call in selected]
+    scaffolds = [store.scaffold(log.keys[call]) for call in selected]
+    return {
+        "diverse_top10": mean([log.scores[call] for call in selected]),
+        "molecular_diversity": mean_distance([store.fingerprint(log.keys[call]) for call in selected]),
+        "n_scaffolds": len(set(scaffolds)),
+        "scaffold_diversity": mean_distance([store.fingerprint(scaffold) for scaffold in scaffolds]),
+        "qed": mean([quality.qed for quality in qualities]),
+        "sa": mean([quality.sa for quality in qualities]),
+        "sa_score": mean([quality.sa_score for quality in qualities]),
+    }
+
+
+def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
+    """Return the mean docking score, in kcal/mol, of the diversity-aware top 10, if the run has a ``docking/``.
+
+    That is a dataset with the columns ``key`` and ``score``. Of the last five iterations each counts alike.
+
+    Raises:
+        InputError: A molecule that counts was not docked.
+    """
+    if not (log.run.path / DOCKING).is_dir():
+        return {}
+    rows = log.run.columns(DOCKING, ["key", "score"])
+    docked = dict(zip(rows["key"], rows["score"], strict=True))
+    means = []
+    for pools in log.states[-CONVERGED_ITERATIONS:]:
+        keys = [log.keys[call] for call in select_diverse_calls(log, union(pools), fingerprint)]
+        absent = [key for key in keys if docked.get(key) is None]
+        if absent:
+            raise InputError(f"{log.run.path / DOCKING} lacks {len(absent)} molecules, {absent[0]} for one; dock them")
+        means.append(fmean(docked[key] for key in keys))
+    return {"docking_last": means[-1], "docking_last5": fmean(means)}
+
+
+def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprint) -> list[int]:
+    """Return the diversity-aware top 10 of some calls, best first (paper, "Diversity-aware selection").
+
+    They are ranked by score and taken if their average Tanimoto similarity to those taken is below 0.4, until there are
+    ten; nothing fills up fewer.
+    """
+    keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
+    return [calls[at] for at in select_diverse(keys, scores, N_TOP, fingerprint=fingerprint)]
+
+
+def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
+    """Return the mean score of the diversity-aware top 10 after each iteration, the initial one first."""
+    return [
+        fmean(log.scores[call] for call in select_diverse_calls(log, union(pools), fingerprint)) for pools in log.states
+    ]
+
+
+def count_initial(log: Log) -> int:
+    """Return how many calls the initial molecules cost."""
+    return sum(log.attempts["iteration"][at] == 0 for at in log.charged)
+
+
+def count_full_iterations(log: Log) -> int:
+    """Return in how many iterations a run spends its budget when every slot charges one call; at least 1.
+
+    That is ``ceil((budget - initial calls) / (pools * offspring))``.
+    """
+    n_slots = len(log.run.settings["method.ladder"]) * int(log.run.settings["method.offspring"])
+    n_full: int = ceil((log.run.settings["budget.oracle_calls"] - count_initial(log)) / n_slots)
+    return max(1, n_full)
+
+
+def calls_by_iteration(log: Log) -> list[int]:
+    """Return how many calls each iteration charged, the initial one first."""
+    counts = Counter(log.attempts["iteration"][at] for at in log.charged)
+    return [counts[iteration] for iteration in range(len(log.states))]
+
+
+def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
+    """Return the mean of a curve over iterations 1 to ``n_iterations``, those after an early stop at its last value.
+
+    Runs of one budget are thus compared over the same span, however early they stop. A curve that goes on for longer,
+    because slots stayed empty, counts over its own length.
+
+    Args:
+        curve: Values from iteration 0.
+        n_iterations: At least 1.
+    """
+    values = list(curve)
+    return fmean(values[1:] + values[-1:] * (n_iterations - len(values) + 1))
+
+
+def calls_auc(curve: Sequence[float], calls: Sequence[int], budget: int) -> float:
+    """Return the mean of a curve over the oracle calls after the initial ones, up to the budget.
+
+    Every call counts with the value after the iteration that charged it, calls that an early stop left unspent with the
+    last value.
+
+    Args:
+        curve: Values from iteration 0.
+        calls: How many calls each iteration charged.
+        budget: Oracle calls; those of the initial iteration are among them.
+    """
+    spent = sum(value * count for value, count in zip(curve[1:], calls[1:], strict=True))
+    n_after = budget - calls[0]
+    return (spent + curve[-1] * (budget - sum(calls))) / n_after if n_after > 0 else curve[-1]
+
+
+def pmo_auc(scores: Sequence[float], budget: int) -> float:
+    """Return the area under the mean of the ten best over oracle calls, as PMO defines it (Gao et al. 2022).
+
+    The mean of the ten best so far, diverse or not, is taken every 100 calls and at the end, joined by straight lines
+    from 0 at 0 calls, goes on at its last value after an early stop, and is divided by the budget.
+
+    Args:
+        scores: Of all calls, in the order charged.
+        budget: Oracle calls.
+    """
+    ends = [*range(PMO_STEP, len(scores), PMO_STEP), len(scores)]
+    area, begin, before, best = 0.0, 0, 0.0, list[float]()
+    for end in ends:
+        best = nlargest(N_TOP, [*best, *scores[begin:end]])
+        now = fmean(best)
+        area += (end - begin) * (before + now) / 2
+        begin, before = end, now
+    return (area + (budget - len(scores)) * before) / budget
+
+
+def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
+    """Return the mean of one minus the Tanimoto similarity over all pairs, None for fewer than two molecules.
+
+    A fingerprint without bits, that of a molecule without a scaffold, is similar to none, not to another one either.
+    """
+    distances = [
+        1 - similarity
+        for at, one in enumerate(fingerprints)
+        for similarity in DataStructs.BulkTanimotoSimilarity(one, fingerprints[:at])
+    ]
+    return mean(distances)
+
+
+def first_of_each(items: Sequence[str]) -> list[int]:
+    """Return the place of the first of each different item, in order."""
+    return sorted({item: at for at, item in reversed(list(enumerate(items)))}.values())
+
+
+def count_circles(fingerprints: Sequence[Bits]) -> int:
+    """Return how many molecules can be chosen so that no two have a Tanimoto similarity of 0.6 or more.
+
+    That is the measure of coverage of Xie et al. (2023), "#Circles", bounded from below: molecules are taken greedily
+    in the order given.
+    """
+    centers: list[Bits] = []
+    for bits in fingerprints:
+        if max(DataStructs.BulkTanimotoSimilarity(bits, centers), default=0.0) < CIRCLE_SIMILARITY:
+            centers.append(bits)
+    return len(centers)

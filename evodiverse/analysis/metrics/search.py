@@ -1,0 +1,90 @@
+"""How the search went: swaps between rungs, the ways of candidates, and where the best came from."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from evodiverse.analysis.metrics.log import Log
+from evodiverse.analysis.metrics.values import Measurement, Value
+
+N_TOP = 10
+
+
+def measure_search(log: Log, targets: Sequence[float]) -> Measurement:
+    """Return the metrics of a search in any domain.
+
+    Args:
+        log: The run's log.
+        targets: Scores; of each, ``calls_to_<score>`` is the call that first reached it, None if none did.
+    """
+    return {
+        "swap_acceptance": swap_acceptance(log),
+        "round_trips": count_round_trips(log),
+        "hot_descendants": count_hot_descendants(log),
+        **{f"calls_to_{target:g}": first_call_at(log, target) for target in targets},
+    }
+
+
+def swap_acceptance(log: Log) -> Value:
+    """Return for each two neighbors on the ladder the accepted share of the swaps that were not blocked, cold to hot.
+
+    None for a run without swaps, and within it for neighbors of whom every pair was blocked.
+    """
+    rows = zip(*(log.swaps[name] for name in ("cold_pool", "hot_pool", "accepted", "blocked")), strict=True)
+    tried: dict[tuple[int, int], list[bool]] = defaultdict(list)
+    for cold_pool, hot_pool, accepted, blocked in rows:
+        tried[cold_pool, hot_pool] += [] if blocked else [accepted]
+    shares: list[float | None] = [
+        sum(accepted) / len(accepted) if accepted else None for _, accepted in sorted(tried.items())
+    ]
+    return shares or None
+
+
+def count_round_trips(log: Log) -> int | None:
+    """Return how often swaps took a candidate from the coldest pool to the hottest and back again.
+
+    A candidate that swaps brought to the hottest pool has gone half way when it had been in the coldest before. None
+    for a run without swaps. The same candidate in two pools at once counts as one.
+    """
+    calls, accepted = log.swaps["iteration"], log.swaps["accepted"]
+    if not calls:
+        return None
+    hottest = max(log.swaps["hot_pool"])
+    trips = 0
+    half_way: dict[int, bool] = {}
+    for at, is_accepted in enumerate(accepted):
+        if not is_accepted:
+            continue
+        cold_pool, hot_pool = log.swaps["cold_pool"][at], log.swaps["hot_pool"][at]
+        down, up = log.swaps["cold_call"][at], log.swaps["hot_call"][at]
+        if cold_pool == 0:
+            half_way.setdefault(down, False)  # it sets out
+            trips += half_way.get(up, False)
+            half_way[up] = False
+        if hot_pool == hottest and down in half_way:
+            half_way[down] = True
+    return trips
+
+
+def count_hot_descendants(log: Log) -> int | None:
+    """Return how many of the ten best in the final pools were proposed in the hottest pool, or descend from it.
+
+    A candidate does when any of its ancestors does. None where all pools are equally hot.
+    """
+    ladder = log.run.settings["method.ladder"]
+    if _number(ladder[-1]) >= _number(ladder[0]):
+        return None
+    pools, parents = log.column("pool"), log.column("parents")
+    from_hot: dict[int, bool] = {}
+    for call in sorted(pools):  # parents are older
+        from_hot[call] = pools[call] == len(ladder) - 1 or any(from_hot[parent] for parent in parents[call] or ())
+    return sum(from_hot[call] for call in log.top(log.final_union, N_TOP))
+
+
+def first_call_at(log: Log, target: float) -> int | None:
+    """Return the number of the first call with at least a score, None if there is none."""
+    return min((call for call, score in log.scores.items() if score >= target), default=None)
+
+
+def _number(beta: Any) -> float:
+    return float(beta)  # "inf" stands in run.json for what JSON cannot write

@@ -1,0 +1,311 @@
+"""Fills tables: which runs stand behind each cell, what a reader must know of them, and what is missing."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evodiverse.analysis.metrics import EQUATIONS
+from evodiverse.analysis.tables.cells import DASH, EMPTY, Cell, make_cell, make_test_cell, pair_up
+from evodiverse.analysis.tables.commands import Absent, fill_commands
+from evodiverse.analysis.tables.layout import OFF, Column, Layout, Row, found_layouts, paper_layouts
+from evodiverse.analysis.tables.results import PROBLEM, Result, show_overrides
+
+NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
+_ANY_KIND: Final = "search"
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a filled table: its heads, our cells, and beside each what the paper reports, None if nothing."""
+
+    of: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    paper: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A filled table.
+
+    Attributes:
+        name: Of its files.
+        title: What it is about.
+        head: What stands above the heads of the rows.
+        columns: The metrics.
+        lines: The rows.
+        notes: What a reader must know.
+        commands: What would fill the cells that are empty.
+        label: What LaTeX refers to it by.
+        is_of_paper: Whether it is one of the paper's.
+    """
+
+    name: str
+    title: str
+    head: tuple[str, ...]
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...]
+    commands: tuple[str, ...]
+    label: str
+    is_of_paper: bool
+
+    @property
+    def n_filled(self) -> int:
+        """How many cells have a number of ours."""
+        return sum(cell.text != DASH for line in self.lines for cell in line.cells)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+        return sum(len(line.cells) for line in self.lines)
+
+
+def build_tables(
+    results: Sequence[Result], left_out: Sequence[tuple[Result, str]], task: str | None = None, llm: str | None = None
+) -> list[Table]:
+    """Return all tables: the paper's, those of the same rows for other models, and ours.
+
+    Args:
+        results: Complete runs that were measured.
+        left_out: Other runs, with the reason why they do not count.
+        task: Only rows and runs of this task.
+        llm: Only runs with this option of language model, and tables that they may fill.
+    """
+    chosen = [result for result in results if _is_chosen(result, task, llm)]
+    others = [(result, why) for result, why in left_out if _is_chosen(result, task, llm)]
+    tables: list[Table] = []
+    for layout in paper_layouts():
+        rows = tuple(row for row in layout.rows if task in (None, row.task))
+        if rows:
+            tables += _paper_tables(replace(layout, rows=rows), chosen, others, llm)
+    tables += [table for layout in found_layouts() if (table := _found_table(layout, chosen)).lines]
+    return tables
+
+
+def _is_chosen(result: Result, task: str | None, llm: str | None) -> bool:
+    return task in (None, result.run.task) and llm in (None, result.run.llm)
+
+
+def _paper_tables(
+    layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]], llm: str | None
+) -> Iterator[Table]:
+    """Yield a table of the paper, and one of the same rows for each other model that there are runs of."""
+    if llm is None or llm in layout.llm:
+        yield _paper_table(layout, results, others)
+    if layout.is_about_models:
+        found = {result.model for result in results if any(result.belongs(row) for row in layout.rows)}
+        for model in sorted(found - set(layout.llm)):
+            yield _paper_table(_for_model(layout, model), results, others)
+
+
+def _for_model(layout: Layout, model: str) -> Layout:
+    """Return the same rows for another model, without what the paper reports of its own."""
+    columns: dict[tuple[str, str | None], Column] = {}
+    for column in layout.columns:
+        group = column.group if column.llm is None else None
+        columns.setdefault((column.title, group), replace(column, llm=None, group=group))
+    instead = "without a model (llm=off)" if model == OFF else f"with llm={model}"
+    return replace(
+        layout,
+        name=f"{layout.name}_{_UNSAFE.sub('_', model).strip('_')}",
+        title=f"{layout.title}: the same rows {instead}",
+        llm=(model,),
+        columns=tuple(columns.values()),
+        rows=tuple(replace(row, paper=()) for row in layout.rows),
+        notes=(*layout.notes, f"What the paper reports is of other models, see {layout.name}."),
+        label=f"{layout.label}-{_UNSAFE.sub('-', model).strip('-')}",
+    )
+
+
+def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Table:
+    mine = [result for result in results if result.model in layout.llm]
+    by_row = [[result for result in mine if result.belongs(row)] for row in layout.rows]
+    by_row, uncommon = _keep_common_problems(layout.rows, by_row)
+    columns = tuple(
+        column for column in layout.columns if not column.extra or any(column.metric in each.metrics for each in mine)
+    )
+    lines, behind = [], []
+    absent: list[Absent] = []
+    for row, own in zip(layout.rows, by_row, strict=True):
+        rivals = [result for result in mine if row.against and result.has_method(row, row.against)]
+        cells = tuple(_fill(column, row, own, rivals) for column in columns)
+        lines.append(Line(row.of, cells, _beside(columns, row)))
+        behind += [own, rivals]
+        absent += _find_absent(layout, row, own, rivals)
+    used = [result for some in behind for result in some]
+    return Table(
+        layout.name,
+        layout.title,
+        layout.head,
+        columns,
+        tuple(lines),
+        (
+            *layout.notes,
+            *_note_needs(columns, lines, used),
+            *_note_models(layout, used),
+            *_note_mixtures(behind),
+            *([f"Left out: {uncommon}, so that all methods stand on the same problems."] if uncommon else []),
+            *_note_left_out(layout, results, others),
+        ),
+        tuple(fill_commands(absent)),
+        layout.label,
+        is_of_paper=True,
+    )
+
+
+def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Cell:
+    own, rivals = ([result for result in some if column.llm in (None, result.model)] for some in (own, rivals))
+    if column.test is None:
+        return make_cell(column, own)
+    return make_test_cell(column, pair_up(own, rivals)) if row.against else EMPTY
+
+
+def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
+    """Return what the paper reports for each column."""
+    reported = iter(row.paper)
+    return tuple(None if column.extra else next(reported, None) for column in columns)
+
+
+def _keep_common_problems(rows: Sequence[Row], by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
+    """Return the results of the problems that all rows of a science have that have any, and what was left out."""
+    sets: dict[str, list[set[str | None]]] = defaultdict(list)
+    for row, own in zip(rows, by_row, strict=True):
+        if row.science and own:
+            sets[row.science].append({result.problem for result in own})
+    common = {science: set.intersection(*each) for science, each in sets.items()}
+    kept = [
+        [result for result in own if not row.science or result.problem in common[row.science]]
+        for row, own in zip(rows, by_row, strict=True)
+    ]
+    everything = {result.run.path: result for own in by_row for result in own}
+    remaining = {result.run.path for own in kept for result in own}
+    dropped = [result for path, result in everything.items() if path not in remaining]
+    problems = sorted({str(result.problem) for result in dropped})
+    return kept, f"{_count(len(dropped), 'run')} of {', '.join(problems)}" if dropped else ""
+
+
+def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
+    """Yield the runs that a row lacks altogether."""
+    sides = [(row.method, own)] + ([(row.against, rivals)] if row.against else [])
+    for method, found in sides:
+        for model in layout.llm:
+            if any(result.model == model for result in found) or (model == OFF and method in NEED_A_MODEL):
+                continue
+            yield Absent(row.task, method, model, row.science, tuple(row.overrides.items()))
+
+
+def _note_needs(columns: Sequence[Column], lines: Sequence[Line], used: Sequence[Result]) -> Iterator[str]:
+    """Yield what runs lack that are there, but have no value."""
+    needs: dict[str, list[str]] = defaultdict(list)
+    for at, column in enumerate(columns):
+        if column.needs and used and all(line.cells[at] == EMPTY for line in lines):
+            needs[column.needs].append(column.full_title)
+    for what, titles in needs.items():
+        yield f"{' and '.join(dict.fromkeys(titles))}: needs {what}."
+
+
+def _note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
+    if not layout.is_about_models or not used:
+        return
+    models = {(result.model, str(result.run.settings.get("llm.model"))) for result in used}
+    names = {model for model, _ in models}
+    yield f"Ours: {', '.join(f'llm={model} ({name})' for model, name in sorted(models))}."
+    if len(layout.llm) > len(names):
+        yield f"Only {', '.join(sorted(names))} of {' and '.join(layout.llm)} has runs yet."
+
+
+def _note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
+    """Yield in what the runs differ that stand behind one row, or in one table, beside what the table is about."""
+    rows = {key for own in behind for key in _differing(own, lambda key: not key.startswith("llm."))}
+    tasks: dict[str, list[Result]] = defaultdict(list)
+    for own in behind:
+        for result in own:
+            tasks[result.run.task].append(result)
+    budgets = {
+        key
+        for some in tasks.values()
+        for key in _differing(some, lambda key: key.startswith("task.") or key == "budget.oracle_calls")
+    }
+    overridden = {key for own in behind for result in own for key in result.overrides}
+    if rows | (budgets - overridden):
+        yield f"Careful: these runs differ in {', '.join(sorted(rows | (budgets - overridden)))}."
+    if data := sorted({role for some in tasks.values() for role in _differing_data(some)}):
+        yield f"Careful: these runs read different data ({', '.join(data)})."
+    versions = sorted(
+        {str(result.run.record.get("versions", [{}])[-1].get("evodiverse")) for own in behind for result in own}
+    )
+    if len(versions) > 1:
+        yield f"Careful: these runs were made by evodiverse {' and '.join(versions)}."
+
+
+def _differing(results: Sequence[Result], counts: Any) -> set[str]:
+    """Return the keys of settings in which runs differ, of those that count."""
+    ignored = {"seed", PROBLEM}
+    first = results[0].run.settings if results else {}
+    return {
+        key
+        for result in results
+        for key in first.keys() | result.run.settings.keys()
+        if key not in ignored and counts(key) and first.get(key) != result.run.settings.get(key)
+    }
+
+
+def _differing_data(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the roles of files that are not the same in all runs of a problem; prompts and models are no data."""
+    seen: dict[tuple[str | None, str], set[str]] = defaultdict(set)
+    for result in results:
+        for role, sha256 in result.run.record.get("sources", {}).items():
+            if role not in ("prompts", "model"):
+                seen[result.problem, role].add(sha256)
+    yield from (role for (_, role), digests in seen.items() if len(digests) > 1)
+
+
+def _note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Iterator[str]:
+    """Yield how many runs of these tasks, methods and models do not count, and why."""
+    about = {(row.task, method) for row in layout.rows for method in (row.method, row.against)}
+    reasons = Counter(
+        why for result, why in others if result.model in layout.llm and (result.run.task, result.run.method) in about
+    )
+    changed = [
+        result
+        for result in results
+        if result.model in layout.llm
+        and (result.run.task, result.run.method) in about
+        and not any(result.has_method(row, method) for row in layout.rows for method in (row.method, row.against or ""))
+    ]
+    if changed:
+        reasons["with other settings or data, see the tables of all runs"] = len(changed)
+    if reasons:
+        counts = [f"{_count(count, 'run')} {why}" for why, count in sorted(reasons.items())]
+        yield f"Left out: {', '.join(counts)}."
+
+
+def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        if layout.kind in (_ANY_KIND, result.kind):
+            groups[_group(result)].append(result)
+    mine = [result for some in groups.values() for result in some]
+    columns = tuple(
+        column for column in layout.columns if not column.extra or any(column.metric in each.metrics for each in mine)
+    )
+    lines = []
+    for of, some in sorted(groups.items()):
+        n_problems = [str(len({result.problem for result in some}))] if layout.kind == EQUATIONS else []
+        cells = tuple(make_cell(column, some) for column in columns)
+        lines.append(Line((*of, *n_problems, str(len(some))), cells, (None,) * len(columns)))
+    head = (*layout.head, *(["problems"] if layout.kind == EQUATIONS else []), "runs")
+    notes = (*layout.notes, *_note_mixtures(list(groups.values())))
+    return Table(layout.name, layout.title, head, columns, tuple(lines), notes, (), layout.name, is_of_paper=False)
+
+
+def _group(result: Result) -> tuple[str, ...]:
+    about = result.science or result.problem or result.run.task
+    return about, result.run.method, result.model, show_overrides(result.overrides) or "default"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

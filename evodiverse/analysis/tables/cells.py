@@ -1,0 +1,121 @@
+"""From the metrics of runs to a cell of a table."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf, isinf
+from statistics import fmean, median, stdev
+from typing import Final
+
+from evodiverse.analysis.metrics.values import Value
+from evodiverse.analysis.statistics import bootstrap_interval, paired_t, permutation_p
+from evodiverse.analysis.tables.layout import Column
+from evodiverse.analysis.tables.results import Result
+
+DASH: Final = "—"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a cell, and what is behind it.
+
+    Attributes:
+        text: For a person; a dash where there is nothing.
+        mean: The number, None for nothing and for a cell of several.
+        spread: Sample standard deviation over the seeds (n - 1), None for one seed.
+        n_runs: Runs behind it, or pairs of runs.
+    """
+
+    text: str = DASH
+    mean: float | None = None
+    spread: float | None = None
+    n_runs: int = 0
+
+
+EMPTY: Final = Cell()
+
+
+def make_cell(column: Column, results: Sequence[Result]) -> Cell:
+    """Return mean ± sample standard deviation of a metric over the seeds; what several runs of a seed have is averaged.
+
+    A metric with a value for each pool is summarized pool by pool.
+    """
+    found = [(result.run.seed, value) for result in results if (value := result.metrics.get(column.metric)) is not None]
+    if not found:
+        return EMPTY
+    parts = list(zip(*(_as_list(value) for _, value in found), strict=True))
+    seeds = [seed for seed, _ in found]
+    summaries = [_summarize(column, [*zip(seeds, part, strict=True)]) for part in parts]
+    single = summaries[0] if len(summaries) == 1 else (None, None)
+    return Cell(_join(column, [_write_spread(column, *summary) for summary in summaries]), *single, len(found))
+
+
+def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Cell:
+    """Return what a test says of the difference of a metric between the two of each pair."""
+    values = [(one.metrics.get(column.metric), other.metrics.get(column.metric)) for one, other in pairs]
+    known = [(one, other) for one, other in values if isinstance(one, float | int) and isinstance(other, float | int)]
+    ours, theirs = [float(one) for one, _ in known], [float(other) for _, other in known]
+    if column.test == "bootstrap":
+        interval = bootstrap_interval(ours, theirs)
+        if interval is None:
+            return EMPTY
+        mean, low, high = (f"{value:+.{column.digits}f}" for value in (interval.mean, interval.low, interval.high))
+        return Cell(f"{mean} [{low}, {high}]", interval.mean, None, len(known))
+    tests: dict[str | None, Callable[..., float | None]] = {"t": paired_t, "permutation": permutation_p}
+    p = tests[column.test](ours, theirs)
+    if p is None:
+        return EMPTY
+    return Cell(f"{p:.3f}" if p >= 0.001 else f"{p:.1e}", p, None, len(known))
+
+
+def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Result, Result]]:
+    """Return the pairs of one seed, problem and model."""
+    by_key = {_pair_key(result): result for result in theirs}
+    return [(result, by_key[_pair_key(result)]) for result in ours if _pair_key(result) in by_key]
+
+
+def _pair_key(result: Result) -> tuple[str, int, str | None, str]:
+    return result.run.task, result.run.seed, result.problem, result.model
+
+
+def _as_list(value: Value) -> list[float | None]:
+    return value if isinstance(value, list) else [value]
+
+
+def _summarize(column: Column, values: Iterable[tuple[int, float | None]]) -> tuple[float | None, float | None]:
+    """Return mean and spread over the seeds, or the median over the runs and nothing."""
+    by_seed: dict[int, list[float]] = defaultdict(list)
+    for seed, value in values:
+        if value is not None:
+            by_seed[seed].append(value)
+    if not by_seed:
+        return None, None
+    if column.median:
+        return median([value for each in by_seed.values() for value in each]), None
+    means = [fmean(each) for each in by_seed.values()]
+    if inf in means:
+        return inf, None
+    return fmean(means), stdev(means) if len(means) > 1 else None
+
+
+def _write_spread(column: Column, mean: float | None, spread: float | None) -> str:
+    if mean is None:
+        return DASH
+    return _write(column, mean) if spread is None else f"{_write(column, mean)} ± {_write(column, spread)}"
+
+
+def _write(column: Column, value: float) -> str:
+    if isinf(value):
+        return "∞"
+    if column.style == "scientific":
+        return f"{value:.1e}"
+    if column.style == "significant":
+        return f"{value:.3g}"
+    return f"{value:,.{column.digits}f}{'%' if column.style == 'percent' else ''}"
+
+
+def _join(column: Column, parts: Sequence[str]) -> str:
+    """Return the values of the pools in one cell, their mean in brackets where the column has it."""
+    if column.style == "overall" and len(parts) > 1:
+        return f"{' / '.join(parts[:-1])} ({parts[-1]})"
+    return " / ".join(parts)

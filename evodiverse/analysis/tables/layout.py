@@ -1,0 +1,136 @@
+"""What each table is about: its rows, its columns, and the numbers that the paper reports.
+
+``paper.yaml`` has the tables of the paper, ``found.yaml`` those of whatever runs are found.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+OFF: Final = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A metric in a table.
+
+    Attributes:
+        title: What stands above it; an arrow says whether higher or lower is better.
+        metric: Name of the metric.
+        digits: Digits after the point.
+        style: How its numbers are written: fixed, scientific, significant (three digits), percent, or overall (those of
+            the pools, and their mean in brackets).
+        llm: Whose runs alone it is about, None for those of the table.
+        group: What stands above the titles of several columns.
+        test: Which test of the difference it shows (t, bootstrap, permutation) instead of the metric, if any.
+        extra: Whether it is ours alone, without a number of the paper beside it.
+        median: Whether the median over the runs stands for the mean.
+        needs: What runs must have for it, if that is not certain.
+    """
+
+    title: str
+    metric: str
+    digits: int = 2
+    style: str = "fixed"
+    llm: str | None = None
+    group: str | None = None
+    test: str | None = None
+    extra: bool = False
+    median: bool = False
+    needs: str | None = None
+
+    @property
+    def full_title(self) -> str:
+        """The title with that of its group."""
+        return self.title if self.group is None else f"{self.group}: {self.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Which runs stand in a row of a table of the paper, and what it reports of its own.
+
+    Attributes:
+        of: What stands at the head of the row.
+        task: Name of the task.
+        method: Name of the method.
+        science: Which problems of equations; None for all, and for other tasks.
+        overrides: The settings that differ from what task, method and llm compose to, beside the problem.
+        against: The method that ``method`` is compared with, in a table of tests.
+        paper: The reported cells of the columns that are not extra, as text.
+    """
+
+    of: tuple[str, ...]
+    task: str
+    method: str
+    science: str | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    against: str | None = None
+    paper: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A table without our numbers.
+
+    Attributes:
+        name: Of its files.
+        title: What it is about.
+        head: What stands above the heads of the rows.
+        columns: The metrics.
+        llm: Whose runs fill it; runs of other models fill a table of the same form beside it. Empty for all runs.
+        rows: The rows of a table of the paper.
+        kind: Of what metrics a table of all runs found is; None for one of the paper.
+        notes: What a reader must know.
+        label: What LaTeX refers to it by.
+    """
+
+    name: str
+    title: str
+    head: tuple[str, ...]
+    columns: tuple[Column, ...]
+    llm: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    kind: str | None = None
+    notes: tuple[str, ...] = ()
+    label: str = ""
+
+    @property
+    def is_about_models(self) -> bool:
+        """Whether its runs have a language model."""
+        return bool(self.llm) and OFF not in self.llm
+
+
+@lru_cache
+def paper_layouts() -> tuple[Layout, ...]:
+    """Return the tables of the paper, in its order."""
+    return _read("paper.yaml")
+
+
+@lru_cache
+def found_layouts() -> tuple[Layout, ...]:
+    """Return the tables of the runs that are found."""
+    return _read("found.yaml")
+
+
+def _read(file: str) -> tuple[Layout, ...]:
+    tables = yaml.safe_load(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+    return tuple(_layout(name, **table) for name, table in tables.items())
+
+
+def _layout(name: str, columns: list[dict[str, Any]], rows: list[dict[str, Any]] | None = None, **rest: Any) -> Layout:
+    lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in rest.items()}
+    return Layout(
+        name, columns=tuple(Column(**column) for column in columns), rows=tuple(map(_row, rows or ())), **lists
+    )
+
+
+def _row(values: Mapping[str, Any]) -> Row:
+    renamed = {"with": "overrides"}
+    fields: dict[str, Any] = {
+        renamed.get(key, key): tuple(value) if isinstance(value, list) else value for key, value in values.items()
+    }
+    return Row(**fields)

@@ -1,0 +1,94 @@
+"""A run with its metrics, in the terms in which tables choose among runs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evodiverse.analysis.metrics import EQUATIONS, find_kind
+from evodiverse.analysis.metrics.equations import find_science
+from evodiverse.analysis.metrics.values import Measurement
+from evodiverse.analysis.runs import Run
+from evodiverse.analysis.tables.layout import Row
+
+PROBLEM: Final = "task.problem"
+# What may end a run but changes nothing before it does.
+_CAPS: Final = {"llm_calls", "tokens", "usd", "seconds"}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run with its metrics.
+
+    Attributes:
+        run: The run.
+        metrics: By name; of a run that was not measured, none.
+        kind: Which metrics it has.
+        model: Its option of language model, with what was changed of it in brackets.
+        science: Which problems of equations its own is of, None for other tasks and for a user's own data.
+        overrides: What else was changed from what task, method and llm compose to. The problem of equations is no such
+            thing, nor is a cap on what may be spent that did not end the run.
+    """
+
+    run: Run
+    metrics: Measurement
+    kind: str
+    model: str
+    science: str | None
+    overrides: Mapping[str, Any]
+
+    @property
+    def problem(self) -> str | None:
+        """The problem of equations, None for other tasks."""
+        return None if self.kind != EQUATIONS else str(self.run.settings.get(PROBLEM))
+
+    def belongs(self, row: Row) -> bool:
+        """Return whether a row is about runs like this, whatever their model."""
+        return self.has_method(row, row.method)
+
+    def has_method(self, row: Row, method: str) -> bool:
+        """Return whether a row would be about this run if its method were another."""
+        return (
+            (self.run.task, self.run.method) == (row.task, method)
+            and (self.science == row.science if row.science else self.kind != EQUATIONS or self.science is not None)
+            and self.overrides == row.overrides
+        )
+
+
+def read_result(run: Run, metrics: Measurement) -> Result:
+    """Return a run in the terms of tables; its ``overrides`` are known."""
+    overrides = dict(run.overrides or {})
+    if run.record.get("stopped_by") not in _CAPS:
+        overrides = {key: value for key, value in overrides.items() if key not in {f"budget.{cap}" for cap in _CAPS}}
+    kind = find_kind(run)
+    changed = _show((key, value) for key, value in overrides.items() if key.startswith("llm."))
+    return Result(
+        run,
+        metrics,
+        kind,
+        f"{run.llm} ({changed})" if changed else run.llm,
+        find_science(run) if kind == EQUATIONS else None,
+        {
+            key: value
+            for key, value in overrides.items()
+            if not key.startswith("llm.") and not (kind == EQUATIONS and key == PROBLEM)
+        },
+    )
+
+
+def show_overrides(overrides: Mapping[str, Any]) -> str:
+    """Return overrides as one would write them on the command line, separated by blanks."""
+    return _show(overrides.items())
+
+
+def _show(overrides: Iterable[tuple[str, Any]]) -> str:
+    return " ".join(f"{key}={_written(value)}" for key, value in overrides)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_written, value))}]"
+    return (
+        {None: "null", True: "true", False: "false"}.get(value, str(value))
+        if not isinstance(value, float)
+        else f"{value:g}"
+    )
