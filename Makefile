@@ -27,8 +27,9 @@ test-slow: .venv/.slow data ## run the tests that take minutes
 test-leak: .venv/.dev data ## run the tests that watch open files and memory
 	$(BIN)/python -m pytest -m leak
 
-tables: .venv/.analysis ## print the tables of the complete runs in outputs/
-	@$(BIN)/python scripts/tables.py
+OUTPUTS ?= outputs
+tables: .venv/.analysis ## write all tables of the runs in OUTPUTS; TASK=jnk3 or LLM=off restricts them
+	@$(BIN)/python scripts/tables.py '$(OUTPUTS)' --task '$(TASK)' --llm '$(LLM)'
 
 docs: .venv/.user ## bring the configuration reference up to date
 	$(BIN)/python scripts/reference.py > docs/configuration.md

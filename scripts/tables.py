@@ -74,7 +74,8 @@ def describe(survey: Survey, measured: Measured, left_out: Mapping[str, int]) ->
 def measure(runs: list[Run]) -> Measured:
     """Measure runs, and show how far it is."""
     tools = Tools(cache_folder() / "analysis", find_encoders())
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("measuring runs", total=len(runs))
         return measure_runs(runs, tools, len(os.sched_getaffinity(0)), lambda n: progress.update(bar, completed=n))
 

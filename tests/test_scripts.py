@@ -1,43 +1,89 @@
 """The scripts as a user starts them."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.runs import ROOT, run_here, run_toy
+import pytest
+
+from tests.runs import ROOT, rows, run_here, run_toy
 
 TABLES = [sys.executable, str(ROOT / "scripts" / "tables.py")]
 
 
-def test_tables_prints_a_row_for_each_method(tmp_path: Path) -> None:
+def tables(outputs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    return subprocess.run([*TABLES, str(outputs), *arguments], capture_output=True, text=True, env=env)
+
+
+def read_table(outputs: Path, name: str) -> list[list[str]]:
+    lines = (outputs / "tables" / f"{name}.md").read_text().splitlines()
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small runs of two methods on JNK3, and on two problems of equations."""
+    folder = tmp_path_factory.mktemp("runs")
+    small = [f"outputs={folder}", "evaluator.workers=1"]
     for method in ("molleo", "pt"):
-        small = ["task.initial.size=5", "budget.oracle_calls=30", f"outputs={tmp_path}", "evaluator.workers=1"]
-        run_here("task=jnk3", f"method={method}", *small)
-    label = "budget.oracle_calls=30,task.initial.size=5"
-    printed = subprocess.run([*TABLES, str(tmp_path), "--label", label], capture_output=True, text=True, check=True)
-    rows = [line.split("|")[1:3] for line in printed.stdout.splitlines()[2:]]
-    assert [[cell.strip() for cell in row] for row in rows] == [["jnk3", "molleo"], ["jnk3", "pt"]]
-
-
-def test_tables_without_runs_say_so(tmp_path: Path) -> None:
-    refused = subprocess.run([*TABLES, str(tmp_path)], capture_output=True, text=True)
-    assert refused.returncode == 2
-    kinds = "molecules, equations or circle packing"
-    assert refused.stderr == f"tables: no complete run of {kinds} labeled 'default' below {tmp_path}\n"
-
-
-def test_tables_takes_all_problems_of_equations_together(tmp_path: Path) -> None:
-    small = ["task=equation", "budget.oracle_calls=6", "evaluator.workers=1", f"outputs={tmp_path}"]
+        run_here("task=jnk3", f"method={method}", "task.initial.size=5", "budget.oracle_calls=30", *small)
     for problem in ("reaction3", "reaction5"):
-        run_here(*small, f"task.problem=builtin/{problem}")
-    command = [*TABLES, str(tmp_path), "--label", "budget.oracle_calls=6"]
-    printed = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+        run_here("task=equation", f"task.problem=builtin/{problem}", "budget.oracle_calls=6", *small)
+    return folder
+
+
+def test_tables_are_written_for_all_runs(outputs: Path) -> None:
+    written = tables(outputs)
+    assert (written.returncode, written.stderr) == (0, "")
+    assert re.fullmatch(rf"\d+ tables of 4 runs, .* cells filled: {outputs}/tables/index.html\n", written.stdout)
+    rows = read_table(outputs, "molecules")
+    label = "budget.oracle_calls=30 task.initial.size=5"
+    assert [row[:5] for row in rows[1:]] == [["jnk3", method, "off", label, "1"] for method in ("molleo", "pt")]
+    (row,) = read_table(outputs, "equations")[1:]
+    assert row[:6] == ["chemistry", "pt", "off", "budget.oracle_calls=6", "2", "2"]
+
+
+def test_a_table_of_a_real_run_has_the_numbers_of_its_log(outputs: Path) -> None:
+    tables(outputs)
+    run = next(outputs.glob("jnk3/pt/off/*/seed0"))
+    ranked = sorted((row["score"] for row in rows(run, "evaluations") if row["call"] is not None), reverse=True)
+    cells = dict(zip(*(read_table(outputs, "molecules")[at] for at in (0, 2)), strict=True))
+    assert cells["oracle calls"] == "30"
+    members = {call for row in rows(run, "populations")[-2:] for call in row["members"]}
+    final = sorted((row["score"] for row in rows(run, "evaluations") if row["call"] in members), reverse=True)
+    assert cells["plain top-10 ↑"] == f"{sum(final[:10]) / 10:.2f}"
+    assert sum(final[:10]) <= sum(ranked[:10])
+
+
+def test_tables_may_be_restricted(outputs: Path) -> None:
+    assert tables(outputs, "--task", "equation", "--llm", "off").returncode == 0
+    names = {file.stem for file in (outputs / "tables").glob("*.md")}
+    assert "equations" in names
+    assert not names & {"molecules", "mol_graphga", "sr_div"}
+    refused = tables(outputs, "--llm", "gpt5")
+    assert (refused.returncode, refused.stderr) == (2, f"tables: no complete run of gpt5 below {outputs}\n")
+
+
+def test_tables_without_runs_say_how_to_make_them(tmp_path: Path) -> None:
+    written = tables(tmp_path)
+    assert written.returncode == 0
+    assert re.match(r"25 tables of 0 runs, 0 of \d+ cells filled", written.stdout)
+    assert (
+        "evodiverse -m task=jnk3,gsk3b method=graph_ga,pt llm=off" in (tmp_path / "tables/mol_graphga.md").read_text()
     )
-    (row,) = printed.stdout.splitlines()[2:]
-    cells = [cell.strip() for cell in row.split("|")[1:-1]]
-    assert (cells[0], cells[1], cells[-2], cells[-1]) == ("chemistry", "pt", "2", "2")
+
+
+def test_a_damaged_run_is_named_and_the_others_have_their_tables(tmp_path: Path) -> None:
+    path = run_toy(tmp_path, "budget.oracle_calls=40")
+    run_toy(tmp_path, "budget.oracle_calls=40", "seed=1")
+    (path / "evaluations" / "part-000000.parquet").unlink()
+    written = tables(tmp_path)
+    assert written.returncode == 2
+    assert re.fullmatch(rf"tables: {path} has logged .* so that a part is missing; .*\n", written.stderr)
+    assert read_table(tmp_path, "search")[1][:5] == ["bits", "pt", "off", "budget.oracle_calls=40", "1"]
 
 
 def test_the_configuration_reference_is_that_of_the_schema() -> None:

@@ -88,8 +88,8 @@ def measure_runs(runs: Sequence[Run], tools: Tools, n_processes: int, told: Call
     files = [tools.kept(run) for run in runs]
     found: dict[int, Measurement | InputError] = {}
     for at, file in enumerate(files):
-        if file.exists():
-            found[at] = json.loads(file.read_text(encoding="utf-8"))
+        if (known := _read_kept(file)) is not None:
+            found[at] = known
     told(len(found))
     todo = [at for at in range(len(runs)) if at not in found]
     for at, result in _measure_each(runs, todo, tools, min(n_processes, len(todo))):
@@ -125,6 +125,15 @@ def _try(tools: Tools, run: Run) -> Measurement | InputError:
         raise
     except InputError as error:
         return error
+
+
+def _read_kept(file: Path) -> Measurement | None:
+    """Return what was measured earlier, None if nothing was or the file is damaged."""
+    try:
+        known: Measurement = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return known
 
 
 def _keep(file: Path, measurement: Measurement) -> None:

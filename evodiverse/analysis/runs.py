@@ -1,7 +1,7 @@
 """Runs, read from their logs."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from evodiverse.errors import InputError, describe
 
 RECORD = "run.json"
+CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
 _NEEDED = frozenset({"task.name", "task.domain", "method.name", "llm.name", "seed"})
 
 
@@ -31,6 +32,11 @@ class Run:
     def overrides(self) -> Mapping[str, Any] | None:
         """Those in which it differs from its task, method and llm alone; None if an older version did not say."""
         return self.record.get("overrides")
+
+    def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return some of its settings without the caps on what may be spent, unless one of them ended the run."""
+        is_capped = f"budget.{self.record.get('stopped_by')}" in CAPS
+        return {key: value for key, value in settings.items() if is_capped or key not in CAPS}
 
     @property
     def task(self) -> str:
@@ -127,6 +133,7 @@ def read_record(path: Path) -> dict[str, Any]:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         absent = [f"settings.{key}" for key in sorted(_NEEDED - record["settings"].keys())]
         absent += [] if isinstance(record["status"], str) else ["status"]
+        absent += [] if isinstance(record.get("overrides", {}), dict) else ["overrides"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is no record of a run ({error!r}); move it away") from error
     if absent:
@@ -141,7 +148,7 @@ class Survey:
     Attributes:
         complete: Complete runs, each once.
         unfinished: Runs that are running, were interrupted or failed.
-        copies: Runs with the settings and data of one of the complete ones.
+        copies: Complete runs with the settings and data of another one; caps that ended none make no difference.
     """
 
     complete: tuple[Run, ...]
@@ -161,20 +168,16 @@ def survey_runs(outputs: Path) -> Survey:
         run = Run(path.parent, read_record(path))
         if run.record["status"] != "complete":
             unfinished.append(run)
-        elif (identity := json.dumps([run.settings, run.record.get("sources")], sort_keys=True)) in complete:
+            continue
+        settings = run.without_idle_caps(run.settings)
+        identity = json.dumps([settings, run.record.get("sources")], sort_keys=True)
+        if identity in complete:
             copies.append(run)
         else:
             complete[identity] = run
     return Survey(tuple(complete.values()), tuple(unfinished), tuple(copies))
 
 
-def find_runs(outputs: Path) -> Iterator[Run]:
-    """Yield all complete runs below a folder, in the order of their paths.
-
-    Raises:
-        InputError: A ``run.json`` is not that of a run; names it.
-    """
-    for path in find_records(outputs):
-        record = read_record(path)
-        if record["status"] == "complete":
-            yield Run(path.parent, record)
+def write_setting(value: Any) -> str:
+    """Return a setting as one would write it on the command line."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)

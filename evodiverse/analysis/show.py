@@ -1,6 +1,5 @@
 """What a run is and how it went, for a person at a terminal."""
 
-import json
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evodiverse.analysis.runs import Run, read_record
+from evodiverse.analysis.runs import Run, read_record, write_setting
 from evodiverse.analysis.summary import (
     Kind,
     Log,
@@ -95,7 +94,9 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Ren
     status, stopped_by = record["status"], record.get("stopped_by")
     shown = "running or killed" if status == "running" else status
     stopped = f", stopped by {stopped_by}" if stopped_by else ""
-    changed = None if run.overrides is None else [f"{key}={_written(value)}" for key, value in run.overrides.items()]
+    changed = (
+        None if run.overrides is None else [f"{key}={write_setting(value)}" for key, value in run.overrides.items()]
+    )
     overrides = read_overrides(run.path)
     seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in record.get("seconds", {}).items())
     if status == "running":
@@ -122,7 +123,7 @@ def _describe_totals(run: Run, log: Log) -> list[tuple[str, RenderableType]]:
     failed = sum(map(has_failed, log.evaluations))
     ladder = run.settings.get("method.ladder", [])
     return [
-        ("pools", ", ".join(f"{pool} at β = {_written(beta)}" for pool, beta in enumerate(ladder)) or "not known"),
+        ("pools", ", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder)) or "not known"),
         ("iterations", f"{max(row['iteration'] for row in log.evaluations):,}"),
         ("oracle calls", f"{log.n_calls:,} of {_quantity(run.settings.get('budget.oracle_calls'))}, {failed:,} failed"),
     ]
@@ -251,8 +252,3 @@ def _quantity(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _written(value: Any) -> str:
-    """Return a setting as one would write it on the command line."""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)

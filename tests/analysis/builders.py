@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evodiverse.analysis.runs import Run, find_runs
+from evodiverse.analysis.metrics.log import Log
+from evodiverse.analysis.runs import Run, survey_runs
 from evodiverse.store.datasets import DATASETS
 
 Row = Mapping[str, object]
@@ -17,8 +19,11 @@ SETTINGS = {
     "task.name": "jnk3",
     "method.name": "pt",
     "llm.name": "off",
+    "llm.model": None,
     "method.ladder": [0.8, 0.2],
     "method.offspring": 2,
+    "method.capacity": 120,
+    "method.parents": 2,
     "budget.oracle_calls": 12,
     "seed": 0,
 }
@@ -32,11 +37,48 @@ def write_parts(path: Path, dataset: str, parts: Sequence[Sequence[Row]]) -> Non
         pq.write_table(table, path / dataset / f"part-{number:06d}.parquet")
 
 
-def write_record(path: Path, status: str = "complete", **settings: object) -> None:
-    """Write ``run.json``; ``settings`` are changes of `SETTINGS`, with two underscores for a dot."""
+def make_record(status: str = "complete", overrides: Row | None = None, **settings: object) -> dict[str, Any]:
+    """Return the content of a ``run.json``.
+
+    Args:
+        status: How the run stands.
+        overrides: In what it differs from the defaults; these are settings too.
+        settings: Changes of `SETTINGS`, with two underscores for a dot.
+    """
+    changed = {name.replace("__", "."): value for name, value in settings.items()}
+    overrides = dict(overrides or {})
+    return {"status": status, "settings": SETTINGS | changed | overrides, "overrides": overrides}
+
+
+def write_record(path: Path, status: str = "complete", overrides: Row | None = None, **settings: object) -> None:
+    """Write a ``run.json``, see `make_record`."""
     path.mkdir(parents=True, exist_ok=True)
-    changed = SETTINGS | {name.replace("__", "."): value for name, value in settings.items()}
-    (path / "run.json").write_text(json.dumps({"status": status, "settings": changed}))
+    (path / "run.json").write_text(json.dumps(make_record(status, overrides, **settings)))
+
+
+def make_log(
+    attempts: Sequence[Row] = (),
+    states: Sequence[Sequence[Sequence[int]]] = (),
+    swaps: Sequence[Row] = (),
+    llm_calls: Sequence[Row] = (),
+    **settings: object,
+) -> Log:
+    """Return a log in memory.
+
+    Args:
+        attempts: Rows of evaluations; what they do not name is null.
+        states: The members of each pool after iteration 0, 1, …
+        swaps: Rows of swaps.
+        llm_calls: Rows of requests.
+        settings: Changes of `SETTINGS`, with two underscores for a dot.
+    """
+
+    def columns(dataset: str, rows: Sequence[Row]) -> dict[str, list[Any]]:
+        names = {*DATASETS[dataset].names, *(name for row in rows for name in row)}
+        return {name: [row.get(name) for row in rows] for name in names}
+
+    run = Run(Path("run"), make_record(**settings))
+    return Log(run, columns("evaluations", attempts), states, columns("swaps", swaps), columns("llm_calls", llm_calls))
 
 
 def initial_row(call: int, key: str, score: float) -> Row:
@@ -79,5 +121,5 @@ def write_run(
     ]
     write_parts(path, "populations", pools)
     write_parts(path, "swaps", [swaps])
-    (run,) = find_runs(path)
+    (run,) = survey_runs(path).complete
     return run

@@ -1,13 +1,14 @@
 """Runs are found when they are complete, and read from all their parts."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from evodiverse.analysis.runs import Run, find_records, find_runs
+from evodiverse.analysis.runs import Run, find_records, survey_runs
 from evodiverse.errors import InputError
-from tests.analysis.builders import evaluated_row, initial_row, write_parts, write_record
+from tests.analysis.builders import evaluated_row, initial_row, make_record, write_parts, write_record
 
 
 def charged(*calls: int) -> list[dict[str, object]]:
@@ -17,9 +18,48 @@ def charged(*calls: int) -> list[dict[str, object]]:
 # Which runs there are
 
 
+def test_runs_that_are_not_complete_are_surveyed_apart(tmp_path: Path) -> None:
+    for status in ("running", "failed", "complete", "interrupted"):
+        write_record(tmp_path / status, status=status)
+    survey = survey_runs(tmp_path)
+    assert [run.path.name for run in survey.complete] == ["complete"]
+    assert [run.path.name for run in survey.unfinished] == ["failed", "interrupted", "running"]
+
+
+def test_a_copy_of_a_run_does_not_count_twice(tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 1), ("copy", 0)):
+        write_record(tmp_path / name, seed=seed)
+    survey = survey_runs(tmp_path)
+    assert [run.path.name for run in survey.complete] == ["a", "b"]
+    assert [run.path.name for run in survey.copies] == ["copy"]
+
+
+def test_a_cap_makes_another_run_only_where_it_ended_one(tmp_path: Path) -> None:
+    for name, usd, stopped_by in (("a", None, "budget"), ("b", 5, "budget"), ("c", 3, "usd")):
+        (tmp_path / name).mkdir()
+        record = make_record(budget__usd=usd) | {"stopped_by": stopped_by}
+        (tmp_path / name / "run.json").write_text(json.dumps(record))
+    assert [run.path.name for run in survey_runs(tmp_path).complete] == ["a", "c"]
+
+
+def test_a_run_on_other_data_is_no_copy(tmp_path: Path) -> None:
+    for name, sha256 in (("a", "1"), ("b", "2")):
+        (tmp_path / name).mkdir()
+        record = make_record() | {"sources": {"oracle": sha256}}
+        (tmp_path / name / "run.json").write_text(json.dumps(record))
+    assert len(survey_runs(tmp_path).complete) == 2
+
+
+def test_overrides_of_an_older_version_are_not_known() -> None:
+    record = make_record(overrides={"method.elites": 1})
+    assert Run(Path(), record).overrides == {"method.elites": 1}
+    del record["overrides"]
+    assert Run(Path(), record).overrides is None
+
+
 def test_a_complete_run_is_found_with_its_settings(tmp_path: Path) -> None:
     write_record(tmp_path / "jnk3" / "pt" / "seed3", seed=3, task__name="gsk3b", llm__name="local")
-    (run,) = find_runs(tmp_path)
+    (run,) = survey_runs(tmp_path).complete
     assert run.path == tmp_path / "jnk3" / "pt" / "seed3"
     assert (run.task, run.method, run.llm, run.seed) == ("gsk3b", "pt", "local", 3)
 
@@ -28,20 +68,20 @@ def test_a_complete_run_is_found_with_its_settings(tmp_path: Path) -> None:
 def test_a_run_that_is_not_complete_is_not_found(tmp_path: Path, status: str) -> None:
     write_record(tmp_path / "seed0", status=status)
     write_record(tmp_path / "seed1")
-    assert [run.path.name for run in find_runs(tmp_path)] == ["seed1"]
+    assert [run.path.name for run in survey_runs(tmp_path).complete] == ["seed1"]
 
 
 def test_runs_come_in_the_order_of_their_paths(tmp_path: Path) -> None:
     names = ["pt/default/seed1", "molleo/default/seed0", "pt/default/seed0", "pt/seed=1,x/deep/seed0"]
-    for name in names:
-        write_record(tmp_path / name)
-    assert [run.path.relative_to(tmp_path).as_posix() for run in find_runs(tmp_path)] == sorted(names)
+    for seed, name in enumerate(names):
+        write_record(tmp_path / name, seed=seed)
+    assert [run.path.relative_to(tmp_path).as_posix() for run in survey_runs(tmp_path).complete] == sorted(names)
 
 
 @pytest.mark.parametrize("name", ["empty", "absent"])
 def test_a_folder_without_runs_has_none(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
-    assert list(find_runs(tmp_path / name)) == []
+    assert survey_runs(tmp_path / name).complete == ()
 
 
 @pytest.mark.parametrize(
@@ -57,25 +97,34 @@ def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path, content: byt
     with pytest.raises(
         InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is no record of a run \(.*move it away"
     ):
-        list(find_runs(tmp_path))
+        survey_runs(tmp_path)
 
 
 @pytest.mark.parametrize(
     "content",
-    ["[]", "null", '"complete"', "{}", '{"status": "complete"}', '{"settings": {}}', '{"status": "x", "settings": 3}'],
+    [
+        "[]",
+        "null",
+        '"complete"',
+        "{}",
+        '{"status": "complete"}',
+        '{"settings": {}}',
+        '{"status": "x", "settings": 3}',
+        json.dumps(make_record() | {"overrides": 3}),
+    ],
 )
 def test_a_record_of_something_else_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(
         InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is no record of a run \(.*move it away"
     ):
-        list(find_runs(tmp_path))
+        survey_runs(tmp_path)
 
 
 def test_a_folder_in_the_place_of_a_record_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "run.json").mkdir()
     with pytest.raises(InputError, match=r"/run\.json is no record of a run .*Is a directory"):
-        list(find_runs(tmp_path))
+        survey_runs(tmp_path)
 
 
 # What they hold

@@ -25,6 +25,7 @@ def measure_cost(log: Log) -> Measurement:
         "wall_hours": None if wall is None else wall / 3600,
         "iteration_seconds": median_iteration_seconds(log),
         **measure_rates(log),
+        "failed_percent": _failed_percent(log),
     }
 
 
@@ -65,6 +66,12 @@ def measure_rates(log: Log) -> Measurement:
     return {"invalid_percent": 100 * invalid / n_replies, "duplicate_percent": 100 * duplicate / n_replies}
 
 
+def _failed_percent(log: Log) -> float | None:
+    """Return the percentage of the evaluations after the initial ones that failed, None for none."""
+    valid = [log.attempts["valid"][at] for at in log.charged if log.attempts["iteration"][at] > 0]
+    return 100 * valid.count(False) / len(valid) if valid else None
+
+
 def median_iteration_seconds(log: Log) -> float | None:
     """Return the median over the iterations of the seconds that the slowest attempt of each took.
 
@@ -74,7 +81,6 @@ def median_iteration_seconds(log: Log) -> float | None:
     slowest: dict[int, float] = defaultdict(float)
     names = ("iteration", "llm_call", "seconds")
     for iteration, llm_call, seconds in zip(*(log.attempts[name] for name in names), strict=True):
-        taken = (seconds or 0.0) + (asked.get(llm_call) or 0.0)
-        slowest[iteration] = max(slowest[iteration], taken)
-    del slowest[0]
+        if iteration > 0:
+            slowest[iteration] = max(slowest[iteration], (seconds or 0.0) + (asked.get(llm_call) or 0.0))
     return median(slowest.values()) if slowest else None

@@ -65,6 +65,7 @@ def measure_diversity(log: Log, genotypes: Mapping[int, str], encoders: Mapping[
 
     That of a pool is the mean pairwise cosine distance of its programs. ``buffer_pools`` has the pools, hot to cold,
     and then their mean, which ``buffer_diversity`` has alone; ``top100_pools`` is the same of the best 100 of each.
+    Weights that depend on the set of programs, those of TF-IDF, are always those of all pools together.
 
     Args:
         log: The run's log.

@@ -11,7 +11,7 @@ from evodiverse.errors import InputError
 Pools = Sequence[Sequence[int]]
 """The calls in each pool, cold to hot."""
 
-_EVALUATIONS = ("iteration", "pool", "outcome", "call", "key", "score", "parents", "llm_call", "seconds")
+_EVALUATIONS = ("iteration", "pool", "outcome", "call", "key", "score", "valid", "parents", "llm_call", "seconds")
 _SWAPS = ("iteration", "cold_pool", "hot_pool", "cold_call", "hot_call", "accepted", "blocked")
 _LLM_CALLS = ("llm_call", "iteration", "prompt_tokens", "completion_tokens", "cost_usd", "seconds", "outcome")
 

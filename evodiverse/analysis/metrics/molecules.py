@@ -39,7 +39,7 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
         "diverse_auc": curve_auc(curve, count_full_iterations(log)),
         "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
         "diverse_auc_calls": calls_auc(curve, calls_by_iteration(log), budget),
-        "pmo_auc": pmo_auc([log.scores[call] for call in sorted(log.scores)], budget),
+        "pmo_auc": pmo_auc([log.scores.get(call, 0.0) for call in range(1, log.n_calls + 1)], budget),
         "top10": mean(scores[:N_TOP]),
         "top100": mean(scores[:100]),
         **_measure_diverse_top(log, store),
@@ -57,6 +57,7 @@ def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
     scaffolds = [store.scaffold(log.keys[call]) for call in selected]
     return {
         "diverse_top10": mean([log.scores[call] for call in selected]),
+        "n_diverse": len(selected),
         "molecular_diversity": mean_distance([store.fingerprint(log.keys[call]) for call in selected]),
         "n_scaffolds": len(set(scaffolds)),
         "scaffold_diversity": mean_distance([store.fingerprint(scaffold) for scaffold in scaffolds]),
@@ -163,7 +164,7 @@ def pmo_auc(scores: Sequence[float], budget: int) -> float:
     from 0 at 0 calls, goes on at its last value after an early stop, and is divided by the budget.
 
     Args:
-        scores: Of all calls, in the order charged.
+        scores: Of all calls, in the order charged; 0 for one that failed.
         budget: Oracle calls.
     """
     ends = [*range(PMO_STEP, len(scores), PMO_STEP), len(scores)]

@@ -9,7 +9,7 @@ from evodiverse.analysis.metrics.values import Measurement, known, mean
 from evodiverse.tasks.programs.diversity import mean_cosine_distance, measure_diversity, pool_shares
 
 N_TOP: Final = 100
-COLUMNS: Final = ("genotype", "valid", "sum_radii", "strict_sum")
+COLUMNS: Final = ("genotype", "sum_radii", "strict_sum")
 
 
 def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
@@ -25,7 +25,8 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
         log: The run's log, with `COLUMNS`.
         encoders: By name, which is appended to those of the diversities.
     """
-    genotypes, valid, totals, strict = (log.column(name) for name in COLUMNS)
+    genotypes, totals, strict = (log.column(name) for name in COLUMNS)
+    valid = log.column("valid")
     packed = [call for call in sorted(totals) if valid[call]]
     best = sorted((totals[call] for call in packed), reverse=True)
     return {

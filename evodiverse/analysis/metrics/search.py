@@ -28,16 +28,16 @@ def measure_search(log: Log, targets: Sequence[float]) -> Measurement:
 def swap_acceptance(log: Log) -> Value:
     """Return for each two neighbors on the ladder the accepted share of the swaps that were not blocked, cold to hot.
 
-    None for a run without swaps, and within it for neighbors of whom every pair was blocked.
+    None for a run without swaps, and within it for neighbors of whom no pair was tried.
     """
-    rows = zip(*(log.swaps[name] for name in ("cold_pool", "hot_pool", "accepted", "blocked")), strict=True)
-    tried: dict[tuple[int, int], list[bool]] = defaultdict(list)
-    for cold_pool, hot_pool, accepted, blocked in rows:
-        tried[cold_pool, hot_pool] += [] if blocked else [accepted]
-    shares: list[float | None] = [
-        sum(accepted) / len(accepted) if accepted else None for _, accepted in sorted(tried.items())
-    ]
-    return shares or None
+    if not log.swaps["iteration"]:
+        return None
+    rows = zip(*(log.swaps[name] for name in ("cold_pool", "accepted", "blocked")), strict=True)
+    tried: dict[int, list[bool]] = defaultdict(list)
+    for cold_pool, accepted, blocked in rows:
+        tried[cold_pool] += [] if blocked else [accepted]
+    n_neighbors = len(log.run.settings["method.ladder"]) - 1
+    return [sum(tried[pool]) / len(tried[pool]) if tried[pool] else None for pool in range(n_neighbors)]
 
 
 def count_round_trips(log: Log) -> int | None:
@@ -46,19 +46,17 @@ def count_round_trips(log: Log) -> int | None:
     A candidate that swaps brought to the hottest pool has gone half way when it had been in the coldest before. None
     for a run without swaps. The same candidate in two pools at once counts as one.
     """
-    calls, accepted = log.swaps["iteration"], log.swaps["accepted"]
-    if not calls:
+    if not log.swaps["iteration"]:
         return None
-    hottest = max(log.swaps["hot_pool"])
+    hottest = len(log.run.settings["method.ladder"]) - 1
     trips = 0
     half_way: dict[int, bool] = {}
-    for at, is_accepted in enumerate(accepted):
-        if not is_accepted:
+    names = ("cold_pool", "hot_pool", "cold_call", "hot_call", "accepted")
+    for cold_pool, hot_pool, down, up, accepted in zip(*(log.swaps[name] for name in names), strict=True):
+        if not accepted:
             continue
-        cold_pool, hot_pool = log.swaps["cold_pool"][at], log.swaps["hot_pool"][at]
-        down, up = log.swaps["cold_call"][at], log.swaps["hot_call"][at]
         if cold_pool == 0:
-            half_way.setdefault(down, False)  # it sets out
+            half_way[down] = False  # it sets out
             trips += half_way.get(up, False)
             half_way[up] = False
         if hot_pool == hottest and down in half_way:

@@ -1,16 +1,17 @@
 """Fills tables: which runs stand behind each cell, what a reader must know of them, and what is missing."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from evodiverse.analysis.metrics import EQUATIONS
 from evodiverse.analysis.tables.cells import DASH, EMPTY, Cell, make_cell, make_test_cell, pair_up
 from evodiverse.analysis.tables.commands import Absent, fill_commands
 from evodiverse.analysis.tables.layout import OFF, Column, Layout, Row, found_layouts, paper_layouts
-from evodiverse.analysis.tables.results import PROBLEM, Result, show_overrides
+from evodiverse.analysis.tables.notes import count_of, note_left_out, note_mixtures, note_models, note_needs
+from evodiverse.analysis.tables.results import Result, show_overrides
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
 _ANY_KIND: Final = "search"
@@ -93,12 +94,12 @@ def _paper_tables(
     layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]], llm: str | None
 ) -> Iterator[Table]:
     """Yield a table of the paper, and one of the same rows for each other model that there are runs of."""
-    if llm is None or llm in layout.llm:
+    if llm is None or layout.admits(llm):
         yield _paper_table(layout, results, others)
     if layout.is_about_models:
         found = {result.model for result in results if any(result.belongs(row) for row in layout.rows)}
-        for model in sorted(found - set(layout.llm)):
-            yield _paper_table(_for_model(layout, model), results, others)
+        tables = [_paper_table(_for_model(layout, model), results, others) for model in sorted(found - set(layout.llm))]
+        yield from (table for table in tables if table.n_filled)
 
 
 def _for_model(layout: Layout, model: str) -> Layout:
@@ -121,7 +122,7 @@ def _for_model(layout: Layout, model: str) -> Layout:
 
 
 def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Table:
-    mine = [result for result in results if result.model in layout.llm]
+    mine = [result for result in results if layout.admits(result.model)]
     by_row = [[result for result in mine if result.belongs(row)] for row in layout.rows]
     by_row, uncommon = _keep_common_problems(layout.rows, by_row)
     columns = tuple(
@@ -144,11 +145,11 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
         tuple(lines),
         (
             *layout.notes,
-            *_note_needs(columns, lines, used),
-            *_note_models(layout, used),
-            *_note_mixtures(behind),
+            *note_needs(columns, [line.cells for line in lines], used),
+            *note_models(layout, used),
+            *note_mixtures(behind),
             *([f"Left out: {uncommon}, so that all methods stand on the same problems."] if uncommon else []),
-            *_note_left_out(layout, results, others),
+            *note_left_out(layout, results, others),
         ),
         tuple(fill_commands(absent)),
         layout.label,
@@ -184,103 +185,17 @@ def _keep_common_problems(rows: Sequence[Row], by_row: Sequence[Sequence[Result]
     remaining = {result.run.path for own in kept for result in own}
     dropped = [result for path, result in everything.items() if path not in remaining]
     problems = sorted({str(result.problem) for result in dropped})
-    return kept, f"{_count(len(dropped), 'run')} of {', '.join(problems)}" if dropped else ""
+    return kept, f"{count_of(len(dropped), 'run')} of {', '.join(problems)}" if dropped else ""
 
 
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
     """Yield the runs that a row lacks altogether."""
     sides = [(row.method, own)] + ([(row.against, rivals)] if row.against else [])
     for method, found in sides:
-        for model in layout.llm:
-            if any(result.model == model for result in found) or (model == OFF and method in NEED_A_MODEL):
-                continue
-            yield Absent(row.task, method, model, row.science, tuple(row.overrides.items()))
-
-
-def _note_needs(columns: Sequence[Column], lines: Sequence[Line], used: Sequence[Result]) -> Iterator[str]:
-    """Yield what runs lack that are there, but have no value."""
-    needs: dict[str, list[str]] = defaultdict(list)
-    for at, column in enumerate(columns):
-        if column.needs and used and all(line.cells[at] == EMPTY for line in lines):
-            needs[column.needs].append(column.full_title)
-    for what, titles in needs.items():
-        yield f"{' and '.join(dict.fromkeys(titles))}: needs {what}."
-
-
-def _note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
-    if not layout.is_about_models or not used:
-        return
-    models = {(result.model, str(result.run.settings.get("llm.model"))) for result in used}
-    names = {model for model, _ in models}
-    yield f"Ours: {', '.join(f'llm={model} ({name})' for model, name in sorted(models))}."
-    if len(layout.llm) > len(names):
-        yield f"Only {', '.join(sorted(names))} of {' and '.join(layout.llm)} has runs yet."
-
-
-def _note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
-    """Yield in what the runs differ that stand behind one row, or in one table, beside what the table is about."""
-    rows = {key for own in behind for key in _differing(own, lambda key: not key.startswith("llm."))}
-    tasks: dict[str, list[Result]] = defaultdict(list)
-    for own in behind:
-        for result in own:
-            tasks[result.run.task].append(result)
-    budgets = {
-        key
-        for some in tasks.values()
-        for key in _differing(some, lambda key: key.startswith("task.") or key == "budget.oracle_calls")
-    }
-    overridden = {key for own in behind for result in own for key in result.overrides}
-    if rows | (budgets - overridden):
-        yield f"Careful: these runs differ in {', '.join(sorted(rows | (budgets - overridden)))}."
-    if data := sorted({role for some in tasks.values() for role in _differing_data(some)}):
-        yield f"Careful: these runs read different data ({', '.join(data)})."
-    versions = sorted(
-        {str(result.run.record.get("versions", [{}])[-1].get("evodiverse")) for own in behind for result in own}
-    )
-    if len(versions) > 1:
-        yield f"Careful: these runs were made by evodiverse {' and '.join(versions)}."
-
-
-def _differing(results: Sequence[Result], counts: Any) -> set[str]:
-    """Return the keys of settings in which runs differ, of those that count."""
-    ignored = {"seed", PROBLEM}
-    first = results[0].run.settings if results else {}
-    return {
-        key
-        for result in results
-        for key in first.keys() | result.run.settings.keys()
-        if key not in ignored and counts(key) and first.get(key) != result.run.settings.get(key)
-    }
-
-
-def _differing_data(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the roles of files that are not the same in all runs of a problem; prompts and models are no data."""
-    seen: dict[tuple[str | None, str], set[str]] = defaultdict(set)
-    for result in results:
-        for role, sha256 in result.run.record.get("sources", {}).items():
-            if role not in ("prompts", "model"):
-                seen[result.problem, role].add(sha256)
-    yield from (role for (_, role), digests in seen.items() if len(digests) > 1)
-
-
-def _note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Iterator[str]:
-    """Yield how many runs of these tasks, methods and models do not count, and why."""
-    about = {(row.task, method) for row in layout.rows for method in (row.method, row.against)}
-    reasons = Counter(
-        why for result, why in others if result.model in layout.llm and (result.run.task, result.run.method) in about
-    )
-    changed = [
-        result
-        for result in results
-        if result.model in layout.llm
-        and (result.run.task, result.run.method) in about
-        and not any(result.has_method(row, method) for row in layout.rows for method in (row.method, row.against or ""))
-    ]
-    if changed:
-        reasons["with other settings or data, see the tables of all runs"] = len(changed)
-    if reasons:
-        counts = [f"{_count(count, 'run')} {why}" for why, count in sorted(reasons.items())]
-        yield f"Left out: {', '.join(counts)}."
+        for model in layout.llm or [OFF]:
+            has_any = any(result.model == model or not layout.llm for result in found)
+            if not has_any and not (model == OFF and method in NEED_A_MODEL):
+                yield Absent(row.task, method, model, row.science, tuple(row.overrides.items()))
 
 
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
@@ -298,14 +213,10 @@ def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
         cells = tuple(make_cell(column, some) for column in columns)
         lines.append(Line((*of, *n_problems, str(len(some))), cells, (None,) * len(columns)))
     head = (*layout.head, *(["problems"] if layout.kind == EQUATIONS else []), "runs")
-    notes = (*layout.notes, *_note_mixtures(list(groups.values())))
+    notes = (*layout.notes, *note_mixtures(list(groups.values())))
     return Table(layout.name, layout.title, head, columns, tuple(lines), notes, (), layout.name, is_of_paper=False)
 
 
 def _group(result: Result) -> tuple[str, ...]:
     about = result.science or result.problem or result.run.task
     return about, result.run.method, result.model, show_overrides(result.overrides) or "default"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -101,7 +101,9 @@ def _summarize(column: Column, values: Iterable[tuple[int, float | None]]) -> tu
 def _write_spread(column: Column, mean: float | None, spread: float | None) -> str:
     if mean is None:
         return DASH
-    return _write(column, mean) if spread is None else f"{_write(column, mean)} ± {_write(column, spread)}"
+    if spread is None or (column.style == "setting" and spread == 0):
+        return _write(column, mean)
+    return f"{_write(column, mean)} ± {_write(column, spread)}"
 
 
 def _write(column: Column, value: float) -> str:

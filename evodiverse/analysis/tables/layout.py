@@ -22,8 +22,8 @@ class Column:
         title: What stands above it; an arrow says whether higher or lower is better.
         metric: Name of the metric.
         digits: Digits after the point.
-        style: How its numbers are written: fixed, scientific, significant (three digits), percent, or overall (those of
-            the pools, and their mean in brackets).
+        style: How its numbers are written: fixed, scientific, significant (three digits), percent, setting (without a
+            spread where all are the same), or overall (those of the pools, and their mean in brackets).
         llm: Whose runs alone it is about, None for those of the table.
         group: What stands above the titles of several columns.
         test: Which test of the difference it shows (t, bootstrap, permutation) instead of the metric, if any.
@@ -81,7 +81,7 @@ class Layout:
         title: What it is about.
         head: What stands above the heads of the rows.
         columns: The metrics.
-        llm: Whose runs fill it; runs of other models fill a table of the same form beside it. Empty for all runs.
+        llm: Whose runs fill it; runs of other models fill a table of the same form beside it. Empty for runs of any.
         rows: The rows of a table of the paper.
         kind: Of what metrics a table of all runs found is; None for one of the paper.
         notes: What a reader must know.
@@ -103,10 +103,14 @@ class Layout:
         """Whether its runs have a language model."""
         return bool(self.llm) and OFF not in self.llm
 
+    def admits(self, model: str) -> bool:
+        """Return whether runs of a model fill it."""
+        return not self.llm or model in self.llm
+
 
 @lru_cache
 def paper_layouts() -> tuple[Layout, ...]:
-    """Return the tables of the paper, in its order."""
+    """Return the tables of the paper."""
     return _read("paper.yaml")
 
 

@@ -7,12 +7,10 @@ from typing import Any, Final
 from evodiverse.analysis.metrics import EQUATIONS, find_kind
 from evodiverse.analysis.metrics.equations import find_science
 from evodiverse.analysis.metrics.values import Measurement
-from evodiverse.analysis.runs import Run
+from evodiverse.analysis.runs import Run, write_setting
 from evodiverse.analysis.tables.layout import Row
 
 PROBLEM: Final = "task.problem"
-# What may end a run but changes nothing before it does.
-_CAPS: Final = {"llm_calls", "tokens", "usd", "seconds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +54,7 @@ class Result:
 
 def read_result(run: Run, metrics: Measurement) -> Result:
     """Return a run in the terms of tables; its ``overrides`` are known."""
-    overrides = dict(run.overrides or {})
-    if run.record.get("stopped_by") not in _CAPS:
-        overrides = {key: value for key, value in overrides.items() if key not in {f"budget.{cap}" for cap in _CAPS}}
+    overrides = run.without_idle_caps(run.overrides or {})
     kind = find_kind(run)
     changed = _show((key, value) for key, value in overrides.items() if key.startswith("llm."))
     return Result(
@@ -81,14 +77,4 @@ def show_overrides(overrides: Mapping[str, Any]) -> str:
 
 
 def _show(overrides: Iterable[tuple[str, Any]]) -> str:
-    return " ".join(f"{key}={_written(value)}" for key, value in overrides)
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(_written, value))}]"
-    return (
-        {None: "null", True: "true", False: "false"}.get(value, str(value))
-        if not isinstance(value, float)
-        else f"{value:g}"
-    )
+    return " ".join(f"{key}={write_setting(value)}" for key, value in overrides)

@@ -1,0 +1,106 @@
+"""What a reader of a table must know of the runs behind it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from evodiverse.analysis.runs import CAPS
+from evodiverse.analysis.tables.cells import EMPTY, Cell
+from evodiverse.analysis.tables.layout import Column, Layout
+from evodiverse.analysis.tables.results import PROBLEM, Result
+
+# In what runs of one cell may differ without a word.
+_IGNORED: Final = {"seed", PROBLEM, *CAPS}
+
+
+def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], used: Sequence[Result]) -> Iterator[str]:
+    """Yield what runs lack that are there, but have no value."""
+    needs: dict[str, list[str]] = defaultdict(list)
+    for at, column in enumerate(columns):
+        if column.needs and used and all(row[at] == EMPTY for row in cells):
+            needs[column.needs].append(column.full_title)
+    for what, titles in needs.items():
+        yield f"{' and '.join(dict.fromkeys(titles))}: needs {what}."
+
+
+def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
+    """Yield which models the runs had."""
+    if not layout.is_about_models or not used:
+        return
+    models = {(result.model, str(result.run.settings.get("llm.model"))) for result in used}
+    names = {model for model, _ in models}
+    yield f"Ours: {', '.join(f'llm={model} ({name})' for model, name in sorted(models))}."
+    if len(names) > 1 and any(column.llm is None for column in layout.columns):
+        yield f"Averaged over {' and '.join(sorted(names))}."
+    if len(layout.llm) > len(names):
+        yield f"Only {', '.join(sorted(names))} of {' and '.join(layout.llm)} has runs yet."
+
+
+def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
+    """Yield in what the runs differ that stand behind one row, or in one table, beside what the table is about."""
+    rows = {key for own in behind for key in _differing(own, lambda key: not key.startswith("llm."))}
+    tasks: dict[str, list[Result]] = defaultdict(list)
+    for own in behind:
+        for result in own:
+            tasks[result.run.task].append(result)
+    budgets = {
+        key
+        for some in tasks.values()
+        for key in _differing(some, lambda key: key.startswith("task.") or key == "budget.oracle_calls")
+    }
+    overridden = {key for own in behind for result in own for key in result.overrides}
+    if rows | (budgets - overridden):
+        yield f"Careful: these runs differ in {', '.join(sorted(rows | (budgets - overridden)))}."
+    if data := sorted({role for some in tasks.values() for role in _differing_data(some)}):
+        yield f"Careful: these runs read different data ({', '.join(data)})."
+    versions = sorted(
+        {str((result.run.record.get("versions") or [{}])[-1].get("evodiverse")) for own in behind for result in own}
+    )
+    if len(versions) > 1:
+        yield f"Careful: these runs were made by evodiverse {' and '.join(versions)}."
+
+
+def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[str]:
+    """Return the keys of settings in which runs differ, of those that count."""
+    first = results[0].run.settings if results else {}
+    return {
+        key
+        for result in results
+        for key in first.keys() | result.run.settings.keys()
+        if key not in _IGNORED and counts(key) and first.get(key) != result.run.settings.get(key)
+    }
+
+
+def _differing_data(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the roles of files that are not the same in all runs of a problem; prompts and models are no data."""
+    seen: dict[tuple[str | None, str], set[str]] = defaultdict(set)
+    for result in results:
+        for role, sha256 in result.run.record.get("sources", {}).items():
+            if role not in ("prompts", "model"):
+                seen[result.problem, role].add(sha256)
+    yield from (role for (_, role), digests in seen.items() if len(digests) > 1)
+
+
+def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Iterator[str]:
+    """Yield how many runs of these tasks, methods and models do not count, and why."""
+    about = {(row.task, method) for row in layout.rows for method in (row.method, row.against)}
+    reasons = Counter(
+        why for result, why in others if layout.admits(result.model) and (result.run.task, result.run.method) in about
+    )
+    changed = [
+        result
+        for result in results
+        if layout.admits(result.model)
+        and (result.run.task, result.run.method) in about
+        and not any(result.has_method(row, method) for row in layout.rows for method in (row.method, row.against or ""))
+    ]
+    if changed:
+        reasons["with other settings or data, see the tables of all runs"] = len(changed)
+    if reasons:
+        counts = [f"{count_of(count, 'run')} {why}" for why, count in sorted(reasons.items())]
+        yield f"Left out: {', '.join(counts)}."
+
+
+def count_of(n: int, what: str) -> str:
+    """Return a number with a noun."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

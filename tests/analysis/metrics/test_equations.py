@@ -1,0 +1,103 @@
+"""The metrics of equation runs, on runs worked by hand."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from evodiverse.analysis.metrics import equations
+from evodiverse.analysis.metrics.equations import find_science, measure_equations
+from evodiverse.analysis.metrics.log import Log
+from evodiverse.analysis.runs import Run
+from evodiverse.tasks.programs.diversity import Vectors
+from tests.analysis.builders import evaluated_row, make_log, make_record
+
+# call, score, NMSE and accuracy, strict and lenient, on held-out data; the second failed, the last is no number there
+ROWS = [
+    (1, -0.5, 0.6, 0, 0),
+    (2, None, None, None, None),
+    (3, -0.1, 0.3, 0, 1),
+    (4, -0.01, 0.02, 1, 1),
+    (5, -0.2, None, 0, 0),
+]
+
+
+def encode(programs: Sequence[str]) -> Vectors:
+    """Programs 1 and 4 point one way, 3 and 5 another."""
+    return np.array([[1.0, 0.0] if program in {"1", "4"} else [0.0, 1.0] for program in programs])
+
+
+def log_of(rows: Sequence[tuple[int, float | None, float | None, int | None, int | None]] = ROWS) -> Log:
+    attempts = [
+        {
+            **evaluated_row(0, call, f"k{call}", score),
+            "genotype": str(call),
+            "nmse_id": nmse,
+            "nmse_ood": None if nmse is None else 10 * nmse,
+            "acc01_id": strict,
+            "acc01_95_id": lenient,
+            "acc01_ood": None if strict is None else 0,
+            "acc01_95_ood": lenient,
+        }
+        for call, score, nmse, strict, lenient in rows
+    ]
+    reused = {**attempts[2], "call": None, "outcome": "reused"}
+    return make_log([*attempts, reused], [[[1], [1]], [[1, 4], [1, 3, 4]]])
+
+
+def test_what_was_fitted_decides_which_equation_is_best() -> None:
+    found = measure_equations(log_of(), {})
+    best = {"best_nmse": 0.02, "best_nmse_ood": 0.2, "best_acc": 1, "best_acc_95": 1, "best_acc_ood": 0}
+    assert {name: found[name] for name in best} == best
+    means = {"top10_acc": 0.25, "top10_acc_95": 0.5, "top10_acc_ood": 0.0, "top10_acc_95_ood": 0.5}
+    assert {name: found[name] for name in means} == means
+    assert math.isinf(found["top10_nmse"])  # one of the best predicts values that are no numbers
+
+
+def test_where_nothing_was_held_out_there_is_no_value() -> None:
+    found = measure_equations(log_of([(call, score, None, None, None) for call, score, *_ in ROWS]), {})
+    assert set(found.values()) == {None}
+    assert len(found) == 12
+
+
+def test_only_the_best_ten_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equations, "N_TOP", 2)
+    found = measure_equations(log_of(), {})
+    assert (found["top10_nmse"], found["top10_acc"], found["top10_acc_95"]) == (pytest.approx(0.16), 0.5, 1.0)
+
+
+def test_diversity_is_that_within_each_final_pool_hot_to_cold_and_their_mean() -> None:
+    found = measure_equations(log_of(), {"toy": encode})
+    assert found["buffer_pools.toy"] == pytest.approx([2 / 3, 0, 1 / 3])
+    assert found["buffer_diversity.toy"] == pytest.approx(1 / 3)
+
+
+def test_the_elite_of_a_pool_is_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equations, "N_ELITE", 2)
+    assert measure_equations(log_of(), {"toy": encode})["top100_pools.toy"] == pytest.approx([1, 0, 0.5])
+
+
+def test_a_single_pool_has_no_mean_behind_it() -> None:
+    log = make_log([{**evaluated_row(0, call, "", -1.0), "genotype": str(call)} for call in (1, 3)], [[[1, 3]]])
+    found = equations.measure_diversity(log, log.column("genotype"), {"toy": encode})
+    assert found == {"buffer_diversity.toy": 1.0, "buffer_pools.toy": [1.0], "top100_pools.toy": [1.0]}
+
+
+def test_a_pool_of_one_has_no_diversity_and_does_not_count_in_the_mean() -> None:
+    log = make_log([{**evaluated_row(0, call, "", -1.0), "genotype": str(call)} for call in (1, 3)], [[[1, 3], [1]]])
+    found = equations.measure_diversity(log, log.column("genotype"), {"toy": encode})
+    assert (found["buffer_pools.toy"], found["buffer_diversity.toy"]) == ([None, 1.0, 1.0], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("problem", "science"),
+    [
+        ("builtin/oscillator3", "physics"),
+        ("builtin/aluminium", "materials"),
+        ("csv/mine", None),
+        ("csv/reaction1", None),
+    ],
+)
+def test_a_run_belongs_to_the_science_of_its_problem(problem: str, science: str | None) -> None:
+    assert find_science(Run(log_of().run.path, make_record(task__problem=problem))) == science

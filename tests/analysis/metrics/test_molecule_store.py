@@ -1,0 +1,63 @@
+"""What is known of molecules is computed once, in this process and in any other."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from evodiverse.analysis.metrics import molecule_store
+from evodiverse.analysis.metrics.molecule_store import MoleculeStore
+from evodiverse.errors import DataError
+from evodiverse.tasks.molecules import diversity, quality
+
+ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
+
+
+def ask(folder: Path) -> tuple[object, ...]:
+    with MoleculeStore(folder) as store:
+        return tuple(store.fingerprint(ASPIRIN).GetOnBits()), store.quality(ASPIRIN), store.scaffold(ASPIRIN)
+
+
+def test_what_is_kept_is_what_rdkit_computes(tmp_path: Path) -> None:
+    expected = (
+        tuple(diversity.fingerprint(ASPIRIN).GetOnBits()),
+        quality.assess(ASPIRIN),
+        quality.find_scaffold(ASPIRIN),
+    )
+    assert ask(tmp_path) == expected
+    assert ask(tmp_path) == expected
+
+
+def test_nothing_is_computed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ask(tmp_path)
+    for module, name in ((diversity, "fingerprint"), (quality, "assess"), (quality, "find_scaffold")):
+        monkeypatch.setattr(module, name, pytest.fail)
+    assert ask(tmp_path) == first
+
+
+def test_another_version_of_rdkit_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(tmp_path)
+    monkeypatch.setattr(molecule_store.rdkit, "__version__", "2030.1")
+    ask(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_two_may_write_what_both_computed(tmp_path: Path) -> None:
+    with MoleculeStore(tmp_path) as one, MoleculeStore(tmp_path) as other:
+        assert one.scaffold(ASPIRIN) == other.scaffold(ASPIRIN)
+    (file,) = tmp_path.iterdir()
+    assert sqlite3.connect(file).execute("SELECT COUNT(*) FROM known").fetchone() == (1,)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    ask(tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"no database" * 1000)
+    with pytest.raises(DataError, match=r"molecules-rdkit-.*sqlite cannot be used \(DatabaseError.*delete it"):
+        ask(tmp_path)
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    with pytest.raises(DataError, match=r"cannot be written \(.*set EVODIVERSE_CACHE"):
+        ask(tmp_path / "cache")

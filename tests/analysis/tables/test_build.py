@@ -1,0 +1,303 @@
+"""Tables are filled by the runs that they are about, and say what they leave out."""
+
+from dataclasses import replace
+
+import pytest
+
+from evodiverse.analysis.tables import build
+from evodiverse.analysis.tables.build import Table, build_tables
+from evodiverse.analysis.tables.layout import Column, Layout, Row
+from evodiverse.analysis.tables.results import Result
+from tests.analysis.tables.results import equation, layout, result
+
+JNK3 = [
+    Row(("JNK3", "MOLLEO"), "jnk3", "molleo", paper=("0.5",)),
+    Row(("JNK3", "EvoDiverse"), "jnk3", "pt", paper=("0.6",)),
+]
+
+
+def tables_of(
+    monkeypatch: pytest.MonkeyPatch,
+    layout: Layout,
+    *results: Result,
+    left_out: list[tuple[Result, str]] | None = None,
+    **only: str,
+) -> dict[str, Table]:
+    """All tables by name, where the paper has one."""
+    monkeypatch.setattr(build, "paper_layouts", lambda: (layout,))
+    return {table.name: table for table in build_tables(results, left_out or [], **only)}
+
+
+@pytest.fixture
+def fill(monkeypatch: pytest.MonkeyPatch):
+    """Returns the paper's table, filled."""
+
+    def fill(layout: Layout, *results: Result, **more) -> Table:
+        return tables_of(monkeypatch, layout, *results, **more)["table"]
+
+    return fill
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in line.cells] for line in table.lines]
+
+
+# Which runs stand in a row
+
+
+def test_a_row_is_filled_by_the_runs_of_its_task_and_method(fill) -> None:
+    runs = [
+        result({"score": 0.4}),
+        result({"score": 0.6}, seed=1),
+        result({"score": 0.1}, "gsk3b"),
+        result({"score": 0.2}, method="ea"),
+    ]
+    table = fill(layout(JNK3), *runs)
+    assert texts(table) == [["—"], ["0.50 ± 0.14"]]
+    assert [line.paper for line in table.lines] == [("0.5",), ("0.6",)]
+    assert (table.n_filled, table.n_cells) == (1, 2)
+
+
+def test_runs_with_other_settings_are_left_out_and_counted(fill) -> None:
+    table = fill(
+        layout(JNK3), result({"score": 0.4}), result({"score": 0.9}, seed=1, overrides={"method.swap.period": 2})
+    )
+    assert texts(table)[1] == ["0.40"]
+    assert "Left out: 1 run with other settings or data, see the tables of all runs." in table.notes
+
+
+def test_a_row_of_other_settings_is_filled_by_them_alone(fill) -> None:
+    rows = [replace(JNK3[1], overrides={"method.ladder": [0.5, 0.01]}), JNK3[1]]
+    table = fill(layout(rows), result({"score": 0.4}), result({"score": 0.9}, overrides={"method.ladder": [0.5, 0.01]}))
+    assert texts(table) == [["0.90"], ["0.40"]]
+    assert not any("Left out" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(("stopped_by", "text"), [("budget", "0.40"), ("early_stop", "0.40"), ("usd", "—")])
+def test_a_cap_counts_only_where_it_ended_a_run(fill, stopped_by: str, text: str) -> None:
+    run = result({"score": 0.4}, overrides={"budget.usd": 5}, more={"stopped_by": stopped_by})
+    assert texts(fill(layout(JNK3), run))[1] == [text]
+
+
+def test_what_is_unfinished_or_damaged_is_counted(fill) -> None:
+    others = [(result({}, seed=1), "failed"), (result({}, seed=2), "failed"), (result({}, "gsk3b"), "damaged")]
+    table = fill(layout(JNK3), result({"score": 0.4}), left_out=others)
+    assert "Left out: 2 runs failed." in table.notes
+
+
+def test_an_extra_column_that_no_run_has_is_not_shown(fill) -> None:
+    columns = [Column("score", "score"), Column("mine", "mine", extra=True), Column("no", "no", extra=True)]
+    table = fill(layout(JNK3, columns), result({"score": 0.4, "mine": 1.0}))
+    assert [column.title for column in table.columns] == ["score", "mine"]
+    assert [line.paper for line in table.lines] == [("0.5", None), ("0.6", None)]
+
+
+def test_what_runs_must_have_for_a_column_is_told(fill) -> None:
+    columns = [Column("score", "score", needs="a lucky day")]
+    assert "score: needs a lucky day." in fill(layout(JNK3, columns), result({})).notes
+    assert not fill(layout(JNK3, columns), result({"score": 1.0})).notes
+
+
+# Models
+
+
+def test_runs_without_a_model_fill_no_row_about_models_but_a_table_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = layout(JNK3, llm=("deepseek",))
+    tables = tables_of(monkeypatch, about, result({"score": 0.4}), result({"score": 0.8}, llm="deepseek"))
+    assert texts(tables["table"])[1] == ["0.80"]
+    beside = tables["table_off"]
+    assert beside.title == "A table: the same rows without a model (llm=off)"
+    assert [line.of for line in beside.lines] == [row.of for row in JNK3]
+    assert texts(beside)[1] == ["0.40"]
+    assert [line.paper for line in beside.lines] == [(None,), (None,)]
+
+
+def test_a_changed_model_has_a_table_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = result({"score": 0.4}, llm="deepseek", overrides={"llm.model": "deepseek/other"})
+    tables = tables_of(monkeypatch, layout(JNK3, llm=("deepseek",)), run)
+    assert texts(tables["table"])[1] == ["—"]
+    assert texts(tables["table_deepseek_llm.model=deepseek_other"])[1] == ["0.40"]
+
+
+def test_columns_of_several_models_are_one_in_a_table_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [Column("score", "score", llm=llm, group=group) for llm, group in (("deepseek", "V3"), ("gpt5", "GPT"))]
+    about = layout([replace(row, paper=("0.1", "0.2")) for row in JNK3], columns, llm=("deepseek", "gpt5"))
+    runs = [result({"score": value}, llm=llm) for llm, value in (("off", 0.4), ("deepseek", 0.5), ("gpt5", 0.6))]
+    tables = tables_of(monkeypatch, about, *runs)
+    assert texts(tables["table"])[1] == ["0.50", "0.60"]
+    assert [column.full_title for column in tables["table"].columns] == ["V3: score", "GPT: score"]
+    assert texts(tables["table_off"])[1] == ["0.40"]
+    assert [column.full_title for column in tables["table_off"].columns] == ["score"]
+
+
+def test_an_average_over_models_says_which_it_is_over(fill) -> None:
+    both = layout(JNK3, llm=("deepseek", "gpt5"))
+    table = fill(both, result({"score": 0.4}, llm="deepseek", llm__model="a/b"))
+    assert "Ours: llm=deepseek (a/b)." in table.notes
+    assert "Only deepseek of deepseek and gpt5 has runs yet." in table.notes
+    table = fill(both, result({"score": 0.4}, llm="deepseek"), result({"score": 0.8}, llm="gpt5"))
+    assert texts(table)[1] == ["0.60"]
+    assert "Averaged over deepseek and gpt5." in table.notes
+
+
+def test_a_table_of_settings_takes_runs_of_any_model(fill) -> None:
+    runs = [result({"score": 0.4}), result({"score": 0.8}, llm="gpt5", seed=1)]
+    table = fill(layout(JNK3, llm=()), *runs)
+    assert texts(table)[1] == ["0.60 ± 0.28"]
+    assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=off seed=0,1,2",)
+
+
+# What is mixed
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"budget__oracle_calls": 500}, "budget.oracle_calls"),
+        ({"task__oracle": "mine"}, "task.oracle"),
+        ({"method__swap__size": 9}, "method.swap.size"),
+    ],
+)
+def test_runs_of_one_row_that_differ_in_settings_are_told(fill, changed: dict[str, object], said: str) -> None:
+    table = fill(layout(JNK3), result({"score": 0.4}), result({"score": 0.6}, seed=1, **changed))
+    assert f"Careful: these runs differ in {said}." in table.notes
+
+
+def test_rows_of_one_table_that_differ_in_their_budget_are_told(fill) -> None:
+    runs = [result({"score": 0.4}), result({"score": 0.6}, method="molleo", budget__oracle_calls=500)]
+    assert "Careful: these runs differ in budget.oracle_calls." in fill(layout(JNK3), *runs).notes
+
+
+def test_rows_may_differ_in_what_they_are_about(fill) -> None:
+    rows = [replace(JNK3[1], overrides={"task.energy": "raw_mse"}), JNK3[1]]
+    runs = [result({"score": 0.4}), result({"score": 0.6}, overrides={"task.energy": "raw_mse"})]
+    assert fill(layout(rows), *runs).notes == ()
+    assert fill(layout(JNK3), result({"score": 0.4}), result({"score": 0.6}, method="molleo", seed=1)).notes == ()
+
+
+def test_runs_on_different_data_are_told(fill) -> None:
+    runs = [result({}, seed=seed, more={"sources": {"oracle": str(seed), "prompts": str(seed)}}) for seed in (0, 1)]
+    assert fill(layout(JNK3), *runs).notes == ("Careful: these runs read different data (oracle).",)
+
+
+def test_runs_of_different_versions_are_told(fill) -> None:
+    runs = [
+        result({}, seed=seed, more={"versions": [{"evodiverse": version}]}) for seed, version in enumerate(("1", "2"))
+    ]
+    assert fill(layout(JNK3), *runs).notes == ("Careful: these runs were made by evodiverse 1 and 2.",)
+
+
+# Equations
+
+
+CHEMISTRY = [Row(("Chemistry", name), "equation", name, "chemistry") for name in ("pt", "ensemble")]
+
+
+def test_a_science_is_filled_by_all_its_problems(fill) -> None:
+    scores = {"builtin/reaction1": 0.2, "builtin/reaction2": 0.4, "builtin/aluminium": 0.9, "csv/mine": 0.8}
+    table = fill(layout(CHEMISTRY[:1]), *[equation({"score": score}, problem) for problem, score in scores.items()])
+    assert texts(table) == [["0.30"]]
+
+
+def test_methods_of_a_science_stand_on_the_same_problems(fill) -> None:
+    runs = [equation({"score": score}, f"builtin/reaction{number}") for number, score in ((1, 0.2), (2, 0.4))]
+    table = fill(layout(CHEMISTRY), *runs, equation({"score": 0.9}, "builtin/reaction2", "ensemble"))
+    assert texts(table) == [["0.40"], ["0.90"]]
+    assert "Left out: 1 run of builtin/reaction1, so that all methods stand on the same problems." in table.notes
+
+
+def test_a_method_without_runs_does_not_empty_the_others(fill) -> None:
+    assert texts(fill(layout(CHEMISTRY), equation({"score": 0.2}))) == [["0.20"], ["—"]]
+
+
+# Tests of differences
+
+
+def test_a_comparison_is_made_of_pairs(fill) -> None:
+    columns = [Column("p", "score", test="permutation"), Column("difference", "score", test="bootstrap")]
+    row = Row(("JNK3", "vs. MOLLEO"), "jnk3", "pt", against="molleo")
+    runs = [
+        result({"score": score + seed / 10}, method=method, seed=seed)
+        for method, score in (("pt", 0.6), ("molleo", 0.5))
+        for seed in range(3)
+    ]
+    table = fill(layout([row], columns), *runs, result({"score": 0.0}, seed=9))
+    assert texts(table) == [["0.125", "+0.10 [+0.10, +0.10]"]]
+    assert table.lines[0].cells[0].n_runs == 3
+
+
+def test_a_comparison_lacks_the_runs_of_either_side(fill) -> None:
+    row = Row(("JNK3", "vs. MOLLEO"), "jnk3", "pt", against="molleo")
+    table = fill(layout([row], [Column("p", "score", test="t")]), result({"score": 1.0}))
+    assert texts(table) == [["—"]]
+    assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=off seed=0,1,2",)
+
+
+# What is absent
+
+
+def test_commands_fill_what_is_absent(fill) -> None:
+    table = fill(layout(JNK3, llm=("deepseek",)))
+    assert table.commands == ("evodiverse -m task=jnk3 method=molleo,pt llm=deepseek seed=0,1,2",)
+
+
+def test_nobody_is_told_to_run_without_a_model_what_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [*JNK3, Row(("JNK3", "same prompt"), "jnk3", "pt_same_prompt")]
+    runs = [result({"score": 0.5}, method=method) for method in ("pt", "molleo")]
+    tables = tables_of(monkeypatch, layout(rows, llm=("deepseek",)), *runs)
+    assert "pt_same_prompt" in tables["table"].commands[0]
+    assert tables["table_off"].commands == ()
+
+
+# Restrictions
+
+
+def test_tables_may_be_restricted_to_a_task_and_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [*JNK3, Row(("GSK3β", "EvoDiverse"), "gsk3b", "pt")]
+    runs = [result({"score": 0.5}, task, llm=llm) for task in ("jnk3", "gsk3b") for llm in ("off", "deepseek")]
+    about = layout(rows, llm=("deepseek",))
+    tables = tables_of(monkeypatch, about, *runs, task="gsk3b")
+    assert [line.of[0] for line in tables["table"].lines] == ["GSK3β"]
+    assert [line.of[0] for line in tables["search"].lines] == ["gsk3b", "gsk3b"]
+    tables = tables_of(monkeypatch, about, *runs, llm="off")
+    assert "table" not in tables
+    assert texts(tables["table_off"]) == [["—"], ["0.50"], ["0.50"]]
+    assert "table" not in tables_of(monkeypatch, about, *runs, task="circle_packing")
+
+
+# Tables of all runs
+
+
+def test_every_group_of_runs_has_a_row_whatever_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = {"n_circles": 7.0, "oracle_calls": 100, "diverse_auc": 0.5}
+    runs = [result(metrics, seed=seed) for seed in (0, 1)]
+    runs.append(result(metrics, overrides={"method.swap.period": 2, "budget.oracle_calls": 500}))
+    table = tables_of(monkeypatch, layout(JNK3), *runs)["molecules"]
+    assert table.head == ("task", "method", "llm", "overrides", "runs")
+    assert [line.of for line in table.lines] == [
+        ("jnk3", "pt", "off", "default", "2"),
+        ("jnk3", "pt", "off", "method.swap.period=2 budget.oracle_calls=500", "1"),
+    ]
+    assert texts(table)[0][-2:] == ["7.0 ± 0.0", "100 ± 0"]
+
+
+def test_equations_are_grouped_by_science_and_own_data_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = ["builtin/reaction1", "builtin/reaction2", "builtin/aluminium", "csv/mine"]
+    runs = [equation({"best_acc": 1.0, "best_nmse": 10.0**at}, problem) for at, problem in enumerate(problems)]
+    table = tables_of(monkeypatch, layout(JNK3), *runs)["equations"]
+    assert [line.of for line in table.lines] == [
+        ("chemistry", "pt", "off", "default", "2", "2"),
+        ("csv/mine", "pt", "off", "default", "1", "1"),
+        ("materials", "pt", "off", "default", "1", "1"),
+    ]
+    assert texts(table)[0][-2] == "5.5e+00"  # the median of 1 and 10
+
+
+def test_tables_without_runs_are_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(tables_of(monkeypatch, layout(JNK3))) == ["table"]
+
+
+def test_all_tables_of_the_paper_can_be_filled_from_nothing() -> None:
+    tables = build_tables([], [])
+    assert len(tables) == 25
+    assert all(table.commands and not table.n_filled for table in tables)

@@ -1,0 +1,146 @@
+"""Tables as Markdown, CSV, LaTeX and HTML."""
+
+import csv
+import io
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from evodiverse.analysis.tables.build import Line, Table
+from evodiverse.analysis.tables.cells import EMPTY, Cell
+from evodiverse.analysis.tables.files import write_tables
+from evodiverse.analysis.tables.formats import to_csv, to_html, to_latex, to_markdown
+from evodiverse.analysis.tables.index import to_page
+from evodiverse.analysis.tables.layout import Column
+from evodiverse.errors import InputError
+
+TABLE = Table(
+    name="mol_llm",
+    title="Molecules & <more>",
+    head=("target", "method"),
+    columns=(Column("AUC ↑", "auc"), Column("mine", "mine", extra=True)),
+    lines=(
+        Line(
+            ("JNK3", "EvoDiverse"),
+            (Cell("0.50 ± 0.10", 0.5, 0.1, 3), Cell("1.00", 1.0, None, 1)),
+            ("0.63 ± 0.05", None),
+        ),
+        Line(("GSK3β", "EvoDiverse"), (EMPTY, EMPTY), ("0.76", None)),
+    ),
+    notes=("Only 95% of it_ is true.",),
+    commands=("evodiverse -m task=gsk3b method=pt",),
+    label="tab:mol_llm",
+    is_of_paper=True,
+)
+FOUND = Table(
+    name="molecules",
+    title="All",
+    head=("task", "runs"),
+    columns=(Column("AUC", "auc"), Column("reached", "reached")),
+    lines=(Line(("jnk3", "3"), (Cell("0.5", 0.5, None, 3), Cell("7", 7.0, None, 2)), (None, None)),),
+    notes=(),
+    commands=(),
+    label="molecules",
+    is_of_paper=False,
+)
+
+
+def test_markdown_has_our_number_the_runs_behind_it_and_the_papers() -> None:
+    assert to_markdown(TABLE) == (
+        "# Molecules & <more>\n"
+        "\n"
+        "| target   | method     | AUC ↑           | paper       | mine     |\n"
+        "|:---------|:-----------|:----------------|:------------|:---------|\n"
+        "| JNK3     | EvoDiverse | 0.50 ± 0.10 (3) | 0.63 ± 0.05 | 1.00 (1) |\n"
+        "| GSK3β    | EvoDiverse | —               | 0.76        | —        |\n"
+        "\n"
+        "- Only 95% of it_ is true.\n"
+        "\n"
+        "To fill the cells with a dash:\n"
+        "\n"
+        "    evodiverse -m task=gsk3b method=pt\n"
+    )
+
+
+def test_runs_are_named_once_where_they_have_a_column() -> None:
+    assert "| jnk3   | 3      | 0.5   | 7 (2)     |" in to_markdown(FOUND)
+
+
+def test_csv_has_numbers() -> None:
+    first, second = csv.DictReader(io.StringIO(to_csv(TABLE)))
+    assert first == {
+        "target": "JNK3",
+        "method": "EvoDiverse",
+        "AUC ↑": "0.50 ± 0.10",
+        "AUC ↑ mean": "0.5",
+        "AUC ↑ std": "0.1",
+        "AUC ↑ runs": "3",
+        "AUC ↑ paper": "0.63 ± 0.05",
+        "mine": "1.00",
+        "mine mean": "1.0",
+        "mine std": "",
+        "mine runs": "1",
+        "mine paper": "",
+    }
+    assert (second["AUC ↑"], second["AUC ↑ mean"], second["AUC ↑ runs"]) == ("—", "", "0")
+
+
+def test_latex_is_escaped_and_can_be_set_by_pdflatex() -> None:
+    text = to_latex(TABLE)
+    assert text.isascii()
+    assert r"\caption{Molecules \& \ensuremath{<}more\ensuremath{>}. Only 95\% of it\_ is true.}" in text
+    assert r"& EvoDiverse & 0.50 $\pm$ 0.10 (3)" in text
+    assert r"GSK3$\beta$" in text
+    assert r"\toprule" in text
+    assert r"\label{tab:mol_llm}" in text
+
+
+class Seen(HTMLParser):
+    """What a page shows and links."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [value for name, value in attrs if name == "href" and value]
+        self.ids += [value for name, value in attrs if name == "id" and value]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_html_is_escaped() -> None:
+    seen = Seen(to_html(TABLE))
+    assert "0.50 ± 0.10 (3)" in seen.text
+    assert "<more>" in Seen(to_page([TABLE], ["<a fact>"])).text
+    assert "<a fact>" in Seen(to_page([TABLE], ["<a fact>"])).text
+
+
+def test_every_file_is_linked_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    page = write_tables(tmp_path / "tables", [TABLE, FOUND], [])
+    seen = Seen(page.read_text(encoding="utf-8"))
+    files = {link for link in seen.links if not link.startswith("#")}
+    assert files == {file.name for file in page.parent.iterdir()} - {"index.html"}
+    assert {link[1:] for link in seen.links if link.startswith("#")} == set(seen.ids) == {"mol_llm", "molecules"}
+
+
+def test_tables_of_an_earlier_call_do_not_stay(tmp_path: Path) -> None:
+    for name in ("mol_graphga.md", "mol_llm_off.csv", "molecules.tex", "my_notes.md"):
+        (tmp_path / name).touch()
+    write_tables(tmp_path, [TABLE], [])
+    assert {file.name for file in tmp_path.iterdir()} == {
+        *(f"mol_llm.{ending}" for ending in ("md", "csv", "tex")),
+        "index.html",
+        "my_notes.md",
+    }
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tables").touch()
+    with pytest.raises(InputError, match=r"tables cannot be written \(File exists\); choose another outputs"):
+        write_tables(tmp_path / "tables", [TABLE], [])
