@@ -1,7 +1,6 @@
 """Write the paper's tables, and ours, from the logs below a folder of runs, and show them on one page."""
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import artefact_names
 from evodiverse.data.cache import present_path
 from evodiverse.errors import EvoDiverseError, InputError
+from evodiverse.runner.workers import available_cores
 from evodiverse.tasks.programs.embeddings import check_installed, codebert_folder
 
 OLD = "by a version that did not record their overrides"
@@ -77,7 +77,7 @@ def measure(runs: list[Run]) -> Measured:
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("measuring runs", total=len(runs))
-        return measure_runs(runs, tools, len(os.sched_getaffinity(0)), lambda n: progress.update(bar, completed=n))
+        return measure_runs(runs, tools, available_cores(), lambda n: progress.update(bar, completed=n))
 
 
 def find_encoders() -> dict[str, Path | None]:

@@ -1,0 +1,68 @@
+"""The tables of many runs, as a user makes them: python benchmarks/tables.py OUTPUTS.
+
+Prints wall time and the highest memory of all processes together (Linux only) of `scripts/tables.py` over the runs
+below OUTPUTS, with nothing measured yet and again; and how long the first ten of a diversity-aware selection take from
+the final molecules of each of them, their fingerprints known. The runs of the figures in README.md:
+evodiverse -m task=jnk3 method=pt,graph_ga search.early_stop=null seed="range(30)" outputs=OUTPUTS
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from whole_run import INTERVAL_S, memory_mb, processes_below
+
+from evodiverse.analysis.metrics import MOLECULES, find_kind
+from evodiverse.analysis.metrics.log import read_log
+from evodiverse.analysis.runs import Run, survey_runs
+from evodiverse.tasks.molecules.diversity import fingerprint, select_diverse
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "tables.py"
+N_REPEATS = 20
+
+
+def time_script(outputs: Path, cache: str) -> tuple[float, float]:
+    """Return the seconds and the megabytes that the script takes."""
+    began, peak = time.perf_counter(), 0.0
+    environment = {**os.environ, "EVODIVERSE_CACHE": cache}
+    script = subprocess.Popen([sys.executable, str(SCRIPT), str(outputs)], env=environment)
+    while script.poll() is None:
+        peak = max(peak, memory_mb(processes_below(script.pid)))
+        time.sleep(INTERVAL_S)
+    return time.perf_counter() - began, peak
+
+
+def time_selection(run: Run) -> tuple[int, float]:
+    """Return how many molecules there are to choose from, and the milliseconds that choosing ten takes."""
+    log = read_log(run)
+    keys = [log.keys[call] for call in log.final_union]
+    scores = np.array([log.scores[call] for call in log.final_union])
+    bits = {key: fingerprint(key) for key in keys}
+    took = []
+    for _ in range(N_REPEATS):
+        began = time.perf_counter()
+        select_diverse(keys, scores, 10, fingerprint=bits.__getitem__)
+        took.append(time.perf_counter() - began)
+    return len(keys), 1e3 * median(took)
+
+
+def main() -> None:
+    outputs = Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as cache:
+        for what in ("first", "again"):
+            seconds, megabytes = time_script(outputs, cache)
+            print(f"{what}: {seconds:.1f} s, peak memory {megabytes:.0f} MB")
+    timed = [time_selection(run) for run in survey_runs(outputs).complete if find_kind(run) == MOLECULES]
+    sizes, times = zip(*timed, strict=True)
+    print(
+        f"ten from {min(sizes)} to {max(sizes)} molecules: median {median(times):.2f} ms, at most {max(times):.2f} ms"
+    )
+
+
+if __name__ == "__main__":
+    main()
