@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,7 +33,8 @@ class Diversity(NamedTuple):
     pools: tuple[float, ...]
 
 
-def find_tokens(source: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def find_tokens(source: str) -> tuple[str, ...]:
     """Return the tokens of a program: its names, numbers, texts, keywords and operators, each as often as it occurs.
 
     They are read off the syntax tree, so that layout, comments, docstrings, redundant brackets and the spelling of
@@ -50,7 +52,7 @@ def find_tokens(source: str) -> list[str]:
         tree = parse_quietly(source)
     except NOT_PYTHON as error:
         raise ValueError(f"expected Python source, got {source[:80]!r}") from error
-    return list(_walk(tree))
+    return tuple(_walk(tree))
 
 
 def _walk(tree: ast.AST) -> Iterator[str]:
@@ -58,16 +60,24 @@ def _walk(tree: ast.AST) -> Iterator[str]:
     parts: list[Any] = [tree]
     while parts:
         part = parts.pop()
-        if isinstance(part, str):
+        kind = type(part)
+        if kind is str:
             yield from part.split(".")
-        elif isinstance(part, ast.Constant):
+        elif kind is ast.Constant:
             yield _spell(part.value)
-        elif isinstance(part, list):
+        elif kind is list:
             parts += part
-        elif isinstance(part, ast.AST) and not (isinstance(part, ast.stmt) and is_docstring(part)):
-            if isinstance(part, (*_STATEMENTS, *_EXPRESSIONS, *_OPERATORS)) and not isinstance(part, ast.Expr):
-                yield f"<{type(part).__name__}>"
+        elif issubclass(kind, ast.AST) and not (kind is ast.Expr and is_docstring(part)):
+            if (mark := _mark(kind)) is not None:  # type: ignore[arg-type] # a class can be hashed
+                yield mark
             parts += [getattr(part, field, None) for field in part._fields]
+
+
+@cache
+def _mark(kind: type[ast.AST]) -> str | None:
+    """Return the token that a node of a kind is, None where what stands in it says it all."""
+    is_marked = issubclass(kind, (*_STATEMENTS, *_EXPRESSIONS, *_OPERATORS)) and kind is not ast.Expr
+    return f"<{kind.__name__}>" if is_marked else None
 
 
 def _spell(constant: Any) -> str:

@@ -89,12 +89,12 @@ def test_a_dotted_module_has_the_tokens_of_its_parts() -> None:
 
 
 def test_names_that_are_one_to_python_are_one_token() -> None:
-    assert find_tokens("\ufb01") == find_tokens("fi") == ["fi"]  # the ligature
+    assert find_tokens("\ufb01") == find_tokens("fi") == ("fi",)  # the ligature
 
 
 @pytest.mark.parametrize("source", ["", "\n\n", "# nothing", '"""Only said."""', "\f"])
 def test_a_program_without_statements_has_no_tokens(source: str) -> None:
-    assert find_tokens(source) == []
+    assert find_tokens(source) == ()
 
 
 @pytest.mark.parametrize(
