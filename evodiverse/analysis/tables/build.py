@@ -124,7 +124,7 @@ def _for_model(layout: Layout, model: str) -> Layout:
 def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Table:
     mine = [result for result in results if layout.admits(result.model)]
     by_row = [[result for result in mine if result.belongs(row)] for row in layout.rows]
-    by_row, uncommon = _keep_common_problems(layout.rows, by_row)
+    by_row, uncommon = _keep_common_problems(layout, by_row)
     columns = tuple(
         column for column in layout.columns if not column.extra or any(column.metric in each.metrics for each in mine)
     )
@@ -170,16 +170,24 @@ def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
     return tuple(None if column.extra else next(reported, None) for column in columns)
 
 
-def _keep_common_problems(rows: Sequence[Row], by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
-    """Return the results of the problems that all rows of a science have that have any, and what was left out."""
-    sets: dict[str, list[set[str | None]]] = defaultdict(list)
-    for row, own in zip(rows, by_row, strict=True):
-        if row.science and own:
-            sets[row.science].append({result.problem for result in own})
-    common = {science: set.intersection(*each) for science, each in sets.items()}
+def _keep_common_problems(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
+    """Return the results of the problems that all methods have that have any, and what was left out.
+
+    Where a table averages over models, these are the problems that all methods have with all of them.
+    """
+    averages = all(column.llm is None for column in layout.columns)
+    sets: dict[tuple[str, str], dict[tuple[int, str], set[str | None]]] = defaultdict(lambda: defaultdict(set))
+    for at, (row, own) in enumerate(zip(layout.rows, by_row, strict=True)):
+        for result in own:
+            sets[row.science or "", "" if averages else result.model][at, result.model].add(result.problem)
+    common = {place: set.intersection(*each.values()) for place, each in sets.items()}
     kept = [
-        [result for result in own if not row.science or result.problem in common[row.science]]
-        for row, own in zip(rows, by_row, strict=True)
+        [
+            result
+            for result in own
+            if not row.science or result.problem in common[row.science, "" if averages else result.model]
+        ]
+        for row, own in zip(layout.rows, by_row, strict=True)
     ]
     everything = {result.run.path: result for own in by_row for result in own}
     remaining = {result.run.path for own in kept for result in own}

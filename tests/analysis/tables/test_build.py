@@ -206,6 +206,27 @@ def test_methods_of_a_science_stand_on_the_same_problems(fill) -> None:
     assert "Left out: 1 run of builtin/reaction1, so that all methods stand on the same problems." in table.notes
 
 
+def test_an_average_over_models_is_over_the_problems_that_both_have(fill) -> None:
+    runs = [("deepseek", 1, 0.2), ("deepseek", 2, 0.4), ("gpt5", 2, 0.8)]
+    results = [equation({"score": score}, f"builtin/reaction{number}", llm=llm) for llm, number, score in runs]
+    assert texts(fill(layout(CHEMISTRY[:1], llm=("deepseek", "gpt5")), *results)) == [["0.60"]]
+
+
+def test_columns_of_models_may_stand_on_different_problems(fill) -> None:
+    columns = [Column("score", "score", llm=llm) for llm in ("deepseek", "gpt5")]
+    runs = [
+        ("deepseek", "pt", 1, 0.2),
+        ("deepseek", "pt", 2, 0.4),
+        ("gpt5", "pt", 2, 0.8),
+        ("gpt5", "ensemble", 2, 0.9),
+    ]
+    results = [
+        equation({"score": score}, f"builtin/reaction{number}", method, llm=llm) for llm, method, number, score in runs
+    ]
+    table = fill(layout(CHEMISTRY, columns, llm=("deepseek", "gpt5")), *results)
+    assert texts(table) == [["0.30", "0.80"], ["—", "0.90"]]
+
+
 def test_a_method_without_runs_does_not_empty_the_others(fill) -> None:
     assert texts(fill(layout(CHEMISTRY), equation({"score": 0.2}))) == [["0.20"], ["—"]]
 
