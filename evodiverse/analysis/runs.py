@@ -12,7 +12,12 @@ from evodiverse.errors import InputError, describe
 
 RECORD = "run.json"
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
-_NEEDED = frozenset({"task.name", "task.domain", "method.name", "llm.name", "seed"})
+_NEEDED = frozenset(
+    {
+        *("task.name", "task.domain", "method.name", "llm.name", "seed", "budget.oracle_calls"),
+        *("method.ladder", "method.capacity", "method.parents", "method.offspring"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

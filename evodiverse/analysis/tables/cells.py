@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import inf, isinf
 from statistics import fmean, median, stdev
 from typing import Final
@@ -43,7 +44,7 @@ def make_cell(column: Column, results: Sequence[Result]) -> Cell:
     found = [(result.run.seed, value) for result in results if (value := result.metrics.get(column.metric)) is not None]
     if not found:
         return EMPTY
-    parts = list(zip(*(_as_list(value) for _, value in found), strict=True))
+    parts = list(zip_longest(*(_as_list(value) for _, value in found)))
     seeds = [seed for seed, _ in found]
     summaries = [_summarize(column, [*zip(seeds, part, strict=True)]) for part in parts]
     single = summaries[0] if len(summaries) == 1 else (None, None)

@@ -48,6 +48,10 @@ def test_pools_are_summarized_one_by_one() -> None:
     assert cell(SCORE, [0.5, 0.7]).mean is None
 
 
+def test_runs_of_different_ladders_are_summarized_pool_by_pool_as_far_as_they_go() -> None:
+    assert cell(SCORE, [0.5, 0.7], [0.6]).text == "0.55 ± 0.07 / 0.70"
+
+
 def test_the_mean_of_pools_stands_in_brackets() -> None:
     overall = replace(SCORE, style="overall", digits=1)
     assert cell(overall, [0.5, 0.7, 0.6]).text == "0.5 / 0.7 (0.6)"
