@@ -3,14 +3,13 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress
 
 from evodiverse.analysis.measuring import CODEBERT, MINILM, TFIDF, Measured, Tools, measure_runs
-from evodiverse.analysis.runs import Run, Survey, survey_runs
+from evodiverse.analysis.runs import Run, survey_runs
 from evodiverse.analysis.tables.build import build_tables
 from evodiverse.analysis.tables.files import write_tables
 from evodiverse.analysis.tables.results import read_result
@@ -36,10 +35,15 @@ def main() -> int:
     except EvoDiverseError as error:
         sys.stderr.write(f"tables: {error}\n")
         return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("tables: stopped; what was measured is kept\n")
+        return 130
 
 
 def write(outputs: Path, task: str | None, llm: str | None) -> int:
     """Write the tables of the runs below a folder into its ``tables/``, and return the exit code."""
+    if not outputs.is_dir():
+        raise InputError(f"{outputs} is no folder; name that of your runs")
     survey = survey_runs(outputs)
     known = [run for run in survey.complete if run.overrides is not None]
     wanted = [run for run in known if task in (None, run.task) and llm in (None, run.llm)]
@@ -48,6 +52,7 @@ def write(outputs: Path, task: str | None, llm: str | None) -> int:
     measured = measure(wanted)
     left_out = [(run, str(run.record["status"])) for run in survey.unfinished]
     left_out += [(run, OLD) for run in survey.complete if run.overrides is None]
+    left_out += [(run, "repeated later") for run in survey.repeated]
     left_out += [(run, "damaged") for run, _ in measured.damaged]
     tables = build_tables(
         [read_result(run, metrics) for run, metrics in measured.runs],
@@ -55,20 +60,19 @@ def write(outputs: Path, task: str | None, llm: str | None) -> int:
         task,
         llm,
     )
-    page = write_tables(outputs / "tables", tables, describe(survey, measured, Counter(why for _, why in left_out)))
-    for _, error in measured.damaged:
-        sys.stderr.write(f"tables: {error}\n")
+    errors = [*survey.damaged, *(error for _, error in measured.damaged)]
+    counts = Counter(why for _, why in left_out)
+    counts["damaged"] += len(survey.damaged)
+    missing = ", ".join(f"{count} {why}" for why, count in sorted(counts.items()) if count) or "none"
+    facts = [
+        f"{len(measured.runs)} complete runs; left out: {missing}.",
+        "Mean ± sample standard deviation over seeds (number of runs); — where no run is yet, or nothing to measure.",
+    ]
+    page = write_tables(outputs / "tables", tables, facts)
+    sys.stderr.write("".join(f"tables: {error}\n" for error in errors))
     n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
-    print(f"{len(tables)} tables of {len(measured.runs)} runs, {n_filled:,} of {n_cells:,} cells filled: {page}")
-    return 2 if measured.damaged else 0
-
-
-def describe(survey: Survey, measured: Measured, left_out: Mapping[str, int]) -> list[str]:
-    """Return what was read, a line each."""
-    counts = [f"{count} {why}" for why, count in sorted(left_out.items())]
-    counts += [f"{len(survey.copies)} copies of others"] if survey.copies else []
-    facts = [f"{len(measured.runs)} complete runs.", f"Left out: {', '.join(counts)}." if counts else "None left out."]
-    return [*facts, "Mean ± sample standard deviation over seeds (number of runs); — where there is no run yet."]
+    print(f"{len(tables)} tables, {n_filled:,} of {n_cells:,} cells filled, of {facts[0]} {page}")
+    return 2 if errors else 0
 
 
 def measure(runs: list[Run]) -> Measured:

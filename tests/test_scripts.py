@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -38,7 +40,8 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tables_are_written_for_all_runs(outputs: Path) -> None:
     written = tables(outputs)
     assert (written.returncode, written.stderr) == (0, "")
-    assert re.fullmatch(rf"\d+ tables of 4 runs, .* cells filled: {outputs}/tables/index.html\n", written.stdout)
+    said = rf"\d+ tables, .* cells filled, of 4 complete runs; left out: none\. {outputs}/tables/index.html\n"
+    assert re.fullmatch(said, written.stdout)
     rows = read_table(outputs, "molecules")
     label = "budget.oracle_calls=30 task.initial.size=5"
     assert [row[:5] for row in rows[1:]] == [["jnk3", method, "off", label, "1"] for method in ("molleo", "pt")]
@@ -70,10 +73,28 @@ def test_tables_may_be_restricted(outputs: Path) -> None:
 def test_tables_without_runs_say_how_to_make_them(tmp_path: Path) -> None:
     written = tables(tmp_path)
     assert written.returncode == 0
-    assert re.match(r"25 tables of 0 runs, 0 of \d+ cells filled", written.stdout)
+    assert re.match(r"25 tables, 0 of \d+ cells filled, of 0 complete runs", written.stdout)
     assert (
         "evodiverse -m task=jnk3,gsk3b method=graph_ga,pt llm=off" in (tmp_path / "tables/mol_graphga.md").read_text()
     )
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    refused = tables(tmp_path / "nope")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"tables: {tmp_path}/nope is no folder; name that of your runs\n",
+    )
+
+
+def test_tables_that_are_stopped_say_so_in_one_line(outputs: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "EVODIVERSE_CACHE": str(tmp_path)}  # where nothing is measured yet
+    script = subprocess.Popen([*TABLES, str(outputs)], env=env, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "analysis").exists():
+        time.sleep(0.01)
+    script.send_signal(signal.SIGINT)
+    assert script.communicate()[1] == "tables: stopped; what was measured is kept\n"
+    assert script.returncode == 130
 
 
 def test_a_damaged_run_is_named_and_the_others_have_their_tables(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from evodiverse.analysis.metrics.equations import Encode
 from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.analysis.metrics.values import Measurement
 from evodiverse.analysis.runs import Run
-from evodiverse.errors import DataError, InputError, reason
+from evodiverse.errors import DataError, InputError, describe, reason
 from evodiverse.tasks.programs.diversity import tfidf
 from evodiverse.tasks.programs.embeddings import CODEBERT_TOKENS, MINILM_TOKENS, Encoder
 
@@ -111,11 +112,15 @@ def _measure_each(
     if n_processes <= 1:
         yield from ((at, _try(tools, runs[at])) for at in todo)
         return
-    with ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, context, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
         futures = {pool.submit(_try, tools, runs[at]): at for at in todo}
-        while futures:
-            for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                yield futures.pop(future), future.result()
+        try:
+            while futures:
+                for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                    yield futures.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, what is under way ends and nothing begins
 
 
 def _try(tools: Tools, run: Run) -> Measurement | InputError:
@@ -125,15 +130,19 @@ def _try(tools: Tools, run: Run) -> Measurement | InputError:
         raise
     except InputError as error:
         return error
+    except Exception as error:  # noqa: BLE001 (one run must not take the tables of all others with it)
+        return InputError(
+            f"{run.path} cannot be measured ({describe(error)}); move it away, and report it if it is whole"
+        )
 
 
 def _read_kept(file: Path) -> Measurement | None:
     """Return what was measured earlier, None if nothing was or the file is damaged."""
     try:
-        known: Measurement = json.loads(file.read_text(encoding="utf-8"))
+        known = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return known
+    return known if isinstance(known, dict) else None
 
 
 def _keep(file: Path, measurement: Measurement) -> None:

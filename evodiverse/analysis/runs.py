@@ -1,8 +1,10 @@
 """Runs, read from their logs."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,16 @@ class Run:
         """Return some of its settings without the caps on what may be spent, unless one of them ended the run."""
         is_capped = f"budget.{self.record.get('stopped_by')}" in CAPS
         return {key: value for key, value in settings.items() if is_capped or key not in CAPS}
+
+    @property
+    def versions(self) -> list[str]:
+        """The versions of evodiverse that made it."""
+        return [str(session.get("evodiverse")) for session in self.record.get("versions", [])]
+
+    @property
+    def started(self) -> str:
+        """When it began, in a form that sorts by time."""
+        return str(self.record.get("started"))
 
     @property
     def task(self) -> str:
@@ -120,30 +132,59 @@ class Run:
 def find_records(folder: Path) -> list[Path]:
     """Return the ``run.json`` of a run directory, or those of all runs below any other folder, sorted.
 
-    Folders whose names begin with a dot are passed over: a run that is being deleted is in one.
+    Links are followed. Folders whose names begin with a dot are passed over: a run that is being deleted is in one.
     """
-    if (folder / RECORD).exists():
-        return [folder / RECORD]
-    found = folder.rglob(RECORD)
-    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+    found, seen = [], set()
+    for path, folders, files in os.walk(folder, followlinks=True):
+        place = os.path.realpath(path)
+        if RECORD in files or RECORD in folders:  # what should be a file may be none
+            found.append(Path(path) / RECORD)
+        if place in seen or RECORD in files:
+            folders.clear()
+        folders[:] = [name for name in folders if not name.startswith(".") and name != RECORD]
+        seen.add(place)
+    return sorted(found)
 
 
 def read_record(path: Path) -> dict[str, Any]:
     """Return the content of a ``run.json``; it has a status, and the settings that say which run it is.
 
     Raises:
-        InputError: It is not that of a run; names it.
+        InputError: It is not that of a run, or damaged; names it.
     """
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         absent = [f"settings.{key}" for key in sorted(_NEEDED - record["settings"].keys())]
         absent += [] if isinstance(record["status"], str) else ["status"]
-        absent += [] if isinstance(record.get("overrides", {}), dict) else ["overrides"]
+        bad = [] if absent else _find_damage(record)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is no record of a run ({error!r}); move it away") from error
     if absent:
         raise InputError(f"{path} is no record of a run (no {', '.join(absent)}); move it away")
+    if bad:
+        raise InputError(f"{path} is damaged (no {', '.join(bad)}); run it again with overwrite=true")
     return record
+
+
+def _find_damage(record: Mapping[str, Any]) -> list[str]:
+    """Return what of a record is not of its kind, as far as it is there."""
+    settings = record["settings"]
+    kinds = {"overrides": dict, "sources": dict, "versions": list, "seconds": dict, "totals": dict, "llm": dict}
+    bad = [name for name, kind in kinds.items() if not isinstance(record.get(name, kind()), kind)]
+    counts = ("method.offspring", "method.capacity", "method.parents", "budget.oracle_calls")
+    bad += [f"settings.{key}" for key in counts if not (isinstance(settings[key], int) and settings[key] > 0)]
+    bad += [] if isinstance(settings["seed"], int) else ["settings.seed"]
+    if "versions" not in bad and not all(isinstance(session, dict) for session in record.get("versions", [])):
+        bad.append("versions")
+    ladder = settings["method.ladder"]
+    bad += [] if isinstance(ladder, list) and ladder and all(map(_is_beta, ladder)) else ["settings.method.ladder"]
+    if "seconds" not in bad and not isfinite(record.get("seconds", {}).get("wall", 0.0)):
+        bad.append("seconds.wall")
+    return bad
+
+
+def _is_beta(value: Any) -> bool:
+    return value == "inf" or (isinstance(value, int | float) and isfinite(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,36 +192,38 @@ class Survey:
     """All runs below a folder, in the order of their paths.
 
     Attributes:
-        complete: Complete runs, each once.
+        complete: Complete runs; of those that are the same run, the latest.
         unfinished: Runs that are running, were interrupted or failed.
-        copies: Complete runs with the settings and data of another one; caps that ended none make no difference.
+        repeated: Complete runs with settings, seed and data of a later one; caps that ended none make no difference.
+        damaged: What is wrong with each ``run.json`` that is none.
     """
 
     complete: tuple[Run, ...]
     unfinished: tuple[Run, ...]
-    copies: tuple[Run, ...]
+    repeated: tuple[Run, ...]
+    damaged: tuple[InputError, ...]
 
 
 def survey_runs(outputs: Path) -> Survey:
-    """Return what runs there are below a folder.
-
-    Raises:
-        InputError: A ``run.json`` is not that of a run; names it.
-    """
+    """Return what runs there are below a folder."""
     complete: dict[str, Run] = {}
-    unfinished, copies = [], []
+    unfinished, repeated, damaged = [], [], []
     for path in find_records(outputs):
-        run = Run(path.parent, read_record(path))
+        try:
+            run = Run(path.parent, read_record(path))
+        except InputError as error:
+            damaged.append(error)
+            continue
         if run.record["status"] != "complete":
             unfinished.append(run)
             continue
         settings = run.without_idle_caps(run.settings)
         identity = json.dumps([settings, run.record.get("sources")], sort_keys=True)
-        if identity in complete:
-            copies.append(run)
-        else:
-            complete[identity] = run
-    return Survey(tuple(complete.values()), tuple(unfinished), tuple(copies))
+        other = complete.get(identity, run)
+        earlier, complete[identity] = (run, other) if run.started <= other.started else (other, run)
+        repeated += [] if other is run else [earlier]
+    runs = tuple(sorted(complete.values(), key=lambda run: run.path))
+    return Survey(runs, tuple(unfinished), tuple(repeated), tuple(damaged))
 
 
 def write_setting(value: Any) -> str:

@@ -121,5 +121,7 @@ def write_run(
     ]
     write_parts(path, "populations", pools)
     write_parts(path, "swaps", [swaps])
+    for dataset in ("adaptation", "llm_calls"):
+        write_parts(path, dataset, [[]])
     (run,) = survey_runs(path).complete
     return run

@@ -86,6 +86,13 @@ def test_a_damaged_run_is_told_and_the_others_are_measured(runs: list[Run], tool
     assert "part-000000.parquet cannot be read" in str(error)
 
 
+def test_a_run_that_cannot_be_measured_does_not_take_the_others_with_it(runs: list[Run], tools: Tools) -> None:
+    strange = Run(runs[1].path, {**runs[1].record, "settings": {"task.domain": "evodiverse.tasks.molecules"}})
+    found = measure_runs([runs[0], strange], tools, 1, lambda _: None)
+    assert [run for run, _ in found.runs] == [runs[0]]
+    assert "cannot be measured (KeyError: 'method.ladder')" in str(found.damaged[0][1])
+
+
 def test_progress_counts_runs_as_they_are_done(runs: list[Run], tools: Tools) -> None:
     told: list[int] = []
     measured(runs[:1], tools)
@@ -101,5 +108,6 @@ def test_a_cache_that_cannot_be_written_ends_it(runs: list[Run], tmp_path: Path)
 
 def test_a_damaged_file_of_the_cache_is_measured_over(runs: list[Run], tools: Tools) -> None:
     first = measured(runs[:1], tools)
-    tools.kept(runs[0]).write_text("{")
-    assert measured(runs[:1], tools) == first
+    for damaged in ("{", "[1]"):
+        tools.kept(runs[0]).write_text(damaged)
+        assert measured(runs[:1], tools) == first

@@ -3,10 +3,11 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evodiverse.analysis.runs import Run, find_records, survey_runs
+from evodiverse.analysis.runs import Run, find_records, read_record, survey_runs
 from evodiverse.errors import InputError
 from tests.analysis.builders import evaluated_row, initial_row, make_record, write_parts, write_record
 
@@ -18,6 +19,49 @@ def charged(*calls: int) -> list[dict[str, object]]:
 # Which runs there are
 
 
+def test_a_damaged_record_leaves_the_other_runs_alone(tmp_path: Path) -> None:
+    write_record(tmp_path / "whole")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "run.json").write_text("{")
+    survey = survey_runs(tmp_path)
+    assert [run.path.name for run in survey.complete] == ["whole"]
+    assert [str(error).split("/run.json")[0] for error in survey.damaged] == [str(tmp_path / "damaged")]
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"overrides": 3}, "overrides"),
+        ({"sources": None}, "sources"),
+        ({"seconds": None}, "seconds"),
+        ({"seconds": {"wall": float("nan")}}, "seconds.wall"),
+        ({"totals": [1]}, "totals"),
+        ({"versions": {"evodiverse": "1"}}, "versions"),
+        ({"versions": ["1"]}, "versions"),
+        ({"settings": {"seed": "abc"}}, "settings.seed"),
+        ({"settings": {"method.ladder": 3}}, "settings.method.ladder"),
+        ({"settings": {"method.ladder": []}}, "settings.method.ladder"),
+        ({"settings": {"method.offspring": 0}}, "settings.method.offspring"),
+        ({"settings": {"budget.oracle_calls": None}}, "settings.budget.oracle_calls"),
+        ({"settings": {"budget.oracle_calls": 1e30}}, "settings.budget.oracle_calls"),
+    ],
+)
+def test_what_is_not_of_its_kind_in_a_record_is_named(tmp_path: Path, changed: dict[str, Any], named: str) -> None:
+    record = make_record()
+    settings = record["settings"] | changed.get("settings", {})
+    (tmp_path / "run.json").write_text(json.dumps(record | changed | {"settings": settings}))
+    with pytest.raises(InputError, match=rf"is damaged \(no {re.escape(named)}\); run it again with overwrite=true"):
+        read_record(tmp_path / "run.json")
+
+
+def test_runs_are_found_through_links_and_each_once_in_a_circle(tmp_path: Path) -> None:
+    write_record(tmp_path / "elsewhere" / "seed0")
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / "linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "circle").symlink_to(tmp_path / "elsewhere")
+    assert find_records(tmp_path / "outputs") == [tmp_path / "outputs" / "linked" / "seed0" / "run.json"]
+
+
 def test_runs_that_are_not_complete_are_surveyed_apart(tmp_path: Path) -> None:
     for status in ("running", "failed", "complete", "interrupted"):
         write_record(tmp_path / status, status=status)
@@ -26,12 +70,18 @@ def test_runs_that_are_not_complete_are_surveyed_apart(tmp_path: Path) -> None:
     assert [run.path.name for run in survey.unfinished] == ["failed", "interrupted", "running"]
 
 
-def test_a_copy_of_a_run_does_not_count_twice(tmp_path: Path) -> None:
-    for name, seed in (("a", 0), ("b", 1), ("copy", 0)):
-        write_record(tmp_path / name, seed=seed)
+def test_of_runs_that_are_the_same_the_latest_counts(tmp_path: Path) -> None:
+    for name, seed, started in (
+        ("a", 0, "2026-01-02"),
+        ("b", 1, "2026-01-01"),
+        ("c", 0, "2026-01-03"),
+        ("d", 0, "2025"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(json.dumps(make_record(seed=seed) | {"started": started}))
     survey = survey_runs(tmp_path)
-    assert [run.path.name for run in survey.complete] == ["a", "b"]
-    assert [run.path.name for run in survey.copies] == ["copy"]
+    assert [run.path.name for run in survey.complete] == ["b", "c"]
+    assert [run.path.name for run in survey.repeated] == ["a", "d"]
 
 
 def test_a_cap_makes_another_run_only_where_it_ended_one(tmp_path: Path) -> None:
@@ -97,7 +147,7 @@ def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path, content: byt
     with pytest.raises(
         InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is no record of a run \(.*move it away"
     ):
-        survey_runs(tmp_path)
+        read_record(tmp_path / "run.json")
 
 
 @pytest.mark.parametrize(
@@ -118,13 +168,13 @@ def test_a_record_of_something_else_is_an_error_that_names_it(tmp_path: Path, co
     with pytest.raises(
         InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is no record of a run \(.*move it away"
     ):
-        survey_runs(tmp_path)
+        read_record(tmp_path / "run.json")
 
 
 def test_a_folder_in_the_place_of_a_record_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "run.json").mkdir()
     with pytest.raises(InputError, match=r"/run\.json is no record of a run .*Is a directory"):
-        survey_runs(tmp_path)
+        read_record(tmp_path / "run.json")
 
 
 # What they hold

@@ -91,15 +91,31 @@ def read_log(run: Run, *own: str) -> Log:
         run,
         run.columns("evaluations", [*_EVALUATIONS, *own]),
         [states[iteration] for iteration in sorted(states)],
-        run.columns_so_far("swaps", _SWAPS),
-        run.columns_so_far("llm_calls", _LLM_CALLS),
+        run.columns("swaps", _SWAPS),
+        run.columns("llm_calls", _LLM_CALLS),
     )
-    totals = run.record.get("totals") or {}
-    for name, found in {"oracle_calls": log.n_calls, "iterations": len(log.states) - 1}.items():
-        if found != totals.get(name, found):
-            what = name.replace("_", " ")
+    _check_whole(log)
+    return log
+
+
+def _check_whole(log: Log) -> None:
+    """Check that no part of a log is missing, as far as other parts and the record say what there should be.
+
+    Raises:
+        InputError: One is.
+    """
+    totals, llm = log.run.record.get("totals", {}), log.run.record.get("llm", {})
+    adaptation = log.run.columns("adaptation", ["tried"])["tried"]
+    n_tried = log.swaps["blocked"].count(False)
+    counts = {
+        "oracle calls": (log.n_calls, totals.get("oracle_calls")),
+        "iterations": (len(log.states) - 1, totals.get("iterations")),
+        "requests to a model": (len(log.llm_calls["llm_call"]), llm.get("calls")),
+        "swaps": (n_tried, sum(adaptation) if adaptation else n_tried),
+    }
+    for what, (found, expected) in counts.items():
+        if expected is not None and found != expected:
             raise InputError(
-                f"{run.path} has logged {found:,} of {totals[name]:,} {what}, so that a part is missing; "
+                f"{log.run.path} has logged {found:,} of {expected:,} {what}, so that a part is missing; "
                 "run it again with overwrite=true"
             )
-    return log

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,7 +10,14 @@ from evodiverse.analysis.metrics import EQUATIONS
 from evodiverse.analysis.tables.cells import DASH, EMPTY, Cell, make_cell, make_test_cell, pair_up
 from evodiverse.analysis.tables.commands import Absent, fill_commands
 from evodiverse.analysis.tables.layout import OFF, Column, Layout, Row, found_layouts, paper_layouts
-from evodiverse.analysis.tables.notes import count_of, note_left_out, note_mixtures, note_models, note_needs
+from evodiverse.analysis.tables.notes import (
+    count_of,
+    note_dashes,
+    note_left_out,
+    note_mixtures,
+    note_models,
+    note_needs,
+)
 from evodiverse.analysis.tables.results import Result, show_overrides
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
@@ -95,11 +102,25 @@ def _paper_tables(
 ) -> Iterator[Table]:
     """Yield a table of the paper, and one of the same rows for each other model that there are runs of."""
     if llm is None or layout.admits(llm):
-        yield _paper_table(layout, results, others)
+        yield _paper_table(layout if llm is None else _narrow(layout, llm), results, others)
     if layout.is_about_models:
         found = {result.model for result in results if any(result.belongs(row) for row in layout.rows)}
         tables = [_paper_table(_for_model(layout, model), results, others) for model in sorted(found - set(layout.llm))]
         yield from (table for table in tables if table.n_filled)
+
+
+def _narrow(layout: Layout, llm: str) -> Layout:
+    """Return the part of a table that is about one of its models."""
+    if len(layout.llm) < 2:
+        return layout
+    notes = layout.notes
+    if all(column.llm is None for column in layout.columns):
+        notes = (*notes, f"What the paper reports is the mean over {' and '.join(layout.llm)}.")
+    reported = [column for column in layout.columns if not column.extra]
+    kept = [at for at, column in enumerate(reported) if column.llm in (None, llm)]
+    columns = tuple(column for column in layout.columns if column.llm in (None, llm))
+    rows = tuple(replace(row, paper=tuple(row.paper[at] for at in kept)) for row in layout.rows)
+    return replace(layout, llm=(llm,), columns=columns, rows=rows, notes=notes)
 
 
 def _for_model(layout: Layout, model: str) -> Layout:
@@ -116,7 +137,7 @@ def _for_model(layout: Layout, model: str) -> Layout:
         llm=(model,),
         columns=tuple(columns.values()),
         rows=tuple(replace(row, paper=()) for row in layout.rows),
-        notes=(*layout.notes, f"What the paper reports is of other models, see {layout.name}."),
+        notes=(*layout.notes, f"What the paper reports stands in {layout.name}."),
         label=f"{layout.label}-{_UNSAFE.sub('-', model).strip('-')}",
     )
 
@@ -124,7 +145,7 @@ def _for_model(layout: Layout, model: str) -> Layout:
 def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Table:
     mine = [result for result in results if layout.admits(result.model)]
     by_row = [[result for result in mine if result.belongs(row)] for row in layout.rows]
-    by_row, uncommon = _keep_common_problems(layout, by_row)
+    by_row, uncommon = _keep_common(layout, by_row)
     columns = tuple(
         column for column in layout.columns if not column.extra or any(column.metric in each.metrics for each in mine)
     )
@@ -146,12 +167,17 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
         (
             *layout.notes,
             *note_needs(columns, [line.cells for line in lines], used),
+            *note_dashes(columns, [line.cells for line in lines]),
             *note_models(layout, used),
             *note_mixtures(behind),
-            *([f"Left out: {uncommon}, so that all methods stand on the same problems."] if uncommon else []),
+            *(
+                [f"Left out: {uncommon}, so that all methods stand on the same problems and models."]
+                if uncommon
+                else []
+            ),
             *note_left_out(layout, results, others),
         ),
-        tuple(fill_commands(absent)),
+        tuple(fill_commands(absent, {result.model: result.model_words for result in mine})),
         layout.label,
         is_of_paper=True,
     )
@@ -170,30 +196,49 @@ def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
     return tuple(None if column.extra else next(reported, None) for column in columns)
 
 
-def _keep_common_problems(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
-    """Return the results of the problems that all methods have that have any, and what was left out.
+def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
+    """Return the results on which all methods that have any can be compared, and what was left out.
 
-    Where a table averages over models, these are the problems that all methods have with all of them.
+    Of a table that averages over models these are the results of the models that all methods of a science have, and of
+    the problems that they have with all of these; else of the problems that they have with each model.
     """
     averages = all(column.llm is None for column in layout.columns)
-    sets: dict[tuple[str, str], dict[tuple[int, str], set[str | None]]] = defaultdict(lambda: defaultdict(set))
-    for at, (row, own) in enumerate(zip(layout.rows, by_row, strict=True)):
-        for result in own:
-            sets[row.science or "", "" if averages else result.model][at, result.model].add(result.problem)
-    common = {place: set.intersection(*each.values()) for place, each in sets.items()}
-    kept = [
-        [
-            result
-            for result in own
-            if not row.science or result.problem in common[row.science, "" if averages else result.model]
-        ]
-        for row, own in zip(layout.rows, by_row, strict=True)
-    ]
-    everything = {result.run.path: result for own in by_row for result in own}
+    kept = [list(own) for own in by_row]
+    if averages and len(layout.llm) > 1:
+        kept = _keep_shared(layout.rows, kept, lambda _: "", lambda _: "", lambda result: result.model)
+    split = (lambda _: "") if averages else (lambda result: result.model)
+    kept = _keep_shared(layout.rows, kept, split, lambda result: result.model, lambda result: str(result.problem))
     remaining = {result.run.path for own in kept for result in own}
-    dropped = [result for path, result in everything.items() if path not in remaining]
-    problems = sorted({str(result.problem) for result in dropped})
-    return kept, f"{count_of(len(dropped), 'run')} of {', '.join(problems)}" if dropped else ""
+    dropped = {result.run.path: result for own in by_row for result in own if result.run.path not in remaining}
+    about = sorted({f"{result.problem} with llm={result.model}" for result in dropped.values()})
+    return kept, f"{count_of(len(dropped), 'run')} of {', '.join(about)}" if dropped else ""
+
+
+def _keep_shared(
+    rows: Sequence[Row],
+    by_row: Sequence[Sequence[Result]],
+    split: Callable[[Result], str],
+    within: Callable[[Result], str],
+    shared: Callable[[Result], str],
+) -> list[list[Result]]:
+    """Return the results with values that all rows of their science have.
+
+    Args:
+        rows: Of the table.
+        by_row: The results of each.
+        split: Into which parts results fall that have nothing to do with each other.
+        within: Which results of a row must have a value each for themselves.
+        shared: The value.
+    """
+    sets: dict[tuple[str, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))
+    for at, (row, own) in enumerate(zip(rows, by_row, strict=True)):
+        for result in own:
+            sets[row.science or "", split(result)][at, within(result)].add(shared(result))
+    common = {place: set.intersection(*each.values()) for place, each in sets.items()}
+    return [
+        [result for result in own if not row.science or shared(result) in common[row.science, split(result)]]
+        for row, own in zip(rows, by_row, strict=True)
+    ]
 
 
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
@@ -221,7 +266,11 @@ def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
         cells = tuple(make_cell(column, some) for column in columns)
         lines.append(Line((*of, *n_problems, str(len(some))), cells, (None,) * len(columns)))
     head = (*layout.head, *(["problems"] if layout.kind == EQUATIONS else []), "runs")
-    notes = (*layout.notes, *note_mixtures(list(groups.values())))
+    notes = (
+        *layout.notes,
+        *note_dashes(columns, [line.cells for line in lines]),
+        *note_mixtures(list(groups.values())),
+    )
     return Table(layout.name, layout.title, head, columns, tuple(lines), notes, (), layout.name, is_of_paper=False)
 
 

@@ -2,11 +2,11 @@
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evodiverse.analysis.tables.results import show_overrides
+from evodiverse.analysis.runs import write_setting
 from evodiverse.tasks.equations.problems import PROBLEMS
 
 SEEDS = "0,1,2"
@@ -23,12 +23,18 @@ class Absent:
     overrides: tuple[tuple[str, Any], ...]
 
 
-def fill_commands(absent: Iterable[Absent]) -> Iterator[str]:
-    """Yield sweeps that make the runs, as few as there can be without making others; each of seeds 0, 1 and 2."""
-    methods: dict[tuple[str, str | None, str, str], set[str]] = defaultdict(set)
+def fill_commands(absent: Iterable[Absent], models: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield sweeps that make the runs, as few as there can be without making others; each of seeds 0, 1 and 2.
+
+    Args:
+        absent: Runs that there are none of.
+        models: What chooses a model on the command line; of one that is not there, its name does.
+    """
+    methods: dict[tuple[str, str | None, str, tuple[str, ...]], set[str]] = defaultdict(set)
     for each in absent:
-        methods[each.task, each.science, each.model, show_overrides(dict(each.overrides))].add(each.method)
-    tasks: dict[tuple[tuple[str, ...], str, str], list[tuple[str, str | None]]] = defaultdict(list)
+        overrides = tuple(f"{key}={write_setting(value)}" for key, value in each.overrides)
+        methods[each.task, each.science, each.model, overrides].add(each.method)
+    tasks: dict[tuple[tuple[str, ...], str, tuple[str, ...]], list[tuple[str, str | None]]] = defaultdict(list)
     for (task, science, model, overrides), names in methods.items():
         tasks[tuple(sorted(names)), model, overrides].append((task, science))
     for (together, model, overrides), about in tasks.items():
@@ -40,14 +46,8 @@ def fill_commands(absent: Iterable[Absent]) -> Iterator[str]:
             *([[f"task={','.join(plain)}"]] if plain else []),
             *([["task=equation", f"task.problem={_problems(by_task['equation'])}"]] if "equation" in by_task else []),
         ]:
-            option, _, changed = model.partition(" (")
-            sweep = [
-                *words,
-                f"method={','.join(together)}",
-                f"llm={option}",
-                *changed.rstrip(")").split(),
-                *overrides.split(),
-            ]
+            chosen = models.get(model, [f"llm={model}"])
+            sweep = [*words, f"method={','.join(together)}", *chosen, *overrides]
             yield shlex.join(["evodiverse", "-m", *sweep, f"seed={SEEDS}"])
 
 

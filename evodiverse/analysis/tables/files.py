@@ -7,15 +7,17 @@ from typing import Final
 from evodiverse.analysis.tables.build import Table
 from evodiverse.analysis.tables.formats import to_csv, to_latex, to_markdown
 from evodiverse.analysis.tables.index import to_page
-from evodiverse.analysis.tables.layout import found_layouts, paper_layouts
 from evodiverse.errors import InputError, reason
 
 INDEX: Final = "index.html"
+_WRITTEN: Final = ".written"
 _WRITERS: Final = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
 
 
 def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) -> Path:
-    """Write all tables and the page that shows them, and delete those of an earlier call that are not among them.
+    """Write all tables and the page that shows them, and delete what an earlier call wrote and this one does not.
+
+    What was written stands in a hidden file; no other file is touched.
 
     Args:
         folder: Is made if need be.
@@ -31,20 +33,17 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
     page = folder / INDEX
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = {page}
+        written = [f"{table.name}.{ending}" for table in tables for ending in _WRITERS]
         for table in tables:
             for ending, write in _WRITERS.items():
-                file = folder / f"{table.name}.{ending}"
-                file.write_text(write(table), encoding="utf-8")
-                written.add(file)
+                (folder / f"{table.name}.{ending}").write_text(write(table), encoding="utf-8")
         page.write_text(to_page(tables, facts), encoding="utf-8")
-        for layout in (*paper_layouts(), *found_layouts()):
-            for ending in _WRITERS:
-                for old in {
-                    *folder.glob(f"{layout.name}.{ending}"),
-                    *folder.glob(f"{layout.name}_*.{ending}"),
-                } - written:
-                    old.unlink()
+        manifest = folder / _WRITTEN
+        before = manifest.read_text(encoding="utf-8").splitlines() if manifest.exists() else []
+        for name in set(before) - set(written):
+            if Path(name).suffix.lstrip(".") in _WRITERS and Path(name).name == name:
+                (folder / name).unlink(missing_ok=True)
+        manifest.write_text("\n".join(written), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({reason(error)}); choose another outputs") from error
     return page

@@ -34,7 +34,8 @@ _LATEX: Final = str.maketrans(
 
 def to_markdown(table: Table) -> str:
     """Return a table in Markdown, with its notes and the commands that fill it."""
-    lines = [f"# {table.title}", "", tabulate(_rows(table), _header(table), "pipe", disable_numparse=True), ""]
+    rows = [[text.replace("|", r"\|") for text in row] for row in [_header(table), *_rows(table)]]
+    lines = [f"# {table.title}", "", tabulate(rows[1:], rows[0], "pipe", disable_numparse=True), ""]
     lines += [*(f"- {note}" for note in table.notes), ""] if table.notes else []
     lines += [_MISSING, "", *(f"    {command}" for command in table.commands), ""] if table.commands else []
     return "\n".join(lines)
@@ -62,7 +63,8 @@ def to_latex(table: Table) -> str:
     body = tabulate(_rows(table), _header(table), "latex_booktabs", disable_numparse=True)
     caption = " ".join([f"{table.title}.", *table.notes])
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(caption)}}}", rf"\label{{{table.label}}}", body]
-    return "\n".join([*lines, r"\end{table}", ""]).translate(_LATEX)
+    text = "\n".join([*lines, r"\end{table}", ""]).translate(_LATEX)
+    return text.encode("latin-1", "replace").decode("latin-1")  # what else pdfLaTeX cannot set becomes a question mark
 
 
 def to_html(table: Table) -> str:

@@ -2,13 +2,16 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from evodiverse.analysis.runs import CAPS
 from evodiverse.analysis.tables.cells import EMPTY, Cell
-from evodiverse.analysis.tables.layout import Column, Layout
+from evodiverse.analysis.tables.layout import Column, Layout, Row
 from evodiverse.analysis.tables.results import PROBLEM, Result
 
+# What the paper's options of language models stood for.
+PAPERS_MODELS: Final = {"deepseek": "DeepSeek-V3.2", "gpt5": "GPT-5"}
 # In what runs of one cell may differ without a word.
 _IGNORED: Final = {"seed", PROBLEM, *CAPS}
 
@@ -23,6 +26,16 @@ def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], used:
         yield f"{' and '.join(dict.fromkeys(titles))}: needs {what}."
 
 
+def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> Iterator[str]:
+    """Yield why there may be nothing in a cell although there are runs for its row."""
+    certain = [[cell for column, cell in zip(columns, row, strict=True) if not column.needs] for row in cells]
+    if any(EMPTY in row and any(cell.n_runs for cell in row) for row in certain):
+        yield (
+            "A dash in a row that has runs: there is nothing to measure, such as swaps of a single pool, errors "
+            "without held-out data, a score that none reached, or a t-test of differences that are all the same."
+        )
+
+
 def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
     """Yield which models the runs had."""
     if not layout.is_about_models or not used:
@@ -30,15 +43,23 @@ def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
     models = {(result.model, str(result.run.settings.get("llm.model"))) for result in used}
     names = {model for model, _ in models}
     yield f"Ours: {', '.join(f'llm={model} ({name})' for model, name in sorted(models))}."
+    for option, papers in PAPERS_MODELS.items():
+        others = sorted({name for model, name in models if model == option and papers.lower() not in name.lower()})
+        if others:
+            yield f"Careful: the paper's model is {papers}, ours is {' and '.join(others)}."
     if len(names) > 1 and any(column.llm is None for column in layout.columns):
         yield f"Averaged over {' and '.join(sorted(names))}."
     if len(layout.llm) > len(names):
-        yield f"Only {', '.join(sorted(names))} of {' and '.join(layout.llm)} has runs yet."
+        yield f"Only {', '.join(sorted(names))} of {' and '.join(layout.llm)} stands here."
 
 
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
     """Yield in what the runs differ that stand behind one row, or in one table, beside what the table is about."""
-    rows = {key for own in behind for key in _differing(own, lambda key: not key.startswith("llm."))}
+    by_model: dict[tuple[int, str], list[Result]] = defaultdict(list)
+    for at, own in enumerate(behind):
+        for result in own:
+            by_model[at, result.model].append(result)
+    rows = {key for some in by_model.values() for key in _differing(some, lambda _: True)}
     tasks: dict[str, list[Result]] = defaultdict(list)
     for own in behind:
         for result in own:
@@ -53,9 +74,7 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
         yield f"Careful: these runs differ in {', '.join(sorted(rows | (budgets - overridden)))}."
     if data := sorted({role for some in tasks.values() for role in _differing_data(some)}):
         yield f"Careful: these runs read different data ({', '.join(data)})."
-    versions = sorted(
-        {str((result.run.record.get("versions") or [{}])[-1].get("evodiverse")) for own in behind for result in own}
-    )
+    versions = sorted({version for own in behind for result in own for version in result.run.versions})
     if len(versions) > 1:
         yield f"Careful: these runs were made by evodiverse {' and '.join(versions)}."
 
@@ -83,22 +102,28 @@ def _differing_data(results: Sequence[Result]) -> Iterator[str]:
 
 def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Iterator[str]:
     """Yield how many runs of these tasks, methods and models do not count, and why."""
-    about = {(row.task, method) for row in layout.rows for method in (row.method, row.against)}
+    about = {(row.task, method) for row in layout.rows for method in _methods(row)}
     reasons = Counter(
         why for result, why in others if layout.admits(result.model) and (result.run.task, result.run.method) in about
     )
+    plain = [replace(row, overrides={}, method=method) for row in layout.rows for method in _methods(row)]
     changed = [
         result
         for result in results
         if layout.admits(result.model)
-        and (result.run.task, result.run.method) in about
-        and not any(result.has_method(row, method) for row in layout.rows for method in (row.method, row.against or ""))
+        and any(replace(result, overrides={}).belongs(row) for row in plain)
+        and not any(result.has_method(row, method) for row in layout.rows for method in _methods(row))
     ]
     if changed:
-        reasons["with other settings or data, see the tables of all runs"] = len(changed)
+        reasons["with other settings, see the tables of all runs"] = len(changed)
     if reasons:
         counts = [f"{count_of(count, 'run')} {why}" for why, count in sorted(reasons.items())]
         yield f"Left out: {', '.join(counts)}."
+
+
+def _methods(row: Row) -> list[str]:
+    """Return the methods that a row is about."""
+    return [row.method, *([row.against] if row.against else [])]
 
 
 def count_of(n: int, what: str) -> str:

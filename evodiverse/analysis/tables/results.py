@@ -35,6 +35,13 @@ class Result:
     overrides: Mapping[str, Any]
 
     @property
+    def model_words(self) -> tuple[str, ...]:
+        """What chooses its model on the command line."""
+        changed = {key: value for key, value in (self.run.overrides or {}).items() if key.startswith("llm.")}
+        plus = {key: "++" if key.startswith("llm.extra.") else "" for key in changed}  # keys of a user's own
+        return (f"llm={self.run.llm}", *(f"{plus[key]}{key}={write_setting(value)}" for key, value in changed.items()))
+
+    @property
     def problem(self) -> str | None:
         """The problem of equations, None for other tasks."""
         return None if self.kind != EQUATIONS else str(self.run.settings.get(PROBLEM))

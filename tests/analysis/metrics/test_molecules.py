@@ -27,7 +27,15 @@ from evodiverse.analysis.runs import Run
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.quality import assess
-from tests.analysis.builders import evaluated_row, initial_row, make_log, make_record, write_run
+from tests.analysis.builders import (
+    evaluated_row,
+    initial_row,
+    make_log,
+    make_record,
+    swap_row,
+    write_parts,
+    write_run,
+)
 
 # Calls 1 to 4. The first three have no fingerprint bit in common; the last is too like the third.
 SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3, "CCCO": 0.2}
@@ -283,3 +291,23 @@ def test_a_log_that_lacks_a_part_is_refused(tmp_path: Path) -> None:
     lacking = Run(run.path, make_record() | {"totals": {"oracle_calls": 4, "iterations": 2}})
     with pytest.raises(InputError, match=r"has logged 0 of 2 iterations"):
         read_log(lacking)
+    lacking = Run(run.path, make_record() | {"llm": {"calls": 7}})
+    with pytest.raises(InputError, match=r"has logged 0 of 7 requests to a model"):
+        read_log(lacking)
+
+
+@pytest.mark.parametrize("dataset", ["swaps", "llm_calls", "adaptation"])
+def test_a_dataset_without_a_part_is_named(tmp_path: Path, dataset: str) -> None:
+    run = write_run(tmp_path, SCORES, [[[1]]])
+    (tmp_path / dataset / "part-000000.parquet").unlink()
+    with pytest.raises(InputError, match=rf"{dataset} holds no part"):
+        read_log(run)
+
+
+def test_swaps_that_the_adaptation_knows_of_are_missed(tmp_path: Path) -> None:
+    run = write_run(tmp_path, SCORES, [[[1]]], [swap_row(accepted=True), swap_row(accepted=False, blocked=True)])
+    write_parts(tmp_path, "adaptation", [[{"iteration": 5, "tried": 1}]])
+    assert len(read_log(run).swaps["blocked"]) == 2
+    write_parts(tmp_path, "adaptation", [[{"iteration": 5, "tried": 1}, {"iteration": 10, "tried": 4}]])
+    with pytest.raises(InputError, match=r"has logged 1 of 5 swaps"):
+        read_log(run)

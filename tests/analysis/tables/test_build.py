@@ -15,6 +15,8 @@ JNK3 = [
     Row(("JNK3", "EvoDiverse"), "jnk3", "pt", paper=("0.6",)),
 ]
 
+CHEMISTRY = [Row(("Chemistry", name), "equation", name, "chemistry") for name in ("pt", "ensemble")]
+
 
 def tables_of(
     monkeypatch: pytest.MonkeyPatch,
@@ -63,7 +65,7 @@ def test_runs_with_other_settings_are_left_out_and_counted(fill) -> None:
         layout(JNK3), result({"score": 0.4}), result({"score": 0.9}, seed=1, overrides={"method.swap.period": 2})
     )
     assert texts(table)[1] == ["0.40"]
-    assert "Left out: 1 run with other settings or data, see the tables of all runs." in table.notes
+    assert "Left out: 1 run with other settings, see the tables of all runs." in table.notes
 
 
 def test_a_row_of_other_settings_is_filled_by_them_alone(fill) -> None:
@@ -134,7 +136,7 @@ def test_an_average_over_models_says_which_it_is_over(fill) -> None:
     both = layout(JNK3, llm=("deepseek", "gpt5"))
     table = fill(both, result({"score": 0.4}, llm="deepseek", llm__model="a/b"))
     assert "Ours: llm=deepseek (a/b)." in table.notes
-    assert "Only deepseek of deepseek and gpt5 has runs yet." in table.notes
+    assert "Only deepseek of deepseek and gpt5 stands here." in table.notes
     table = fill(both, result({"score": 0.4}, llm="deepseek"), result({"score": 0.8}, llm="gpt5"))
     assert texts(table)[1] == ["0.60"]
     assert "Averaged over deepseek and gpt5." in table.notes
@@ -145,6 +147,55 @@ def test_a_table_of_settings_takes_runs_of_any_model(fill) -> None:
     table = fill(layout(JNK3, llm=()), *runs)
     assert texts(table)[1] == ["0.60 ± 0.28"]
     assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=off seed=0,1,2",)
+
+
+def test_an_average_is_over_the_models_that_all_methods_have(fill) -> None:
+    runs = [("pt", "deepseek", 0.2), ("pt", "gpt5", 0.4), ("ensemble", "gpt5", 0.9)]
+    results = [equation({"score": score}, method=method, llm=llm) for method, llm, score in runs]
+    table = fill(layout(CHEMISTRY, llm=("deepseek", "gpt5")), *results)
+    assert texts(table) == [["0.40"], ["0.90"]]
+    assert "Left out: 1 run of builtin/reaction1 with llm=deepseek" in " ".join(table.notes)
+
+
+def test_a_model_that_is_not_the_papers_is_told(fill) -> None:
+    about = layout(JNK3, llm=("deepseek",))
+    told = "Careful: the paper's model is DeepSeek-V3.2, ours is deepseek/deepseek-flash."
+    assert told in fill(about, result({"score": 1.0}, llm="deepseek", llm__model="deepseek/deepseek-flash")).notes
+    notes = fill(about, result({"score": 1.0}, llm="deepseek", llm__model="a/deepseek-v3.2")).notes
+    assert notes == ("Ours: llm=deepseek (a/deepseek-v3.2).",)
+
+
+def test_a_restricted_table_is_about_one_of_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [Column("score", "score", llm=llm, group=llm) for llm in ("deepseek", "gpt5")]
+    about = layout([replace(row, paper=("0.1", "0.2")) for row in JNK3], columns, llm=("deepseek", "gpt5"))
+    runs = [result({"score": value}, llm=llm) for llm, value in (("deepseek", 0.5), ("gpt5", 0.6))]
+    table = tables_of(monkeypatch, about, *runs, llm="gpt5")["table"]
+    assert texts(table) == [["—"], ["0.60"]]
+    assert [line.paper for line in table.lines] == [("0.2",), ("0.2",)]
+    assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=gpt5 seed=0,1,2",)
+    average = tables_of(monkeypatch, layout(JNK3, llm=("deepseek", "gpt5")), *runs, llm="gpt5")["table"]
+    assert "What the paper reports is the mean over deepseek and gpt5." in average.notes
+
+
+def test_commands_choose_a_model_as_its_runs_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = {"llm.extra.top_k": 5, "llm.model": "a (b)/c"}
+    run = result({"score": 1.0}, llm="litellm", overrides=changed)
+    tables = tables_of(monkeypatch, layout(JNK3, llm=("deepseek",)), run)
+    (beside,) = (table for name, table in tables.items() if name.startswith("table_litellm"))
+    assert beside.commands == (
+        "evodiverse -m task=jnk3 method=molleo llm=litellm ++llm.extra.top_k=5 'llm.model=a (b)/c' seed=0,1,2",
+    )
+
+
+def test_a_model_that_changed_under_its_name_is_told(fill) -> None:
+    runs = [result({"score": 1.0}, llm="deepseek", llm__model=f"deepseek-v3.2/{seed}", seed=seed) for seed in (0, 1)]
+    assert "Careful: these runs differ in llm.model." in fill(layout(JNK3, llm=("deepseek",)), *runs).notes
+
+
+def test_a_dash_beside_runs_is_explained(fill) -> None:
+    columns = [Column("score", "score"), Column("swaps", "swaps")]
+    (note,) = fill(layout(JNK3, columns), result({"score": 1.0, "swaps": None})).notes
+    assert note.startswith("A dash in a row that has runs: there is nothing to measure")
 
 
 # What is mixed
@@ -182,15 +233,13 @@ def test_runs_on_different_data_are_told(fill) -> None:
 
 def test_runs_of_different_versions_are_told(fill) -> None:
     runs = [
-        result({}, seed=seed, more={"versions": [{"evodiverse": version}]}) for seed, version in enumerate(("1", "2"))
+        result({}, seed=seed, more={"versions": [{"evodiverse": version} for version in versions]})
+        for seed, versions in enumerate((["1"], ["2", "1"]))
     ]
     assert fill(layout(JNK3), *runs).notes == ("Careful: these runs were made by evodiverse 1 and 2.",)
 
 
 # Equations
-
-
-CHEMISTRY = [Row(("Chemistry", name), "equation", name, "chemistry") for name in ("pt", "ensemble")]
 
 
 def test_a_science_is_filled_by_all_its_problems(fill) -> None:
@@ -203,7 +252,10 @@ def test_methods_of_a_science_stand_on_the_same_problems(fill) -> None:
     runs = [equation({"score": score}, f"builtin/reaction{number}") for number, score in ((1, 0.2), (2, 0.4))]
     table = fill(layout(CHEMISTRY), *runs, equation({"score": 0.9}, "builtin/reaction2", "ensemble"))
     assert texts(table) == [["0.40"], ["0.90"]]
-    assert "Left out: 1 run of builtin/reaction1, so that all methods stand on the same problems." in table.notes
+    assert (
+        "Left out: 1 run of builtin/reaction1 with llm=off, so that all methods stand on the same problems and models."
+        in table.notes
+    )
 
 
 def test_an_average_over_models_is_over_the_problems_that_both_have(fill) -> None:

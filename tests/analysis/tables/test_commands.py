@@ -31,40 +31,41 @@ def runs_of(command: str) -> set[tuple[str, ...]]:
 
 def test_methods_and_tasks_that_lack_the_same_are_swept_together() -> None:
     wanted = [absent(task, method) for task in ("jnk3", "gsk3b") for method in ("pt", "molleo")]
-    assert list(fill_commands(wanted)) == ["evodiverse -m task=jnk3,gsk3b method=molleo,pt llm=deepseek seed=0,1,2"]
+    assert list(fill_commands(wanted, {})) == ["evodiverse -m task=jnk3,gsk3b method=molleo,pt llm=deepseek seed=0,1,2"]
 
 
 def test_a_sweep_makes_no_run_that_is_there() -> None:
     wanted = [absent("jnk3", "pt"), absent("jnk3", "molleo"), absent("gsk3b", "pt")]
-    assert list(fill_commands(wanted)) == [
+    assert list(fill_commands(wanted, {})) == [
         "evodiverse -m task=jnk3 method=molleo,pt llm=deepseek seed=0,1,2",
         "evodiverse -m task=gsk3b method=pt llm=deepseek seed=0,1,2",
     ]
 
 
 def test_equations_are_swept_over_the_problems_of_their_science() -> None:
-    (command,) = fill_commands([absent("equation", "pt", "off", "chemistry")])
+    (command,) = fill_commands([absent("equation", "pt", "off", "chemistry")], {})
     problems = ",".join(f"builtin/reaction{number}" for number in range(1, 9))
     assert command == f"evodiverse -m task=equation task.problem={problems} method=pt llm=off seed=0,1,2"
 
 
 def test_all_problems_are_swept_where_no_science_is_named() -> None:
-    (command,) = fill_commands([absent("equation", "pt", "off")])
+    (command,) = fill_commands([absent("equation", "pt", "off")], {})
     assert len(runs_of(command)) == 3 * len(PROBLEMS)
 
 
 def test_overrides_are_quoted_for_a_shell() -> None:
-    (command,) = fill_commands([absent("equation", "pt", "off", "physics", method__ladder=[0.5, 0.01])])
+    (command,) = fill_commands([absent("equation", "pt", "off", "physics", method__ladder=[0.5, 0.01])], {})
     assert "'method.ladder=[0.5,0.01]'" in command
 
 
-def test_what_was_changed_of_a_model_is_changed_again() -> None:
-    (command,) = fill_commands([absent("jnk3", "pt", "litellm (llm.model=openai/x)")])
-    assert command == "evodiverse -m task=jnk3 method=pt llm=litellm llm.model=openai/x seed=0,1,2"
+def test_a_model_is_chosen_by_the_words_given() -> None:
+    words = {"mine": ["llm=litellm", "llm.model=openai/x y"]}
+    (command,) = fill_commands([absent("jnk3", "pt", "mine")], words)
+    assert command == "evodiverse -m task=jnk3 method=pt llm=litellm 'llm.model=openai/x y' seed=0,1,2"
 
 
 def test_the_same_run_is_asked_for_once() -> None:
-    assert len(list(fill_commands([absent("jnk3", "pt")] * 2))) == 1
+    assert len(list(fill_commands([absent("jnk3", "pt")] * 2, {}))) == 1
 
 
 # pt_same_prompt needs a model, and so a key.
@@ -78,6 +79,6 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=map(str, ROWS))
 def test_every_row_of_the_paper_can_be_run_and_is_then_found_by_its_overrides(row: Row) -> None:
-    (command,) = fill_commands([Absent(row.task, row.method, "off", row.science, tuple(row.overrides.items()))])
+    (command,) = fill_commands([Absent(row.task, row.method, "off", row.science, tuple(row.overrides.items()))], {})
     overrides = plan(*min(runs_of(command))).overrides
     assert {key: value for key, value in overrides.items() if key != "task.problem"} == row.overrides

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -125,19 +126,33 @@ def test_every_file_is_linked_and_every_link_leads_somewhere(tmp_path: Path) -> 
     page = write_tables(tmp_path / "tables", [TABLE, FOUND], [])
     seen = Seen(page.read_text(encoding="utf-8"))
     files = {link for link in seen.links if not link.startswith("#")}
-    assert files == {file.name for file in page.parent.iterdir()} - {"index.html"}
+    assert files == {file.name for file in page.parent.iterdir()} - {"index.html", ".written"}
     assert {link[1:] for link in seen.links if link.startswith("#")} == set(seen.ids) == {"mol_llm", "molecules"}
 
 
-def test_tables_of_an_earlier_call_do_not_stay(tmp_path: Path) -> None:
-    for name in ("mol_graphga.md", "mol_llm_off.csv", "molecules.tex", "my_notes.md"):
+def test_tables_of_an_earlier_call_do_not_stay_but_other_files_do(tmp_path: Path) -> None:
+    write_tables(tmp_path, [TABLE, FOUND], [])
+    for name in ("mol_llm_annotated.tex", "molecules_mine.csv", "notes.md"):
         (tmp_path / name).touch()
-    write_tables(tmp_path, [TABLE], [])
+    write_tables(tmp_path, [FOUND], [])
     assert {file.name for file in tmp_path.iterdir()} == {
-        *(f"mol_llm.{ending}" for ending in ("md", "csv", "tex")),
-        "index.html",
-        "my_notes.md",
+        *(f"molecules.{ending}" for ending in ("md", "csv", "tex")),
+        *("index.html", ".written", "mol_llm_annotated.tex", "molecules_mine.csv", "notes.md"),
     }
+
+
+def test_a_list_of_files_that_was_changed_by_hand_deletes_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "precious.csv").touch()
+    (tmp_path / "tables" / ".written").write_text("../precious.csv\nindex.html\n")
+    write_tables(tmp_path / "tables", [TABLE], [])
+    assert (tmp_path / "precious.csv").exists()
+
+
+def test_what_markdown_or_latex_cannot_set_does_not_break_a_table() -> None:
+    odd = replace(FOUND, lines=(replace(FOUND.lines[0], of=("a|b λ→é_%{}", "3")),))
+    assert r"| a\|b λ→é_%{} |" in to_markdown(odd)
+    assert r"a|b ??é\_\%\{\}" in to_latex(odd)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
