@@ -2,8 +2,8 @@
 
 Prints wall time and the highest memory of all processes together (Linux only) of `scripts/tables.py` over the runs
 below OUTPUTS, with nothing measured yet and again; and how long the first ten of a diversity-aware selection take from
-the final molecules of each of them, their fingerprints known. The runs of the figures in README.md:
-evodiverse -m task=jnk3 method=pt,graph_ga search.early_stop=null seed="range(30)" outputs=OUTPUTS
+the final molecules of each of them, their fingerprints known. The runs of the figures in README.md are 36 of `make
+runs` and 29 of evodiverse -m task=jnk3 method=pt search.early_stop=null seed="range(29)" outputs=OUTPUTS
 """
 
 import os

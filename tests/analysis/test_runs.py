@@ -160,7 +160,6 @@ def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path, content: byt
         '{"status": "complete"}',
         '{"settings": {}}',
         '{"status": "x", "settings": 3}',
-        json.dumps(make_record() | {"overrides": 3}),
     ],
 )
 def test_a_record_of_something_else_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
