@@ -20,12 +20,11 @@ from evodiverse.analysis.metrics.values import Measurement
 from evodiverse.analysis.runs import Run
 from evodiverse.errors import DataError, InputError, describe, reason
 from evodiverse.tasks.programs.diversity import tfidf
-from evodiverse.tasks.programs.embeddings import CODEBERT_TOKENS, MINILM_TOKENS, Encoder
+from evodiverse.tasks.programs.embeddings import load_codebert, load_minilm
 
 TFIDF: Final = "tfidf"
 CODEBERT: Final = "codebert"
 MINILM: Final = "minilm"
-_MAX_TOKENS: Final = {CODEBERT: CODEBERT_TOKENS, MINILM: MINILM_TOKENS}
 # What the metrics depend on beside the log: a change of any measures all runs anew.
 _SOURCES: Final = (
     "analysis/metrics",
@@ -158,7 +157,9 @@ def _keep(file: Path, measurement: Measurement) -> None:
 
 @lru_cache
 def _load_encoder(name: str, folder: Path | None) -> Encode:
-    return tfidf if folder is None else Encoder(folder, _MAX_TOKENS[name]).embed
+    if folder is None:
+        return tfidf
+    return (load_codebert(offline=True) if name == CODEBERT else load_minilm(folder)).embed
 
 
 def _parts(path: Path) -> Iterable[tuple[str, int, int]]:

@@ -111,23 +111,6 @@ class Run:
     def _parts(self, dataset: str) -> list[Path]:
         return sorted((self.path / dataset).glob("part-*.parquet"))
 
-    def final_pools(self) -> tuple[list[int], list[list[int]]]:
-        """Return the calls in the last iteration's pools, each once, and every pool's members by their places there."""
-        rows = self.columns("populations", ["iteration", "pool", "members"])
-        last = max(rows["iteration"])
-        pools = [
-            members for iteration, members in zip(rows["iteration"], rows["members"], strict=True) if iteration == last
-        ]
-        union = sorted({call for members in pools for call in members})
-        place = {call: at for at, call in enumerate(union)}
-        return union, [[place[call] for call in members] for members in pools]
-
-    def candidates(self) -> dict[int, tuple[str, float]]:
-        """Return the key and the score of every charged call that has a score."""
-        rows = self.columns("evaluations", ["call", "key", "score"])
-        charged = zip(rows["call"], rows["key"], rows["score"], strict=True)
-        return {call: (key, score) for call, key, score in charged if call is not None and score is not None}
-
 
 def find_records(folder: Path) -> list[Path]:
     """Return the ``run.json`` of a run directory, or those of all runs below any other folder, sorted.

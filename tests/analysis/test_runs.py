@@ -9,7 +9,7 @@ import pytest
 
 from evodiverse.analysis.runs import Run, find_records, read_record, survey_runs
 from evodiverse.errors import InputError
-from tests.analysis.builders import evaluated_row, initial_row, make_record, write_parts, write_record
+from tests.analysis.builders import initial_row, make_record, write_parts, write_record
 
 
 def charged(*calls: int) -> list[dict[str, object]]:
@@ -231,18 +231,6 @@ def test_a_column_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) ->
     write_parts(tmp_path, "swaps", [[]])
     with pytest.raises(InputError, match=r"/swaps/part-000000\.parquet cannot be read .*warmth"):
         Run(tmp_path, {}).columns("swaps", ["warmth"])
-
-
-def test_candidates_are_the_charged_calls_of_all_iterations(tmp_path: Path) -> None:
-    write_parts(tmp_path, "evaluations", [charged(1), [evaluated_row(1, 2, "C", 0.5), evaluated_row(2, 3, "O", 0.0)]])
-    assert Run(tmp_path, {}).candidates() == {1: ("k1", 0.01), 2: ("C", 0.5), 3: ("O", 0.0)}
-
-
-def test_attempts_that_were_not_charged_and_failed_calls_are_no_candidates(tmp_path: Path) -> None:
-    reused = {"iteration": 1, "outcome": "reused", "reused_call": 1, "key": "k1", "score": 0.01}
-    rejected = {"iteration": 1, "outcome": "rejected", "genotype": "((", "error": "unparsable"}
-    write_parts(tmp_path, "evaluations", [charged(1), [reused, rejected, evaluated_row(1, 2, "C", None)]])
-    assert Run(tmp_path, {}).candidates() == {1: ("k1", 0.01)}
 
 
 # Runs of any status

@@ -30,9 +30,9 @@ TARGETS: Final[Mapping[str, tuple[float, ...]]] = {
 
 def find_kind(run: Run) -> str:
     """Return which metrics a run has: those of its domain, or those that every search has."""
-    if run.settings["task.domain"] == "evodiverse.tasks.molecules":
+    if run.domain == "evodiverse.tasks.molecules":
         return MOLECULES
-    if run.settings["task.domain"] == "evodiverse.tasks.equations":
+    if run.domain == "evodiverse.tasks.equations":
         return EQUATIONS
     return CIRCLE_PACKING if run.settings.get("task.evaluator") == "circle_packing" else OTHER
 

@@ -6,16 +6,13 @@ data that were held out, from the same domain (``id``) and from beyond it (``ood
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from statistics import fmean
 from typing import Final
 
-import numpy as np
-
 from evodiverse.analysis.metrics.log import Log
-from evodiverse.analysis.metrics.values import Measurement, known, mean
+from evodiverse.analysis.metrics.values import Measurement, Value, known, mean
 from evodiverse.analysis.runs import Run
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.programs.diversity import Vectors, mean_cosine_distance
+from evodiverse.tasks.programs.diversity import Vectors, measure_diversity
 
 N_TOP: Final = 10
 N_ELITE: Final = 100
@@ -56,11 +53,11 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     return {
         **{f"best_{name}": mean(each[:1]) for name, each in values.items()},
         **{f"top10_{name}": mean(each) for name, each in values.items()},
-        **measure_diversity(log, columns["genotype"], encoders),
+        **measure_pools(log, columns["genotype"], encoders),
     }
 
 
-def measure_diversity(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str, Encode]) -> Measurement:
+def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str, Encode]) -> Measurement:
     """Return how different the programs of the final pools are (paper, "Diversity Evaluation").
 
     That of a pool is the mean pairwise cosine distance of its programs. ``buffer_pools`` has the pools, hot to cold,
@@ -72,22 +69,17 @@ def measure_diversity(log: Log, genotypes: Mapping[int, str], encoders: Mapping[
         genotypes: By call.
         encoders: By name, which is appended to those of the metrics.
     """
-    calls = log.final_union
-    place = {call: at for at, call in enumerate(calls)}
     pools = log.states[-1]
-    found: dict[str, float | list[float | None] | None] = {}
+    members = [log.final_places(pool) for pool in pools]
+    best = [log.final_places(log.top(pool, N_ELITE)) for pool in pools]
+    found: dict[str, Value] = {}
     for name, encode in encoders.items():
-        vectors = encode([genotypes[call] for call in calls])
-        buffer = [_distance(vectors, [place[call] for call in pool]) for pool in pools]
-        elite = [_distance(vectors, [place[call] for call in log.top(pool, N_ELITE)]) for pool in pools]
+        vectors = encode([genotypes[call] for call in log.final_union])
+        buffer, elite = (list(map(known, measure_diversity(vectors, places).pools)) for places in (members, best))
         found[f"buffer_diversity.{name}"] = _mean_known(buffer)
         found[f"buffer_pools.{name}"] = [*reversed(buffer), *_with_mean(buffer)]
         found[f"top100_pools.{name}"] = [*reversed(elite), *_with_mean(elite)]
     return found
-
-
-def _distance(vectors: Vectors, places: Sequence[int]) -> float | None:
-    return known(mean_cosine_distance(vectors[np.array(places, dtype=np.intp)]))
 
 
 def _with_mean(pools: Sequence[float | None]) -> list[float | None]:
@@ -96,5 +88,4 @@ def _with_mean(pools: Sequence[float | None]) -> list[float | None]:
 
 
 def _mean_known(pools: Sequence[float | None]) -> float | None:
-    values = [value for value in pools if value is not None]
-    return fmean(values) if values else None
+    return mean([value for value in pools if value is not None])

@@ -1,5 +1,6 @@
 """What the metrics of a run are computed from: its log, each part of it read once."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,10 +57,14 @@ class Log:
         """Oracle calls charged."""
         return len(self.charged)
 
-    @property
+    @cached_property
     def final_union(self) -> list[int]:
         """The calls in the last iteration's pools, each once, sorted."""
         return union(self.states[-1])
+
+    def final_places(self, calls: Sequence[int]) -> list[int]:
+        """Return the places of some of these calls among them."""
+        return [bisect_left(self.final_union, call) for call in calls]
 
     def column(self, name: str) -> dict[int, Any]:
         """Return a column of the charged calls, by call."""

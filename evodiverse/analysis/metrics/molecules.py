@@ -106,18 +106,13 @@ def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
     ]
 
 
-def count_initial(log: Log) -> int:
-    """Return how many calls the initial molecules cost."""
-    return sum(log.attempts["iteration"][at] == 0 for at in log.charged)
-
-
 def count_full_iterations(log: Log) -> int:
     """Return in how many iterations a run spends its budget when every slot charges one call; at least 1.
 
     That is ``ceil((budget - initial calls) / (pools * offspring))``.
     """
     n_slots = len(log.run.settings["method.ladder"]) * int(log.run.settings["method.offspring"])
-    n_full: int = ceil((log.run.settings["budget.oracle_calls"] - count_initial(log)) / n_slots)
+    n_full: int = ceil((log.run.settings["budget.oracle_calls"] - calls_by_iteration(log)[0]) / n_slots)
     return max(1, n_full)
 
 

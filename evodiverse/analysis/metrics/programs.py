@@ -5,7 +5,7 @@ from typing import Final
 
 from evodiverse.analysis.metrics.equations import Encode
 from evodiverse.analysis.metrics.log import Log
-from evodiverse.analysis.metrics.values import Measurement, known, mean
+from evodiverse.analysis.metrics.values import Measurement, Value, known, mean
 from evodiverse.tasks.programs.diversity import mean_cosine_distance, measure_diversity, pool_shares
 
 N_TOP: Final = 100
@@ -47,12 +47,10 @@ def _origin_percentages(log: Log, packed: list[int], totals: Mapping[int, float]
 def _measure_diversity(
     log: Log, genotypes: Mapping[int, str], packed: list[int], encoders: Mapping[str, Encode]
 ) -> Measurement:
-    calls = log.final_union
-    place = {call: at for at, call in enumerate(calls)}
-    pools = [[place[call] for call in pool] for pool in log.states[-1]]
-    found: dict[str, float | list[float | None] | None] = {}
+    pools = [log.final_places(pool) for pool in log.states[-1]]
+    found: dict[str, Value] = {}
     for name, encode in encoders.items():
-        final = measure_diversity(encode([genotypes[call] for call in calls]), pools)
+        final = measure_diversity(encode([genotypes[call] for call in log.final_union]), pools)
         found[f"diversity.{name}"] = known(final.overall)
         found[f"pool_diversity.{name}"] = [known(pool) for pool in final.pools]
         found[f"run_diversity.{name}"] = known(mean_cosine_distance(encode([genotypes[call] for call in packed])))

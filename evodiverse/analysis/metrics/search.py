@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from evodiverse.analysis.metrics.log import Log
 from evodiverse.analysis.metrics.values import Measurement, Value
@@ -70,7 +69,7 @@ def count_hot_descendants(log: Log) -> int | None:
     A candidate does when any of its ancestors does. None where all pools are equally hot.
     """
     ladder = log.run.settings["method.ladder"]
-    if _number(ladder[-1]) >= _number(ladder[0]):
+    if float(ladder[-1]) >= float(ladder[0]):  # "inf" stands in run.json for what JSON cannot write
         return None
     pools, parents = log.column("pool"), log.column("parents")
     from_hot: dict[int, bool] = {}
@@ -82,7 +81,3 @@ def count_hot_descendants(log: Log) -> int | None:
 def first_call_at(log: Log, target: float) -> int | None:
     """Return the number of the first call with at least a score, None if there is none."""
     return min((call for call, score in log.scores.items() if score >= target), default=None)
-
-
-def _number(beta: Any) -> float:
-    return float(beta)  # "inf" stands in run.json for what JSON cannot write

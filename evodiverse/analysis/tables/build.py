@@ -146,18 +146,17 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
     mine = [result for result in results if layout.admits(result.model)]
     by_row = [[result for result in mine if result.belongs(row)] for row in layout.rows]
     by_row, uncommon = _keep_common(layout, by_row)
-    columns = tuple(
-        column for column in layout.columns if not column.extra or any(column.metric in each.metrics for each in mine)
-    )
+    columns = _shown_columns(layout, mine)
     lines, behind = [], []
     absent: list[Absent] = []
     for row, own in zip(layout.rows, by_row, strict=True):
         rivals = [result for result in mine if row.against and result.has_method(row, row.against)]
-        cells = tuple(_fill(column, row, own, rivals) for column in columns)
-        lines.append(Line(row.of, cells, _beside(columns, row)))
+        filled = tuple(_fill(column, row, own, rivals) for column in columns)
+        lines.append(Line(row.of, filled, _beside(columns, row)))
         behind += [own, rivals]
         absent += _find_absent(layout, row, own, rivals)
     used = [result for some in behind for result in some]
+    cells = [line.cells for line in lines]
     return Table(
         layout.name,
         layout.title,
@@ -166,8 +165,8 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
         tuple(lines),
         (
             *layout.notes,
-            *note_needs(columns, [line.cells for line in lines], used),
-            *note_dashes(columns, [line.cells for line in lines]),
+            *note_needs(columns, cells, used),
+            *note_dashes(columns, cells),
             *note_models(layout, used),
             *note_mixtures(behind),
             *(
@@ -181,6 +180,12 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
         layout.label,
         is_of_paper=True,
     )
+
+
+def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:
+    """Return the columns without the extra ones that no run has anything for."""
+    measured = {metric for result in results for metric in result.metrics}
+    return tuple(column for column in layout.columns if not column.extra or column.metric in measured)
 
 
 def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Cell:
@@ -257,9 +262,7 @@ def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
         if layout.kind in (_ANY_KIND, result.kind):
             groups[_group(result)].append(result)
     mine = [result for some in groups.values() for result in some]
-    columns = tuple(
-        column for column in layout.columns if not column.extra or any(column.metric in each.metrics for each in mine)
-    )
+    columns = _shown_columns(layout, mine)
     lines = []
     for of, some in sorted(groups.items()):
         n_problems = [str(len({result.problem for result in some}))] if layout.kind == EQUATIONS else []

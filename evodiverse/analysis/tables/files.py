@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.analysis.tables.build import Table
-from evodiverse.analysis.tables.formats import to_csv, to_latex, to_markdown
+from evodiverse.analysis.tables.formats import WRITERS
 from evodiverse.analysis.tables.index import to_page
 from evodiverse.errors import InputError, reason
 
 INDEX: Final = "index.html"
 _WRITTEN: Final = ".written"
-_WRITERS: Final = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
 
 
 def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) -> Path:
@@ -33,15 +32,15 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
     page = folder / INDEX
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = [f"{table.name}.{ending}" for table in tables for ending in _WRITERS]
+        written = [f"{table.name}.{ending}" for table in tables for ending in WRITERS]
         for table in tables:
-            for ending, write in _WRITERS.items():
+            for ending, write in WRITERS.items():
                 (folder / f"{table.name}.{ending}").write_text(write(table), encoding="utf-8")
         page.write_text(to_page(tables, facts), encoding="utf-8")
         manifest = folder / _WRITTEN
         before = manifest.read_text(encoding="utf-8").splitlines() if manifest.exists() else []
         for name in set(before) - set(written):
-            if Path(name).suffix.lstrip(".") in _WRITERS and Path(name).name == name:
+            if Path(name).suffix.lstrip(".") in WRITERS and Path(name).name == name:
                 (folder / name).unlink(missing_ok=True)
         manifest.write_text("\n".join(written), encoding="utf-8")
     except OSError as error:

@@ -3,7 +3,7 @@
 import csv
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from tabulate import tabulate
@@ -34,8 +34,9 @@ _LATEX: Final = str.maketrans(
 
 def to_markdown(table: Table) -> str:
     """Return a table in Markdown, with its notes and the commands that fill it."""
-    rows = [[text.replace("|", r"\|") for text in row] for row in [_header(table), *_rows(table)]]
-    lines = [f"# {table.title}", "", tabulate(rows[1:], rows[0], "pipe", disable_numparse=True), ""]
+    header, rows = _lay_out(table)
+    header, *rows = [[text.replace("|", r"\|") for text in row] for row in [header, *rows]]
+    lines = [f"# {table.title}", "", tabulate(rows, header, "pipe", disable_numparse=True), ""]
     lines += [*(f"- {note}" for note in table.notes), ""] if table.notes else []
     lines += [_MISSING, "", *(f"    {command}" for command in table.commands), ""] if table.commands else []
     return "\n".join(lines)
@@ -60,7 +61,8 @@ def to_csv(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """Return a table in LaTeX, for the package booktabs."""
-    body = tabulate(_rows(table), _header(table), "latex_booktabs", disable_numparse=True)
+    header, rows = _lay_out(table)
+    body = tabulate(rows, header, "latex_booktabs", disable_numparse=True)
     caption = " ".join([f"{table.title}.", *table.notes])
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(caption)}}}", rf"\label{{{table.label}}}", body]
     text = "\n".join([*lines, r"\end{table}", ""]).translate(_LATEX)
@@ -69,7 +71,8 @@ def to_latex(table: Table) -> str:
 
 def to_html(table: Table) -> str:
     """Return a table, its notes and the commands that fill it in HTML, without a title."""
-    parts = [tabulate(_rows(table), _header(table), "html", disable_numparse=True)]
+    header, rows = _lay_out(table)
+    parts = [tabulate(rows, header, "html", disable_numparse=True)]
     if table.notes:
         parts.append(f"<ul>{''.join(f'<li>{html.escape(note)}</li>' for note in table.notes)}</ul>")
     if table.commands:
@@ -78,32 +81,18 @@ def to_html(table: Table) -> str:
     return "\n".join(parts)
 
 
-def _header(table: Table) -> list[str]:
-    beside = _has_paper(table)
-    titles = [
-        [column.full_title, *([_PAPER] if has else [])] for column, has in zip(table.columns, beside, strict=True)
-    ]
-    return [*table.head, *(title for each in titles for title in each)]
-
-
-def _rows(table: Table) -> list[list[str]]:
-    beside = _has_paper(table)
-    return [
-        [
-            *line.of,
-            *(
-                text
-                for cell, reported, has in zip(line.cells, line.paper, beside, strict=True)
-                for text in [_show(cell, table, line.of), *([reported or DASH] if has else [])]
-            ),
-        ]
-        for line in table.lines
-    ]
-
-
-def _has_paper(table: Table) -> list[bool]:
-    """Return of each column whether the paper reports anything beside it."""
-    return [any(line.paper[at] is not None for line in table.lines) for at in range(len(table.columns))]
+def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows, with what the paper reports beside each column that it reports anything for."""
+    header = list(table.head)
+    rows = [list(line.of) for line in table.lines]
+    for at, column in enumerate(table.columns):
+        header.append(column.full_title)
+        has_paper = any(line.paper[at] is not None for line in table.lines)
+        header += [_PAPER] if has_paper else []
+        for row, line in zip(rows, table.lines, strict=True):
+            row.append(_show(line.cells[at], table, line.of))
+            row += [line.paper[at] or DASH] if has_paper else []
+    return header, rows
 
 
 def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
@@ -115,3 +104,7 @@ def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
 def _escape(text: str) -> str:
     """Return text as LaTeX sets it, by the rules of the library that sets the cells."""
     return str(tabulate([[text]], tablefmt="latex_booktabs", disable_numparse=True)).splitlines()[2].strip(" \\")
+
+
+WRITERS: Final[Mapping[str, Callable[[Table], str]]] = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
+"""What writes a file of each ending."""

@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 
 from evodiverse.analysis.tables.build import Table
-from evodiverse.analysis.tables.formats import to_html
+from evodiverse.analysis.tables.formats import WRITERS, to_html
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem; color: #1d2733; }
@@ -56,4 +56,4 @@ def _section(table: Table) -> str:
 
 
 def _links(table: Table) -> str:
-    return " ".join(f'<a href="{table.name}.{ending}">{ending}</a>' for ending in ("md", "csv", "tex"))
+    return " ".join(f'<a href="{table.name}.{ending}">{ending}</a>' for ending in WRITERS)

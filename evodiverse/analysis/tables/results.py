@@ -1,6 +1,6 @@
 """A run with its metrics, in the terms in which tables choose among runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,9 +37,12 @@ class Result:
     @property
     def model_words(self) -> tuple[str, ...]:
         """What chooses its model on the command line."""
-        changed = {key: value for key, value in (self.run.overrides or {}).items() if key.startswith("llm.")}
-        plus = {key: "++" if key.startswith("llm.extra.") else "" for key in changed}  # keys of a user's own
-        return (f"llm={self.run.llm}", *(f"{plus[key]}{key}={write_setting(value)}" for key, value in changed.items()))
+        words = [f"llm={self.run.llm}"]
+        for key, value in (self.run.overrides or {}).items():
+            if key.startswith("llm."):
+                plus = "++" if key.startswith("llm.extra.") else ""  # a key of a user's own
+                words.append(f"{plus}{key}={write_setting(value)}")
+        return tuple(words)
 
     @property
     def problem(self) -> str | None:
@@ -63,7 +66,7 @@ def read_result(run: Run, metrics: Measurement) -> Result:
     """Return a run in the terms of tables; its ``overrides`` are known."""
     overrides = run.without_idle_caps(run.overrides or {})
     kind = find_kind(run)
-    changed = _show((key, value) for key, value in overrides.items() if key.startswith("llm."))
+    changed = show_overrides({key: value for key, value in overrides.items() if key.startswith("llm.")})
     return Result(
         run,
         metrics,
@@ -80,8 +83,4 @@ def read_result(run: Run, metrics: Measurement) -> Result:
 
 def show_overrides(overrides: Mapping[str, Any]) -> str:
     """Return overrides as one would write them on the command line, separated by blanks."""
-    return _show(overrides.items())
-
-
-def _show(overrides: Iterable[tuple[str, Any]]) -> str:
-    return " ".join(f"{key}={write_setting(value)}" for key, value in overrides)
+    return " ".join(f"{key}={write_setting(value)}" for key, value in overrides.items())

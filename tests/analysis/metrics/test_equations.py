@@ -80,13 +80,13 @@ def test_the_elite_of_a_pool_is_its_best(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_single_pool_has_no_mean_behind_it() -> None:
     log = make_log([{**evaluated_row(0, call, "", -1.0), "genotype": str(call)} for call in (1, 3)], [[[1, 3]]])
-    found = equations.measure_diversity(log, log.column("genotype"), {"toy": encode})
+    found = equations.measure_pools(log, log.column("genotype"), {"toy": encode})
     assert found == {"buffer_diversity.toy": 1.0, "buffer_pools.toy": [1.0], "top100_pools.toy": [1.0]}
 
 
 def test_a_pool_of_one_has_no_diversity_and_does_not_count_in_the_mean() -> None:
     log = make_log([{**evaluated_row(0, call, "", -1.0), "genotype": str(call)} for call in (1, 3)], [[[1, 3], [1]]])
-    found = equations.measure_diversity(log, log.column("genotype"), {"toy": encode})
+    found = equations.measure_pools(log, log.column("genotype"), {"toy": encode})
     assert (found["buffer_pools.toy"], found["buffer_diversity.toy"]) == ([None, 1.0, 1.0], 1.0)
 
 
