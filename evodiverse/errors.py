@@ -6,14 +6,13 @@ Anything else that reaches the command line is a bug. A bad candidate is never a
 import os
 import signal
 
+from evodiverse.kit.text import printable
+
 
 def describe(error: BaseException) -> str:
     """Return the kind and the message of any error on one line, whatever other people's code put into it."""
     try:
-        message = " ".join(str(error).split())
-        message = "".join(
-            character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in message
-        )
+        message = printable(" ".join(str(error).split()))
     except Exception:  # noqa: BLE001 (its own __str__ fails)
         message = ""
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__

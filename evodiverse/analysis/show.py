@@ -25,6 +25,7 @@ from evodiverse.analysis.summary import (
     xi_curve,
 )
 from evodiverse.errors import InputError, describe
+from evodiverse.kit.text import printable
 from evodiverse.sparkline import sparkline
 from evodiverse.vocabulary import Outcome
 
@@ -101,10 +102,10 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Ren
     commit, dash, dirty = str(record.get("git_commit") or "not known").partition("-")
     return [
         ("status", Text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
-        *([("error", _plain(record["error"]))] if record.get("error") else []),
+        *([("error", printable(record["error"]))] if record.get("error") else []),
         ("run", f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}"),
         ("changed", "not known: an older version wrote this" if changed is None else _lines(changed, "nothing")),
-        ("overrides", "not known: no .hydra" if overrides is None else _plain(shlex.join(overrides)) or "none"),
+        ("overrides", "not known: no .hydra" if overrides is None else printable(shlex.join(overrides)) or "none"),
         ("started", str(record.get("started") or "not known")),
         ("seconds", seconds or "none until a commit"),
         ("versions", _lines([_versions(session) for session in record.get("versions", [])], "not known")),
@@ -204,7 +205,7 @@ def _draw_errors(kinds: Sequence[Kind]) -> RenderableType:
     for kind in kinds:
         detail = (kind.example["error"] or "").partition(":")[2].strip()
         example = " in ".join(text for text in (detail, kind.example["genotype"]) if text)
-        table.add_row(_plain(kind.reason), f"{kind.rejected:,}", f"{kind.failed:,}", _one_line(example))
+        table.add_row(printable(kind.reason), f"{kind.rejected:,}", f"{kind.failed:,}", _one_line(example))
     return table
 
 
@@ -228,16 +229,13 @@ def _table(*names: str) -> Table:
 def _one_line(text: str | None) -> Text:
     """Return the first line that says something, cut where the table ends."""
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
-    return Text(_plain(lines[0]) + (" …" if len(lines) > 1 else "") if lines else "", no_wrap=True, overflow="ellipsis")
-
-
-def _plain(text: str) -> str:
-    """Return text without what could control a terminal: a genotype may hold anything."""
-    return "".join(character if character.isprintable() else "�" for character in text)
+    return Text(
+        printable(lines[0]) + (" …" if len(lines) > 1 else "") if lines else "", no_wrap=True, overflow="ellipsis"
+    )
 
 
 def _lines(items: Sequence[str], none: str) -> str:
-    return "\n".join(map(_plain, items)) or none
+    return "\n".join(map(printable, items)) or none
 
 
 def _versions(session: Any) -> str:

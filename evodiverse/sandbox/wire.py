@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evodiverse.kit.text import printable
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 # The first byte that a program's process sends: it is confined, or cannot be.
@@ -113,10 +114,7 @@ def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
 
 def clean(text: str) -> str:
     """Return one printable line of bounded length."""
-    line = " ".join(text[: 4 * _MAX_DETAIL].split())
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line)[
-        :_MAX_DETAIL
-    ]
+    return printable(" ".join(text[: 4 * _MAX_DETAIL].split()))[:_MAX_DETAIL]
 
 
 def _failure(failure: object) -> UnusableError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,13 +99,13 @@ def schemas(domain_columns: Mapping[str, type]) -> dict[str, pa.Schema]:
     return {**DATASETS, "evaluations": pa.schema([*EVALUATIONS, *own])}
 
 
-def write_part(path: Path, rows: Sequence[Row], schema: pa.Schema) -> None:
+def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:
     """Write one part. Small parts dominate a run's size, so they carry no statistics and no copy of the schema."""
     table = pa.Table.from_pylist(list(rows), schema=schema)
     integers = [field.name for field in schema if field.type == pa.int64()]
     pq.write_table(
         table,
-        path,
+        file,
         compression="zstd",
         compression_level=9,
         use_dictionary=["outcome", "operator", "model"],

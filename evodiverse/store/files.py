@@ -1,36 +1,18 @@
-"""Files that are either there whole or not at all."""
+"""JSON files of a run directory."""
 
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError
-
-
-def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` fill a temporary file and put it in the place of ``path`` at one stroke, even in a power cut."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    write(temporary)
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def sync_folder(path: Path) -> None:
-    """Make the renames within a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+from evodiverse.kit.files import sync_folder, write_file
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Replace ``path`` by ``content``."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    replace_file(path, lambda temporary: temporary.write_bytes(text.encode("utf-8", "backslashreplace")))
+    write_file(path, text.encode("utf-8", "backslashreplace"))
     sync_folder(path.parent)
 
 

@@ -7,12 +7,11 @@ import os
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.store.files import replace_file
+from evodiverse.kit.files import write_file
 
 _LOG = logging.getLogger("evodiverse.store")
 _SYNC_SECONDS = 1.0
@@ -81,7 +80,7 @@ class Journal:
     def replace(self, records: Sequence[Mapping[str, object]]) -> None:
         """Drop all records, which the log holds now, but for these."""
         if records:
-            replace_file(self._path, partial(Path.write_bytes, data=b"".join(map(_encode, records))))
+            write_file(self._path, b"".join(map(_encode, records)))
         elif self._path.exists():
             os.truncate(self._path, 0)
 

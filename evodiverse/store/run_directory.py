@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.kit.files import TEMPORARY, replace_file, sync_folder, write_file
 from evodiverse.ports import Row
 from evodiverse.store.datasets import DATASETS, check_part, read_part, schemas, write_part
-from evodiverse.store.files import read_json, replace_file, sync_folder, write_json
+from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import LOCK
 
@@ -187,7 +188,7 @@ class RunDirectory:
             for name, content in files.items():
                 path = self.path / "best" / name
                 path.parent.mkdir(exist_ok=True)
-                replace_file(path, partial(Path.write_bytes, data=content))
+                write_file(path, content)
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all committed rows of a dataset in the order committed.
@@ -202,7 +203,7 @@ class RunDirectory:
 
     def _remove_parts_after(self, iteration: int) -> None:
         for name in self._schemas:
-            for temporary in (self.path / name).glob(".part-*.tmp"):
+            for temporary in (self.path / name).glob(f".part-*{TEMPORARY}"):
                 temporary.unlink()
             for part in self._parts(name):
                 if _iteration_of(part) > iteration:

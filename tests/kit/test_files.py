@@ -1,0 +1,48 @@
+"""Files are written whole or not at all, and not through links."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.kit.files import refuse_link, replace_file, write_file
+
+
+def test_a_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old, and longer")
+    write_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_writer_that_fails_leaves_the_old_content(tmp_path: Path) -> None:
+    def fail(file: object) -> None:
+        raise OSError("disk full")
+
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with pytest.raises(OSError, match="disk full"):
+        replace_file(path, fail)
+    assert path.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("name", ["file", ".file.{pid}.tmp"])
+def test_a_link_in_the_way_is_not_followed(tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    (tmp_path / name.format(pid=os.getpid())).symlink_to(victim)
+    write_file(tmp_path / "file", b"new")
+    assert victim.read_bytes() == b"precious"
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert not (tmp_path / "file").is_symlink()
+
+
+def test_a_link_is_refused_by_name(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    with pytest.raises(InputError, match=f"{link} is a link"):
+        refuse_link(link)
+    refuse_link(tmp_path)
+    refuse_link(tmp_path / "absent")

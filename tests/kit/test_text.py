@@ -1,0 +1,14 @@
+"""Text of others cannot control a terminal."""
+
+import pytest
+
+from evodiverse.kit.text import printable
+
+
+@pytest.mark.parametrize("hostile", ["\x1b", "\n", "\r", "\t", "\x00", "\x9b", "\u202e", "\u2028", "\ud800"])
+def test_characters_that_control_are_replaced(hostile: str) -> None:
+    assert printable(f"a{hostile}b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_all_others_stay() -> None:
+    assert printable("GSK3β ± 1 → ü 漢") == "GSK3β ± 1 → ü 漢"
