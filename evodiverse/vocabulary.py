@@ -172,7 +172,7 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What the cold rung, or a hot one, asks: a model by its name in the log, and how it samples."""
+    """A model by its name in the log, and how it samples; a method assigns one to each rung."""
 
     model: str
     decoding: Decoding

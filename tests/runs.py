@@ -24,6 +24,7 @@ from evodiverse.settings.schema import register
 
 ROOT = Path(__file__).parents[1]
 FROM_ROOT = {**os.environ, "PYTHONPATH": str(ROOT)}
+CONF = ROOT / "conf"
 TOY_CONF = ROOT / "tests" / "toys" / "conf"
 DATASETS = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls")
 # Columns that may differ between two runs with the same log (DESIGN.md).

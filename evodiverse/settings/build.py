@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -38,7 +38,7 @@ from evodiverse.search.streams import Streams
 from evodiverse.search.survivors import survivor_rules
 from evodiverse.search.weights import weights
 from evodiverse.settings import schema
-from evodiverse.settings.compose import compose_alone, merge_typed, read, resolve
+from evodiverse.settings.compose import compose_published, merge_typed, read, resolve
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model, freeze_search
 from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
 from evodiverse.settings.validate import FALLBACKS, find_violations
@@ -117,20 +117,24 @@ class Plan:
             lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
         return "\n".join(lines)
 
-    @property
-    def prompts(self) -> Prompts:
-        """The prompts of a run with a language model."""
+    def build_prompts(self) -> Prompts:
+        """Return the prompts of a run with a language model.
+
+        Raises:
+            InputError: A model cannot be asked about this task; says what is missing.
+        """
         if not isinstance(self.domain, Prompted):
             raise TypeError("the domain has no prompts")
         return self.domain.build_prompts(self.task)
 
     def samplers(self, model: ModelSettings) -> list[Role]:
-        """Return what each pool samples with: the coldest has a role of its own."""
-        return [model.roles["cold" if pool == 0 else "hot"] for pool in range(self.n_pools)]
+        """Return what each pool samples with, as the method says; its last entry holds for all further pools."""
+        names = self.config.method.samplers
+        return [model.roles[names[min(pool, len(names) - 1)]] for pool in range(self.n_pools)]
 
     def example_queries(self, model: ModelSettings) -> list[Query]:
         """Return a query of usual length for each pool."""
-        prompts, stream = self.prompts, Stream(0, 0)
+        prompts, stream = self.build_prompts(), Stream(0, 0)
         *parents, best = (
             Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
         )
@@ -152,17 +156,13 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     domain = _import_domain(config.task.get("domain"))
     task, violations = _merge_task(domain, config.task)
     settings = _identity(resolve(composed), domain)
-    overrides = find_overrides(settings, _identity(compose_alone(hydra), domain))
+    overrides = find_overrides(settings, _identity(compose_published(hydra), domain))
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     path = outputs.joinpath(*map(str, names.values()), override_label(overrides), f"seed{config.seed}")
     plan = Plan(config, domain, task, settings, overrides, path, None)
     violations += [
-        *(
-            f"{group}.name must be a folder name, got {name!r}"
-            for group, name in names.items()
-            if name is None or not _FOLDER_NAME.fullmatch(str(name))
-        ),
+        *_find_misnamed(names, hydra.runtime.choices),
         *find_violations(config, 0 if task is None else plan.n_initial, NAMES, can_ask=isinstance(domain, Prompted)),
         *([] if task is None else domain.find_violations(task)),
         *(bad_outputs or _find_unwritable(path)),
@@ -175,6 +175,10 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
     if model is not None:
         violations = find_model_violations(model, needs_price=config.budget.usd is not None)
+        try:
+            plan.build_prompts()
+        except InputError as error:
+            violations += error.violations
     if violations:
         raise InputError(*violations)
     return replace(plan, model=model)
@@ -228,7 +232,7 @@ def _find_sources(plan: Plan) -> dict[str, str]:
     """Return the SHA-256 of all files that the results depend on, by their role."""
     sources = dict(plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256))
     if plan.model is not None:
-        sources["prompts"] = plan.prompts.sha256
+        sources["prompts"] = plan.build_prompts().sha256
         if plan.model.client == "local":
             own = plan.model.gguf
             sources["model"] = find_artefact(LOCAL_MODEL).sha256 if own is None else file_sha256(own)
@@ -280,7 +284,7 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_quotes, 0.0)
     if cap is not None and settings.client != "replay":  # which knows no prices but those of its replies
         _LOG.warning("budget.%s does not cover a round of %d requests at its worst", cap, len(round_quotes))
-    return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.prompts, task, ledger)
+    return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.build_prompts(), task, ledger)
 
 
 def _workers(plan: Plan, task: Task) -> Workers:
@@ -333,6 +337,21 @@ def _search(
         result = Loop(setup).run()
         record["stopped_by"] = result.stopped_by
     return result
+
+
+def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -> Iterator[str]:
+    """Yield what is wrong with the names of the options; one is that of its file, so that no copy passes for another.
+
+    Args:
+        names: By group.
+        choices: The files chosen, by group.
+    """
+    for group, name in names.items():
+        file = str(choices[group]).rpartition("/")[2]
+        if not _FOLDER_NAME.fullmatch(file):
+            yield f"{group}={choices[group]} must be named so that a folder can have its name; rename {file}.yaml"
+        elif name != file:
+            yield f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named by its file"
 
 
 def _import_domain(name: object) -> Domain:

@@ -8,9 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from hydra import compose
+from hydra import compose, initialize_config_dir
 from hydra.conf import HydraConf
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
+from hydra.initialize import get_gh_backup, restore_gh_from_backup
 from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from yaml import YAMLError
@@ -39,21 +41,36 @@ def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:
     return config, composed.hydra
 
 
-def compose_alone(hydra: HydraConf) -> dict[str, Any]:
+def compose_published(hydra: HydraConf) -> dict[str, Any]:
     """Return the values that a run's choice of task, method and llm composes to without anything else.
 
+    Of two files with one name it is the published one that counts, so that whatever a user's file of that name changes
+    is an override.
+
     Args:
-        hydra: Hydra's own part of the run's configuration. Hydra must be running.
+        hydra: Hydra's own part of the run's configuration.
     """
-    searchpath = [item for item in hydra.overrides.hydra if item.startswith("hydra.searchpath=")]
+    own = [
+        f"{source.schema}://{source.path}"
+        for source in hydra.runtime.config_sources
+        if source.schema in {"file", "pkg"} and source.provider != "hydra" and source.path != str(find_conf())
+    ]
+    searchpath = ",".join(f"'{path}'" for path in own)
     choices = hydra.runtime.choices
-    return _compose_once(*searchpath, *(f"{group}={choices[group]}" for group in ("task", "method", "llm")))
+    chosen = (f"{group}={choices[group]}" for group in ("task", "method", "llm"))
+    return _compose_once(f"hydra.searchpath=[{searchpath}]", *chosen)
 
 
 @lru_cache(maxsize=64)
 def _compose_once(*overrides: str) -> dict[str, Any]:
-    """Compose; kept, because the jobs of a sweep share it."""
-    return resolve(compose(CONFIG_NAME, overrides=list(overrides)))
+    """Compose from the published files first; kept, because the jobs of a sweep share it."""
+    running = get_gh_backup()
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(find_conf()), version_base="1.3"):
+            return resolve(compose(CONFIG_NAME, overrides=list(overrides)))
+    finally:
+        restore_gh_from_backup(running)
 
 
 def resolve(config: DictConfig) -> dict[str, Any]:

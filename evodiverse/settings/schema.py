@@ -51,6 +51,10 @@ class Method:
     name: str = documented("name of the method, a folder of the run directory", default=MISSING)
     needs_model: bool = documented("the method is meaningless without a language model", default=MISSING)
     ladder: list[float] = documented("inverse temperatures β, cold to hot; inf keeps the best", default=MISSING)
+    samplers: list[str] = documented(
+        "how the model samples for each rung, cold first: cold or hot of llm.pools; the last entry repeats",
+        default=MISSING,
+    )
     capacity: int = documented("members a pool holds at most", default=MISSING, unit="candidates")
     offspring: int = documented("offspring of a pool in an iteration", default=MISSING, unit="slots")
     parents: int = documented("parents of an offspring", default=MISSING, unit="candidates")
@@ -63,7 +67,7 @@ class Method:
 
 @dataclass
 class LlmPool:
-    """``llm.pools.*``: how the model of a pool samples."""
+    """``llm.pools.*``: a way in which the model samples."""
 
     model: str | None = documented("model; null is llm.model", default=None)
     temperature: float | None = documented("sampling temperature; null sends none", default=None)
@@ -74,7 +78,7 @@ class LlmPool:
 
 @dataclass
 class LlmPools:
-    """``llm.pools``: the cold rung, and all others."""
+    """``llm.pools``: the two samplers, which ``method.samplers`` assigns to the rungs."""
 
     cold: LlmPool = field(default_factory=LlmPool)
     hot: LlmPool = field(default_factory=LlmPool)

@@ -11,6 +11,7 @@ SWAPPING = ("metropolis", "random")
 NAMED_CLIENTS = ("litellm", "replay")
 UNNAMED_CLIENTS = ("none", "local")
 FALLBACKS = ("none", "classical")
+SAMPLERS = ("cold", "hot")
 # Parameters of a request that EvoDiverse sets, or that would change what an answer is.
 RESERVED = {
     *("api_key", "api_base", "base_url", "timeout", "max_retries", "num_retries"),
@@ -32,6 +33,7 @@ def find_violations(config: Config, n_initial: int, names: Names, *, can_ask: bo
     return [
         *_unknown_names(config, names),
         *_ladder(config.method),
+        *_samplers(config.method.samplers),
         *_counts(config),
         *_rates(config.method.swap),
         *_llm(config.llm),
@@ -72,6 +74,11 @@ def _ladder(method: Method) -> Iterator[str]:
         yield f"method.ladder must have no equal neighbors where method.swap.rule={rule}, got {ladder}"
     if rule in SWAPPING and len(ladder) > 1 and inf in ladder:
         yield f"method.ladder must be finite where method.swap.rule={rule}, got {ladder}"
+
+
+def _samplers(samplers: Sequence[str]) -> Iterator[str]:
+    if not samplers or not set(samplers) <= set(SAMPLERS):
+        yield f"method.samplers must name {' or '.join(SAMPLERS)} for each rung, cold first, got {list(samplers)}"
 
 
 def _counts(config: Config) -> Iterator[str]:

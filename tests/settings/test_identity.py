@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from evodiverse.documented import documented
 from evodiverse.settings import schema
 from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
-from tests.runs import plan
+from tests.runs import CONF, evodiverse, plan
 
 
 def label(*overrides: str) -> str:
@@ -117,3 +118,41 @@ def test_a_label_is_a_short_folder_name(value: object) -> None:
     name = override_label({"a": value})
     assert "/" not in name
     assert len(name.encode()) <= 109
+
+
+def copy_of_jnk3(folder: Path, *, name: str) -> Path:
+    """Write a copy of task=jnk3 that scores with another oracle into a folder, and return it."""
+    published = (CONF / "task" / "jnk3.yaml").read_text()
+    (folder / "task").mkdir(parents=True, exist_ok=True)
+    copy = folder / "task" / f"{name}.yaml"
+    copy.write_text(published.replace("published: jnk3", "published: gsk3b"))
+    return copy
+
+
+def test_a_copy_of_an_option_cannot_keep_the_name_of_the_original(tmp_path: Path) -> None:
+    copy = copy_of_jnk3(tmp_path, name="mine")
+    refused = evodiverse("--config-dir", str(tmp_path), "task=mine", "dry_run=true", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "task.name must be mine, like its file mine.yaml, got jnk3" in refused.stderr
+    copy.write_text(copy.read_text().replace("name: jnk3", "name: mine"))
+    renamed = evodiverse("--config-dir", str(tmp_path), "task=mine", "dry_run=true", cwd=tmp_path)
+    assert "would run in outputs/mine/pt/off/default/seed0" in renamed.stdout
+
+
+def test_a_method_that_inherits_another_needs_a_name_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method" / "slow.yaml").write_text("defaults: [pt, _self_]\nswap: {period: 9}\n")
+    refused = evodiverse("--config-dir", str(tmp_path), "method=slow", "dry_run=true", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "method.name must be slow, like its file slow.yaml, got pt" in refused.stderr
+
+
+def test_what_a_file_changes_of_the_published_one_of_its_name_is_an_override(tmp_path: Path) -> None:
+    conf = tmp_path / "conf"
+    shutil.copytree(CONF, conf)
+    copy_of_jnk3(conf, name="jnk3")
+    method = conf / "method" / "pt.yaml"
+    method.write_text(method.read_text().replace("period: ${task.defaults.swap.period}", "period: 9"))
+    planned = evodiverse("-cp", str(conf), "dry_run=true", cwd=tmp_path)
+    overrides = "method.swap.period=9,task.oracle.published=gsk3b"
+    assert f"would run in outputs/jnk3/pt/off/{overrides}/seed0" in planned.stdout

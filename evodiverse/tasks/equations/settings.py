@@ -26,6 +26,10 @@ class DataSettings:
     test_ood: str | None = documented("the same of data held out, from beyond it", default=None)
     target: str | None = documented("column that the others are to explain", default=None)
     descriptions: dict[str, str] = documented_mapping("what columns mean, by name; a language model is told")
+    science: str | None = documented(
+        "science that your problem is of, such as physics, biology, chemistry or materials: its rows of the tables",
+        default=None,
+    )
     normalize: str = documented(
         "unit of the squared error: target (the training target's variance) or none", default="target"
     )
@@ -85,7 +89,7 @@ def _problem_violations(settings: EquationSettings) -> list[str]:
     if settings.problem is None:
         return ["task.problem has no value; name one, such as builtin/oscillator1, or csv/mine for your own data"]
     files = {"train": settings.data.train, "test_id": settings.data.test_id, "test_ood": settings.data.test_ood}
-    given = {**files, "target": settings.data.target}
+    given = {**files, "target": settings.data.target, "science": settings.data.science}
     if settings.source == BUILTIN:
         violations = [
             f"task.data.{key} is for your own data; use task.problem=csv/{settings.name or 'mine'}"
@@ -99,7 +103,7 @@ def _problem_violations(settings: EquationSettings) -> list[str]:
         return violations
     if settings.source != CSV or not _NAME.fullmatch(settings.name):
         return [f"task.problem must be {BUILTIN}/<name> or {CSV}/<name>, got {settings.problem}"]
-    return [
+    violations = [
         f"task.data.{key} has no value; {what}"
         for key, what in {
             "train": "name the CSV file to be fitted",
@@ -107,6 +111,9 @@ def _problem_violations(settings: EquationSettings) -> list[str]:
         }.items()
         if given[key] is None
     ]
+    if settings.data.science is not None and not _NAME.fullmatch(settings.data.science):
+        violations.append(f"task.data.science must be one word, such as physics, got {settings.data.science!r}")
+    return violations
 
 
 def expanded(path: str) -> Path:

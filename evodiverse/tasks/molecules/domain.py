@@ -40,11 +40,11 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
     violations = find_setting_violations(settings)
     checks: list[Callable[[], object]] = [lambda: _user_oracle(settings.oracle)]
     if settings.prompts.dir is not None:
-        checks.append(lambda: build_prompts(settings))
+        checks.append(lambda: prompts.read_chosen(settings.prompts))
     if settings.initial.path is not None:
         checks.append(lambda: _read_user_library(settings))
     oracle = settings.oracle
-    if oracle._target_ is None and oracle.path is None and oracle.published not in {None, *PUBLISHED}:
+    if not oracle.is_own and oracle.published not in {None, *PUBLISHED}:
         violations.append(f"task.oracle.published={oracle.published} is unknown; use {' or '.join(PUBLISHED)}")
     for check in checks:
         try:
@@ -75,8 +75,12 @@ def build_operator(settings: MoleculeSettings) -> GraphGA:
 
 
 def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
-    """Return the prompts, which a language model is asked with."""
-    return prompts.build(settings.prompts)
+    """Return the prompts that a language model is asked with.
+
+    Raises:
+        InputError: The user's own oracle has no words for a model, or the user's own templates cannot be used.
+    """
+    return prompts.build(settings)
 
 
 def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:

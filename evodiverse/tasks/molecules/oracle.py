@@ -30,11 +30,17 @@ _PIN_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PublishedForest:
-    """What a published forest must come to: its arrays' SHA-256, and the scores of a few molecules.
+    """A published forest: what it is about, and what it must come to.
 
-    The scores are those of scikit-learn 1.2.2, which can still load the forests as objects.
+    Attributes:
+        target: What it predicts the inhibition of, as a language model is told.
+        meaning: One sentence on what its scores measure, for the same.
+        arrays_sha256: SHA-256 of its arrays.
+        pinned_scores: Scores of a few molecules, by scikit-learn 1.2.2, which can still load the forests as objects.
     """
 
+    target: str
+    meaning: str
     arrays_sha256: str
     pinned_scores: Mapping[str, float]
 
@@ -42,6 +48,8 @@ class PublishedForest:
 PUBLISHED: Mapping[str, PublishedForest] = MappingProxyType(
     {
         "jnk3": PublishedForest(
+            target="JNK3",
+            meaning="It measures how strongly a molecule inhibits c-Jun N-terminal kinase 3 (JNK3).",
             arrays_sha256="d10aea864b9f79749e626ec35283736769c1e05952362af334943766bebc72cb",
             pinned_scores=MappingProxyType(
                 {
@@ -53,6 +61,8 @@ PUBLISHED: Mapping[str, PublishedForest] = MappingProxyType(
             ),
         ),
         "gsk3b": PublishedForest(
+            target="GSK3β",
+            meaning="It measures how strongly a molecule inhibits glycogen synthase kinase 3 beta (GSK3β).",
             arrays_sha256="86214bc8c6b9f13663c056c14d63947a1d2f96700dad36d2373b216377faf1b0",
             pinned_scores=MappingProxyType(
                 {

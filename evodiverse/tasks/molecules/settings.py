@@ -15,6 +15,11 @@ class Oracle:
         "a user's own function, or class without arguments: a batch of SMILES to scores in [0, 1]", default=None
     )
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the user's own oracle scores, and not a published one."""
+        return self.path is not None or self._target_ is not None
+
 
 @dataclass
 class Initial:
@@ -31,8 +36,10 @@ class PromptSettings:
     """``task.prompts``: what a language model is told."""
 
     dir: str | None = documented("folder of your own cold.txt and hot.txt", default=None)
-    target: str = documented("name of the target", default="target")
-    meaning: str = documented("one sentence on what the score measures", default="")
+    target: str | None = documented("what the score is about; null: the published oracle's target", default=None)
+    meaning: str | None = documented(
+        "one sentence on what the score measures; null: the published oracle's", default=None
+    )
     name_target: bool = documented("tell the model the target's name and what the score measures", default=True)
 
 

@@ -124,6 +124,14 @@ def test_sources_change_with_the_data(tmp_path: Path) -> None:
             ["task.data.train is for your own data; use task.problem=csv/oscillator1"],
         ),
         (
+            {"problem": "builtin/oscillator1", "data": DataSettings(science="biology")},
+            ["task.data.science is for your own data; use task.problem=csv/oscillator1"],
+        ),
+        (
+            {"problem": "csv/x", "data": DataSettings(train="x.csv", target="y", science="life science")},
+            ["task.data.science must be one word, such as physics, got 'life science'"],
+        ),
+        (
             {"problem": "builtin/oscillator1", "fit": "adam", "energy": "mse", "timeout": 0.0, "memory": 10},
             ["task.fit must be", "task.energy must be", "task.timeout must be", "task.memory must be"],
         ),

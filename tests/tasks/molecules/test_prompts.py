@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules.prompts import SHIPPED, build, read_templates
-from evodiverse.tasks.molecules.settings import PromptSettings
+from evodiverse.tasks.molecules.prompts import SHIPPED, MoleculePrompts, build, read_templates
+from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, PromptSettings
 from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 from tests.runs import ROOT, plan
 
@@ -24,8 +24,12 @@ def request(prompt: Prompt = Prompt.COLD, parents: tuple[Candidate, ...] = PAREN
     return Request(1, 0, 0, 1, parents, prompt, Stream(0, 4))
 
 
+def built(settings: PromptSettings = SETTINGS) -> MoleculePrompts:
+    return build(MoleculeSettings(prompts=settings))
+
+
 def text(settings: PromptSettings = SETTINGS, asked: Request | None = None) -> str:
-    (message,) = build(settings).messages(asked or request())
+    (message,) = built(settings).messages(asked or request())
     assert message.role == "user"
     return message.content
 
@@ -40,7 +44,8 @@ def test_the_whole_prompt_is_the_golden_one(prompt: Prompt) -> None:
 def test_every_prompt_shows_the_parents_with_their_scores_and_ends_with_the_fixed_sentence(
     task: str, prompt: Prompt
 ) -> None:
-    whole = text(plan(f"task={task}").task.prompts, request(prompt))
+    (message,) = build(plan(f"task={task}").task).messages(request(prompt))
+    whole = message.content
     assert "\n\nCc1ccc(O)cc1, 0.2500\nO=C1CCN1, 0.3333\n\n" in whole
     assert whole.endswith("\n\nBased on the above analysis, the proposed molecule is: <box>Molecule SMILES</box>.")
 
@@ -56,10 +61,43 @@ def test_the_hot_prompt_asks_to_explore_and_the_cold_one_for_a_higher_score() ->
 @pytest.mark.parametrize("prompt", Prompt)
 @pytest.mark.parametrize(("task", "words"), [("jnk3", ["JNK", "kinase"]), ("gsk3b", ["GSK", "kinase"])])
 def test_the_target_can_be_hidden(task: str, words: list[str], prompt: Prompt) -> None:
-    shown = plan(f"task={task}").task.prompts
-    hidden = dataclasses.replace(shown, name_target=False)
-    assert all(word in text(shown, request(prompt)) for word in words)
-    assert not any(word in text(hidden, request(prompt)) for word in words)
+    shown, hidden = (
+        build(plan(f"task={task}", f"task.prompts.name_target={is_named}").task).messages(request(prompt))[0].content
+        for is_named in ("true", "false")
+    )
+    assert all(word in shown for word in words)
+    assert not any(word in hidden for word in words)
+
+
+OWN_ORACLES = (Oracle(published="jnk3", path="my.npz"), Oracle(published="jnk3", _target_="mine.score"))
+
+
+@pytest.mark.parametrize("oracle", OWN_ORACLES)
+def test_a_model_is_never_told_the_published_target_of_another_oracle(oracle: Oracle) -> None:
+    with pytest.raises(InputError) as refused:
+        build(MoleculeSettings(oracle=oracle))
+    assert [line.partition(" ")[0] for line in refused.value.violations] == [
+        "task.prompts.target",
+        "task.prompts.meaning",
+    ]
+    assert all("task.prompts.name_target=false" in line for line in refused.value.violations)
+
+
+@pytest.mark.parametrize("oracle", OWN_ORACLES)
+def test_a_model_is_told_what_the_user_says_of_an_oracle_of_their_own(oracle: Oracle) -> None:
+    told = PromptSettings(target="hERG", meaning="It measures a risk.")
+    (message,) = build(MoleculeSettings(oracle=oracle, prompts=told)).messages(request())
+    assert "higher hERG score" in message.content
+    assert "It measures a risk." in message.content
+    (hidden,) = build(MoleculeSettings(oracle=oracle, prompts=PromptSettings(name_target=False))).messages(request())
+    assert "target score" in hidden.content
+
+
+def test_words_of_the_users_own_go_before_the_published_ones() -> None:
+    settings = MoleculeSettings(Oracle(published="jnk3"), prompts=PromptSettings(target="MAPK10"))
+    (message,) = build(settings).messages(request())
+    assert "higher MAPK10 score" in message.content
+    assert "c-Jun N-terminal kinase 3" in message.content
 
 
 def test_a_single_parent_is_shown_alone() -> None:
@@ -78,10 +116,10 @@ def test_a_users_own_templates_are_used(tmp_path: Path) -> None:
 
 
 def test_templates_that_differ_have_another_digest(tmp_path: Path) -> None:
-    mine = build(write_templates(tmp_path, "$parents"))
-    assert mine.sha256 != build(SETTINGS).sha256
-    assert mine.sha256 == build(write_templates(tmp_path, "$parents")).sha256
-    assert mine.sha256 != build(write_templates(tmp_path, "$parents", "$parents?")).sha256
+    mine = built(write_templates(tmp_path, "$parents"))
+    assert mine.sha256 != built().sha256
+    assert mine.sha256 == built(write_templates(tmp_path, "$parents")).sha256
+    assert mine.sha256 != built(write_templates(tmp_path, "$parents", "$parents?")).sha256
 
 
 def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
@@ -149,9 +187,9 @@ def test_the_shipped_templates_name_no_field_in_vain() -> None:
     ],
 )
 def test_the_last_box_is_the_answer(reply: str, smiles: str | None) -> None:
-    assert build(SETTINGS).read(request(), reply) == (smiles or NOTHING)
+    assert built().read(request(), reply) == (smiles or NOTHING)
 
 
 @pytest.mark.parametrize("flood", ["<box>" * 100_000, "<box>" + "C" * 500_000, "</box>" * 100_000, "<" * 500_000])
 def test_a_flood_is_read_in_no_time_and_proposes_nothing(flood: str) -> None:
-    assert build(SETTINGS).read(request(), flood) == NOTHING
+    assert built().read(request(), flood) == NOTHING

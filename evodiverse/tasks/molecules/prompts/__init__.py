@@ -7,12 +7,16 @@ from pathlib import Path
 from string import Template
 
 from evodiverse import templates
-from evodiverse.tasks.molecules.settings import PromptSettings
+from evodiverse.errors import InputError
+from evodiverse.tasks.molecules.oracle import PUBLISHED
+from evodiverse.tasks.molecules.settings import MoleculeSettings, PromptSettings
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
 FIELDS = ("score?", "meaning?", "parents")
 _BOX = re.compile(r"<box>((?:(?!<box>).)*?)</box>", re.IGNORECASE | re.DOTALL)
+UNNAMED = ("target", "It measures how well a molecule acts on a target that is not named.")
+"""The target and what its score measures, where a model is not to know them."""
 _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
 
 
@@ -23,17 +27,14 @@ class MoleculePrompts:
         templates: Text by the name of the prompt; see `read_templates`.
         target: What the score is about, such as JNK3.
         meaning: One sentence on what the score measures.
-        name_target: False hides both, to measure what a model knows by heart.
     """
 
     example = "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2"
 
-    def __init__(self, templates: Mapping[Prompt, str], target: str, meaning: str, *, name_target: bool) -> None:
+    def __init__(self, templates: Mapping[Prompt, str], target: str, meaning: str) -> None:
         self._templates = {prompt: Template(text) for prompt, text in templates.items()}
-        self._score = f"{target} score" if name_target else "target score"
-        self._meaning = (
-            meaning if name_target else "It measures how well a molecule acts on a target that is not named."
-        )
+        self._score = f"{target} score"
+        self._meaning = meaning
         self.sha256 = hashlib.sha256("\0".join(templates[prompt] for prompt in sorted(templates)).encode()).hexdigest()
 
     def messages(self, request: Request) -> tuple[Message, ...]:
@@ -60,14 +61,49 @@ def read_templates(folder: Path) -> dict[Prompt, str]:
     return {prompt: texts[prompt] for prompt in Prompt}
 
 
-def build(settings: PromptSettings) -> MoleculePrompts:
+def read_chosen(settings: PromptSettings) -> dict[Prompt, str]:
+    """Return the templates that the settings name: the user's own, or ours.
+
+    Raises:
+        InputError: The user's own cannot be used.
+    """
+    return read_templates(SHIPPED if settings.dir is None else Path(settings.dir).expanduser())
+
+
+def build(settings: MoleculeSettings) -> MoleculePrompts:
     """Return the prompts that the settings name.
 
     Raises:
-        InputError: The user's own templates cannot be used.
+        InputError: The user's own templates cannot be used, or the user's own oracle has no target and meaning.
     """
-    folder = SHIPPED if settings.dir is None else Path(settings.dir).expanduser()
-    return MoleculePrompts(read_templates(folder), settings.target, settings.meaning, name_target=settings.name_target)
+    return MoleculePrompts(read_chosen(settings.prompts), *_describe_score(settings))
+
+
+def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
+    """Return the target, and what its score measures, in the words that a model is told.
+
+    Raises:
+        InputError: They are needed for the user's own oracle, and absent: those of a published one would mislead.
+    """
+    told = settings.prompts
+    if not told.name_target:
+        return UNNAMED
+    published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))
+    target = told.target or (published.target if published else None)
+    meaning = told.meaning or (published.meaning if published else None)
+    if target is None or meaning is None:
+        raise InputError(
+            *(
+                f"task.prompts.{key} has no value; tell the model {what}, or hide it with "
+                "task.prompts.name_target=false"
+                for key, value, what in (
+                    ("target", target, "what your own oracle scores molecules for"),
+                    ("meaning", meaning, "in one sentence what your own oracle measures"),
+                )
+                if value is None
+            )
+        )
+    return target, meaning
 
 
 def _line(parent: Candidate) -> str:

@@ -1,0 +1,81 @@
+"""How every method samples in every domain, read from what is sent to the model (paper, appendix, baselines)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from tests.llm.servers import Answer, Body, ModelServer, serving
+from tests.runs import CONF, plan, rows, run_here
+
+# Temperature and top-p; None is not sent.
+TASKS = {
+    "jnk3": {"cold": (1.3, None), "hot": (1.3, None)},
+    "equation": {"cold": (0.7, 0.8), "hot": (1.0, 0.95)},
+    "circle_packing": {"cold": (0.7, 0.8), "hot": (1.0, 0.95)},
+}
+SAMPLERS = {
+    "pt": ["cold", "hot"],
+    "pt_same_prompt": ["cold", "hot"],
+    "random_swap": ["cold", "hot"],
+    "pt3": ["cold", "hot", "hot"],
+    "ensemble": ["cold", "cold"],
+    "island": ["cold", "cold"],
+    "molleo": ["cold"],
+    "graph_ga": ["cold"],
+    "ea": ["cold"],
+    "tempering": ["hot"],
+}
+ONE_ROUND = ("method.offspring=1", "search.attempts=1", "search.patience=1", "evaluator.workers=1")
+FEW = {"jnk3": ["task.initial.size=3"]}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    """A model that proposes nothing, in words that tell its replies apart."""
+    with serving(ModelServer(lambda body, number: Answer(f"nothing, for the {number}th time"))) as running:
+        yield running
+
+
+def sent_by_pool(server: ModelServer, run: Path) -> dict[int, tuple[float | None, float | None]]:
+    """Return what the one request of each pool asked for, found by its reply."""
+    sent: dict[str, Body] = {f"nothing, for the {at}th time": body for at, body in enumerate(server.requests)}
+    asked = {row["pool"]: sent[row["reply"]] for row in rows(run, "llm_calls")}
+    return {pool: (body.get("temperature"), body.get("top_p")) for pool, body in asked.items()}
+
+
+def run_once(server: ModelServer, tmp_path: Path, task: str, *overrides: str) -> Path:
+    model = ("llm=openai_compatible", "llm.model=toy", f"llm.api_base={server.url}", f"llm.cache={tmp_path / 'cache'}")
+    return run_here(f"task={task}", *model, *ONE_ROUND, *FEW.get(task, []), f"outputs={tmp_path}", *overrides)
+
+
+def test_the_table_has_every_method() -> None:
+    assert {option.stem for option in (CONF / "method").glob("*.yaml")} == SAMPLERS.keys()
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_a_method_samples_as_in_the_paper(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, method: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-toy-key-for-tests")
+    run = run_once(server, tmp_path, task, f"method={method}")
+    expected = [TASKS[task][sampler] for sampler in SAMPLERS[method]]
+    assert sent_by_pool(server, run) == dict(enumerate(expected))
+
+
+def test_the_last_sampler_holds_for_all_further_rungs(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-toy-key-for-tests")
+    longer = ["method.ladder=[1,0.7,0.4,0.1]", "method.samplers=[hot,cold]"]
+    run = run_once(server, tmp_path, "circle_packing", *longer)
+    cold, hot = TASKS["circle_packing"]["cold"], TASKS["circle_packing"]["hot"]
+    assert sent_by_pool(server, run) == {0: hot, 1: cold, 2: cold, 3: cold}
+
+
+@pytest.mark.parametrize("samplers", ["[]", "[warm]", "[cold,Hot]"])
+def test_a_sampler_that_does_not_exist_is_refused(samplers: str) -> None:
+    with pytest.raises(InputError, match=r"method\.samplers must name cold or hot for each rung, cold first, got"):
+        plan("task=bits", f"method.samplers={samplers}")
