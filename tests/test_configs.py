@@ -86,7 +86,7 @@ def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
 
 @pytest.mark.parametrize("experiment", sorted((CONF / "experiment").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_run_of_an_experiment_is_valid(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-none")
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-none")
     params = {**OmegaConf.load(experiment).hydra.sweeper.params, "seed": "0"}
     sweeps = [[f"{key}={value}" for value in str(values).split(",")] for key, values in params.items()]
     paths = {plan(f"+experiment={experiment.stem}", *overrides).path for overrides in itertools.product(*sweeps)}

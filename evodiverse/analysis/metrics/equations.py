@@ -6,6 +6,7 @@ data that were held out, from the same domain (``id``) and from beyond it (``ood
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
+from textwrap import dedent
 from typing import Final
 
 from evodiverse.analysis.metrics.log import Log
@@ -25,9 +26,12 @@ Encode = Callable[[Sequence[str]], Vectors]
 
 
 def find_science(run: Run) -> str | None:
-    """Return the science that a run's problem is of, None for a user's own data."""
+    """Return the science that a run's problem is of, None for a user's own data without that label."""
     source, _, name = str(run.settings.get("task.problem")).partition("/")
-    return PROBLEMS[name].domain if source == "builtin" and name in PROBLEMS else None
+    if source == "builtin":
+        return PROBLEMS[name].domain if name in PROBLEMS else None
+    label = run.settings.get("task.data.science")
+    return None if label is None else str(label)
 
 
 def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
@@ -60,8 +64,8 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str, Encode]) -> Measurement:
     """Return how different the programs of the final pools are (paper, "Diversity Evaluation").
 
-    That of a pool is the mean pairwise cosine distance of its programs. ``buffer_pools`` has the pools, hot to cold,
-    and then their mean, which ``buffer_diversity`` has alone; ``top100_pools`` is the same of the best 100 of each.
+    That of a pool is the mean pairwise cosine distance of its programs' bodies. ``buffer_pools`` has the pools, hot to
+    cold, and then their mean, which ``buffer_diversity`` has alone; ``top100_pools`` is the same of the best 100 of each.
     Weights that depend on the set of programs, those of TF-IDF, are always those of all pools together.
 
     Args:
@@ -74,12 +78,18 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
     best = [log.final_places(log.top(pool, N_ELITE)) for pool in pools]
     found: dict[str, Value] = {}
     for name, encode in encoders.items():
-        vectors = encode([genotypes[call] for call in log.final_union])
+        vectors = encode([read_body(genotypes[call]) for call in log.final_union])
         buffer, elite = (list(map(known, measure_diversity(vectors, places).pools)) for places in (members, best))
         found[f"buffer_diversity.{name}"] = _mean_known(buffer)
         found[f"buffer_pools.{name}"] = [*reversed(buffer), *_with_mean(buffer)]
         found[f"top100_pools.{name}"] = [*reversed(elite), *_with_mean(elite)]
     return found
+
+
+def read_body(genotype: str) -> str:
+    """Return the statements of a program's function, without its header, which is the same in all of a run."""
+    _, _, body = genotype.partition("\n")
+    return dedent(body)
 
 
 def _with_mean(pools: Sequence[float | None]) -> list[float | None]:

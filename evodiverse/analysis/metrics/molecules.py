@@ -1,11 +1,14 @@
 """The paper's metrics of molecule runs (paper, appendix on molecular discovery), and some of the field's.
 
-Sets are those of one iteration: the union of all pools' members, a molecule in several pools counted once.
+Sets are those of one iteration: the union of all pools' members, a molecule in several pools counted once. Metrics
+named ``…_archive`` take all molecules evaluated up to that iteration instead.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
+from itertools import accumulate
 from math import ceil
 from statistics import fmean
 
@@ -29,15 +32,20 @@ Fingerprint = Callable[[str], Bits]
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
     """Return the metrics of a molecule run, see the functions they come from."""
-    curve = diverse_top10_curve(log, store.fingerprint)
+    curve = diverse_top10_curve(log, map(union, log.states), store.fingerprint)
+    archive = diverse_top10_curve(log, archives(log), store.fingerprint)
+    n_full = count_full_iterations(log)
     budget = int(log.run.settings["budget.oracle_calls"])
     last = log.top(log.final_union, len(log.final_union))
     scores = [log.scores[call] for call in last]
     scaffolds = [store.scaffold(log.keys[call]) for call in last]
     different = select_diverse(scaffolds, np.array(scores), N_TOP, fingerprint=store.fingerprint)
     return {
-        "diverse_auc": curve_auc(curve, count_full_iterations(log)),
+        "diverse_auc": curve_auc(curve, n_full),
         "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
+        "diverse_auc_archive": curve_auc(archive, n_full),
+        "diverse_average_archive": fmean(archive[-CONVERGED_ITERATIONS:]),
+        "diverse_top10_archive": archive[-1],
         "diverse_auc_calls": calls_auc(curve, calls_by_iteration(log), budget),
         "pmo_auc": pmo_auc([log.scores.get(call, 0.0) for call in range(1, log.n_calls + 1)], budget),
         "top10": mean(scores[:N_TOP]),
@@ -99,11 +107,16 @@ def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprin
     return [calls[at] for at in select_diverse(keys, scores, N_TOP, fingerprint=fingerprint)]
 
 
-def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
-    """Return the mean score of the diversity-aware top 10 after each iteration, the initial one first."""
-    return [
-        fmean(log.scores[call] for call in select_diverse_calls(log, union(pools), fingerprint)) for pools in log.states
-    ]
+def diverse_top10_curve(log: Log, sets: Iterable[Sequence[int]], fingerprint: Fingerprint) -> list[float]:
+    """Return the mean score of the diversity-aware top 10 of each set of calls."""
+    return [fmean(log.scores[call] for call in select_diverse_calls(log, calls, fingerprint)) for calls in sets]
+
+
+def archives(log: Log) -> Iterator[list[int]]:
+    """Yield the calls with a score made up to each iteration, the initial one first."""
+    scored = sorted(log.scores)
+    for last in accumulate(calls_by_iteration(log)):
+        yield scored[: bisect_right(scored, last)]
 
 
 def count_full_iterations(log: Log) -> int:

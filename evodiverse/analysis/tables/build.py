@@ -9,18 +9,25 @@ from typing import Final
 from evodiverse.analysis.metrics import EQUATIONS
 from evodiverse.analysis.tables.cells import DASH, EMPTY, Cell, make_cell, make_test_cell, pair_up
 from evodiverse.analysis.tables.commands import Absent, fill_commands
-from evodiverse.analysis.tables.layout import OFF, Column, Layout, Row, found_layouts, paper_layouts
+from evodiverse.analysis.tables.layout import Column, Layout, Row, found_layouts, paper_layouts
+from evodiverse.analysis.tables.models import OFF
 from evodiverse.analysis.tables.notes import (
     count_of,
+    note_columns,
     note_dashes,
+    note_ends,
     note_left_out,
     note_mixtures,
     note_models,
     note_needs,
+    note_problems,
 )
-from evodiverse.analysis.tables.results import Result, show_overrides
+from evodiverse.analysis.tables.results import FIT, Result, choose_words, show_overrides
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
+PAPERS_FIT: Final = "bfgs"
+# From this difference on, a metric is shown next to the one that it is a variant of.
+_UNLIKE: Final = 0.01
 _ANY_KIND: Final = "search"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
 
@@ -80,7 +87,7 @@ def build_tables(
         results: Complete runs that were measured.
         left_out: Other runs, with the reason why they do not count.
         task: Only rows and runs of this task.
-        llm: Only runs with this option of language model, and tables that they may fill.
+        llm: Only runs of this language model, and tables that they may fill.
     """
     chosen = [result for result in results if _is_chosen(result, task, llm)]
     others = [(result, why) for result, why in left_out if _is_chosen(result, task, llm)]
@@ -94,7 +101,7 @@ def build_tables(
 
 
 def _is_chosen(result: Result, task: str | None, llm: str | None) -> bool:
-    return task in (None, result.run.task) and llm in (None, result.run.llm)
+    return task in (None, result.run.task) and llm in (None, result.model)
 
 
 def _paper_tables(
@@ -102,11 +109,39 @@ def _paper_tables(
 ) -> Iterator[Table]:
     """Yield a table of the paper, and one of the same rows for each other model that there are runs of."""
     if llm is None or layout.admits(llm):
-        yield _paper_table(layout if llm is None else _narrow(layout, llm), results, others)
+        own = layout if llm is None else _narrow(layout, llm)
+        yield _paper_table(_split_by_fit(own, results, [PAPERS_FIT]), results, others)
     if layout.is_about_models:
         found = {result.model for result in results if any(result.belongs(row) for row in layout.rows)}
-        tables = [_paper_table(_for_model(layout, model), results, others) for model in sorted(found - set(layout.llm))]
+        layouts = [_split_by_fit(_for_model(layout, model), results, []) for model in sorted(found - set(layout.llm))]
+        tables = [_paper_table(other, results, others) for other in layouts]
         yield from (table for table in tables if table.n_filled)
+
+
+def _split_by_fit(layout: Layout, results: Sequence[Result], fits: Sequence[str]) -> Layout:
+    """Return a table about equations with a row for each way of fitting: these, and those that there are runs of.
+
+    What the paper reports stands beside its own way alone.
+    """
+    if not layout.llm or all(row.task != "equation" for row in layout.rows):
+        return layout
+    found = {
+        result.fit
+        for result in results
+        if result.fit and layout.admits(result.model) and any(result.belongs(row) for row in layout.rows)
+    }
+    rows = [
+        replace(
+            row,
+            of=(*row.of, fit),
+            fit=fit,
+            paper=row.paper if fit == PAPERS_FIT else (DASH,) * len(row.paper),
+        )
+        for row in layout.rows
+        for fit in [*fits, *sorted(found - set(fits))]
+    ]
+    note = f"Fit: how the parameters of an equation are found ({FIT}); {PAPERS_FIT} is the paper's."
+    return replace(layout, head=(*layout.head, "Fit"), rows=tuple(rows), notes=(*layout.notes, note))
 
 
 def _narrow(layout: Layout, llm: str) -> Layout:
@@ -129,7 +164,7 @@ def _for_model(layout: Layout, model: str) -> Layout:
     for column in layout.columns:
         group = column.group if column.llm is None else None
         columns.setdefault((column.title, group), replace(column, llm=None, group=group))
-    instead = "without a model (llm=off)" if model == OFF else f"with llm={model}"
+    instead = "without a model (llm=off)" if model == OFF else f"with {model}"
     return replace(
         layout,
         name=f"{layout.name}_{_UNSAFE.sub('_', model).strip('_')}",
@@ -156,6 +191,7 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
         behind += [own, rivals]
         absent += _find_absent(layout, row, own, rivals)
     used = [result for some in behind for result in some]
+    columns, lines = _drop_twins(columns, lines)
     cells = [line.cells for line in lines]
     return Table(
         layout.name,
@@ -165,9 +201,12 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
         tuple(lines),
         (
             *layout.notes,
-            *note_needs(columns, cells, used),
+            *note_problems(used),
+            *note_columns(columns),
+            *note_needs(columns, cells, has_runs=bool(used) or layout.is_filled_later),
             *note_dashes(columns, cells),
             *note_models(layout, used),
+            *note_ends(used),
             *note_mixtures(behind),
             *(
                 [f"Left out: {uncommon}, so that all methods stand on the same problems and models."]
@@ -176,7 +215,7 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
             ),
             *note_left_out(layout, results, others),
         ),
-        tuple(fill_commands(absent, {result.model: result.model_words for result in mine})),
+        tuple(fill_commands(absent, choose_words(mine))),
         layout.label,
         is_of_paper=True,
     )
@@ -186,6 +225,23 @@ def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, .
     """Return the columns without the extra ones that no run has anything for."""
     measured = {metric for result in results for metric in result.metrics}
     return tuple(column for column in layout.columns if not column.extra or column.metric in measured)
+
+
+def _drop_twins(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[tuple[Column, ...], list[Line]]:
+    """Return columns and lines without the metrics that are nowhere unlike those that they are variants of."""
+    places = {column.metric: at for at, column in enumerate(columns)}
+    kept = [
+        at
+        for at, column in enumerate(columns)
+        if column.unlike is None or any(_differ(line.cells[at], line.cells[places[column.unlike]]) for line in lines)
+    ]
+    return tuple(columns[at] for at in kept), [
+        Line(line.of, tuple(line.cells[at] for at in kept), tuple(line.paper[at] for at in kept)) for line in lines
+    ]
+
+
+def _differ(one: Cell, other: Cell) -> bool:
+    return one.mean is not None and other.mean is not None and abs(one.mean - other.mean) > _UNLIKE
 
 
 def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Cell:
@@ -215,7 +271,7 @@ def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[li
     kept = _keep_shared(layout.rows, kept, split, lambda result: result.model, lambda result: str(result.problem))
     remaining = {result.run.path for own in kept for result in own}
     dropped = {result.run.path: result for own in by_row for result in own if result.run.path not in remaining}
-    about = sorted({f"{result.problem} with llm={result.model}" for result in dropped.values()})
+    about = sorted({f"{result.problem} with {result.model}" for result in dropped.values()})
     return kept, f"{count_of(len(dropped), 'run')} of {', '.join(about)}" if dropped else ""
 
 
@@ -247,20 +303,23 @@ def _keep_shared(
 
 
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
-    """Yield the runs that a row lacks altogether."""
+    """Yield the runs that a row lacks altogether, unless runs alone would not fill any of its cells."""
+    if layout.is_filled_later:
+        return
     sides = [(row.method, own)] + ([(row.against, rivals)] if row.against else [])
     for method, found in sides:
         for model in layout.llm or [OFF]:
             has_any = any(result.model == model or not layout.llm for result in found)
             if not has_any and not (model == OFF and method in NEED_A_MODEL):
-                yield Absent(row.task, method, model, row.science, tuple(row.overrides.items()))
+                chosen = {**row.overrides, **({FIT: row.fit} if row.fit else {})}
+                yield Absent(row.task, method, model, row.science, tuple(chosen.items()))
 
 
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         if layout.kind in (_ANY_KIND, result.kind):
-            groups[_group(result)].append(result)
+            groups[_group(result, with_fit=layout.kind == EQUATIONS)].append(result)
     mine = [result for some in groups.values() for result in some]
     columns = _shown_columns(layout, mine)
     lines = []
@@ -268,15 +327,20 @@ def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
         n_problems = [str(len({result.problem for result in some}))] if layout.kind == EQUATIONS else []
         cells = tuple(make_cell(column, some) for column in columns)
         lines.append(Line((*of, *n_problems, str(len(some))), cells, (None,) * len(columns)))
+    columns, lines = _drop_twins(columns, lines)
     head = (*layout.head, *(["problems"] if layout.kind == EQUATIONS else []), "runs")
     notes = (
         *layout.notes,
+        *note_columns(columns),
         *note_dashes(columns, [line.cells for line in lines]),
+        *note_ends(mine),
         *note_mixtures(list(groups.values())),
     )
     return Table(layout.name, layout.title, head, columns, tuple(lines), notes, (), layout.name, is_of_paper=False)
 
 
-def _group(result: Result) -> tuple[str, ...]:
-    about = result.science or result.problem or result.run.task
-    return about, result.run.method, result.model, show_overrides(result.overrides) or "default"
+def _group(result: Result, *, with_fit: bool) -> tuple[str, ...]:
+    about = result.science or result.problem or result.task
+    fit = {FIT: result.fit} if FIT in (result.run.overrides or {}) and not with_fit else {}
+    overrides = show_overrides({**result.overrides, **fit}) or "default"
+    return about, result.run.method, result.model, *([str(result.fit)] if with_fit else []), overrides

@@ -76,7 +76,7 @@ def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Resu
 
 
 def _pair_key(result: Result) -> tuple[str, int, str | None, str]:
-    return result.run.task, result.run.seed, result.problem, result.model
+    return result.task, result.run.seed, result.problem, result.model
 
 
 def _as_list(value: Value) -> list[float | None]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
-OFF: Final = "off"
+from evodiverse.analysis.tables.models import OFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,12 @@ class Column:
         digits: Digits after the point.
         style: How its numbers are written: fixed, scientific, significant (three digits), percent, setting (without a
             spread where all are the same), or overall (those of the pools, and their mean in brackets).
-        llm: Whose runs alone it is about, None for those of the table.
+        llm: The model whose runs alone it is about, None for those of the table.
         group: What stands above the titles of several columns.
         test: Which test of the difference it shows (t, bootstrap, permutation) instead of the metric, if any.
         extra: Whether it is ours alone, without a number of the paper beside it.
+        unlike: The metric that it is a variant of. It is shown only where it differs from that by more than 0.01.
+        note: What a reader must know where it is shown.
         median: Whether the median over the runs stands for the mean.
         needs: What runs must have for it, if that is not certain.
     """
@@ -40,6 +42,8 @@ class Column:
     group: str | None = None
     test: str | None = None
     extra: bool = False
+    unlike: str | None = None
+    note: str | None = None
     median: bool = False
     needs: str | None = None
 
@@ -58,6 +62,7 @@ class Row:
         task: Name of the task.
         method: Name of the method.
         science: Which problems of equations; None for all, and for other tasks.
+        fit: How the parameters of equations are fitted; None for any, and for other tasks.
         overrides: The settings that differ from what task, method and llm compose to, beside the problem.
         against: The method that ``method`` is compared with, in a table of tests.
         paper: The reported cells of the columns that are not extra, as text.
@@ -67,6 +72,7 @@ class Row:
     task: str
     method: str
     science: str | None = None
+    fit: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     against: str | None = None
     paper: tuple[str, ...] = ()
@@ -81,10 +87,11 @@ class Layout:
         title: What it is about.
         head: What stands above the heads of the rows.
         columns: The metrics.
-        llm: Whose runs fill it; runs of other models fill a table of the same form beside it. Empty for runs of any.
+        llm: The models whose runs fill it; runs of others fill a table of the same form. Empty for runs of any.
         rows: The rows of a table of the paper.
         kind: Of what metrics a table of all runs found is; None for one of the paper.
         notes: What a reader must know.
+        is_filled_later: Whether what it shows is made after the runs, so that runs alone do not fill it.
         label: What LaTeX refers to it by.
     """
 
@@ -96,6 +103,7 @@ class Layout:
     rows: tuple[Row, ...] = ()
     kind: str | None = None
     notes: tuple[str, ...] = ()
+    is_filled_later: bool = False
     label: str = ""
 
     @property

@@ -8,22 +8,45 @@ from typing import Final
 from evodiverse.analysis.runs import CAPS
 from evodiverse.analysis.tables.cells import EMPTY, Cell
 from evodiverse.analysis.tables.layout import Column, Layout, Row
-from evodiverse.analysis.tables.results import PROBLEM, Result
+from evodiverse.analysis.tables.results import FIT, PROBLEM, Result
 
-# What the paper's options of language models stood for.
-PAPERS_MODELS: Final = {"deepseek": "DeepSeek-V3.2", "gpt5": "GPT-5"}
 # In what runs of one cell may differ without a word.
-_IGNORED: Final = {"seed", PROBLEM, *CAPS}
+_IGNORED: Final = {"seed", PROBLEM, FIT, *CAPS}
+# So many problems are named; of more, only where they come from.
+_NAMED_PROBLEMS: Final = 8
 
 
-def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], used: Sequence[Result]) -> Iterator[str]:
+def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], *, has_runs: bool) -> Iterator[str]:
     """Yield what runs lack that are there, but have no value."""
     needs: dict[str, list[str]] = defaultdict(list)
     for at, column in enumerate(columns):
-        if column.needs and used and all(row[at] == EMPTY for row in cells):
+        if column.needs and has_runs and all(row[at] == EMPTY for row in cells):
             needs[column.needs].append(column.full_title)
     for what, titles in needs.items():
         yield f"{' and '.join(dict.fromkeys(titles))}: needs {what}."
+
+
+def note_columns(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield what a reader must know of single columns."""
+    yield from dict.fromkeys(column.note for column in columns if column.note)
+
+
+def note_problems(used: Sequence[Result]) -> Iterator[str]:
+    """Yield which problems of equations the runs are of."""
+    problems = sorted({result.problem for result in used if result.problem})
+    if problems:
+        sources = sorted({problem.partition("/")[0] for problem in problems})
+        about = problems if len(problems) <= _NAMED_PROBLEMS else sources
+        yield f"Ours: {count_of(len(problems), 'problem')} ({', '.join(about)})."
+
+
+def note_ends(used: Sequence[Result]) -> Iterator[str]:
+    """Yield how many runs ended before their budget of oracle calls was spent, and why."""
+    paths = {result.run.path: result.run.record.get("stopped_by") for result in used}
+    ends = Counter(str(why) for why in paths.values() if why not in (None, "budget"))
+    if ends:
+        counts = ", ".join(f"{count:,} by {why}" for why, count in sorted(ends.items()))
+        yield f"Ended before their budget: {counts} (of {count_of(len(paths), 'run')})."
 
 
 def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> Iterator[str]:
@@ -37,20 +60,18 @@ def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> I
 
 
 def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
-    """Yield which models the runs had."""
+    """Yield which models the runs had, and by what names they were asked for."""
     if not layout.is_about_models or not used:
         return
-    models = {(result.model, str(result.run.settings.get("llm.model"))) for result in used}
-    names = {model for model, _ in models}
-    yield f"Ours: {', '.join(f'llm={model} ({name})' for model, name in sorted(models))}."
-    for option, papers in PAPERS_MODELS.items():
-        others = sorted({name for model, name in models if model == option and papers.lower() not in name.lower()})
-        if others:
-            yield f"Careful: the paper's model is {papers}, ours is {' and '.join(others)}."
-    if len(names) > 1 and any(column.llm is None for column in layout.columns):
-        yield f"Averaged over {' and '.join(sorted(names))}."
-    if len(layout.llm) > len(names):
-        yield f"Only {', '.join(sorted(names))} of {' and '.join(layout.llm)} stands here."
+    asked: dict[str, set[str]] = defaultdict(set)
+    for result in used:
+        asked[result.model].add(str(result.run.settings.get("llm.model")))
+    models = [f"{model} (as {', '.join(sorted(names))})" for model, names in sorted(asked.items())]
+    yield f"Ours: {', '.join(models)}."
+    if len(asked) > 1 and any(column.llm is None for column in layout.columns):
+        yield f"Averaged over {' and '.join(sorted(asked))}."
+    if len(layout.llm) > len(asked):
+        yield f"Only {', '.join(sorted(asked))} of {' and '.join(layout.llm)} stands here."
 
 
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
@@ -104,7 +125,7 @@ def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tu
     """Yield how many runs of these tasks, methods and models do not count, and why."""
     about = {(row.task, method) for row in layout.rows for method in _methods(row)}
     reasons = Counter(
-        why for result, why in others if layout.admits(result.model) and (result.run.task, result.run.method) in about
+        why for result, why in others if layout.admits(result.model) and (result.task, result.run.method) in about
     )
     plain = [replace(row, overrides={}, method=method) for row in layout.rows for method in _methods(row)]
     changed = [

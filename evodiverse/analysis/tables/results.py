@@ -1,6 +1,6 @@
 """A run with its metrics, in the terms in which tables choose among runs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,8 +9,15 @@ from evodiverse.analysis.metrics.equations import find_science
 from evodiverse.analysis.metrics.values import Measurement
 from evodiverse.analysis.runs import Run, write_setting
 from evodiverse.analysis.tables.layout import Row
+from evodiverse.analysis.tables.models import PAPERS_MODELS, find_changes, identify_model
 
 PROBLEM: Final = "task.problem"
+FIT: Final = "task.fit"
+# What a task is scored by. A run with another one is a run of another task.
+_ORACLE: Final = ("task.oracle.", "task.evaluator")
+# What makes a problem of equations the problem it is, its name and a user's own data.
+_OF_PROBLEM: Final = (PROBLEM, *(f"task.data.{key}" for key in ("train", "test_", "target", "science", "descriptions")))
+_PROPOSALS: Final = "budget.llm_calls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,25 +28,31 @@ class Result:
         run: The run.
         metrics: By name; of a run that was not measured, none.
         kind: Which metrics it has.
-        model: Its option of language model, with what was changed of it in brackets.
-        science: Which problems of equations its own is of, None for other tasks and for a user's own data.
+        task: Its task, with what was changed of the oracle in brackets.
+        model: Its language model, whoever served it, with what was changed of it in brackets.
+        science: Which problems of equations its own is of, None for other tasks and for data without that label.
+        fit: How the parameters of equations were fitted, None for other tasks.
         overrides: What else was changed from what task, method and llm compose to. The problem of equations is no such
-            thing, nor is a cap on what may be spent that did not end the run.
+            thing, nor is a cap on what may be spent that did not end the run, or that counts proposals as the paper
+            does.
     """
 
     run: Run
     metrics: Measurement
     kind: str
+    task: str
     model: str
     science: str | None
+    fit: str | None
     overrides: Mapping[str, Any]
 
     @property
     def model_words(self) -> tuple[str, ...]:
-        """What chooses its model on the command line."""
-        words = [f"llm={self.run.llm}"]
+        """What chooses its model on the command line; of a replayed run, what asks the model itself."""
+        option = "litellm" if self.run.llm == "replay" else self.run.llm
+        words = [f"llm={option}"]
         for key, value in (self.run.overrides or {}).items():
-            if key.startswith("llm."):
+            if key.startswith("llm.") and key != "llm.client":
                 plus = "++" if key.startswith("llm.extra.") else ""  # a key of a user's own
                 words.append(f"{plus}{key}={write_setting(value)}")
         return tuple(words)
@@ -56,8 +69,9 @@ class Result:
     def has_method(self, row: Row, method: str) -> bool:
         """Return whether a row would be about this run if its method were another."""
         return (
-            (self.run.task, self.run.method) == (row.task, method)
+            (self.task, self.run.method) == (row.task, method)
             and (self.science == row.science if row.science else self.kind != EQUATIONS or self.science is not None)
+            and row.fit in (None, self.fit)
             and self.overrides == row.overrides
         )
 
@@ -65,22 +79,35 @@ class Result:
 def read_result(run: Run, metrics: Measurement) -> Result:
     """Return a run in the terms of tables; its ``overrides`` are known."""
     overrides = run.without_idle_caps(run.overrides or {})
+    if overrides.get(_PROPOSALS) == run.settings["budget.oracle_calls"]:
+        del overrides[_PROPOSALS]
     kind = find_kind(run)
-    changed = show_overrides({key: value for key, value in overrides.items() if key.startswith("llm.")})
+    is_equation = kind == EQUATIONS
+    model = identify_model(run)
+    oracle = {key: value for key, value in overrides.items() if key.startswith(_ORACLE)}
+    of_problem = (*_OF_PROBLEM, FIT) if is_equation else ()
     return Result(
         run,
         metrics,
         kind,
-        f"{run.llm} ({changed})" if changed else run.llm,
-        find_science(run) if kind == EQUATIONS else None,
-        {
-            key: value
-            for key, value in overrides.items()
-            if not key.startswith("llm.") and not (kind == EQUATIONS and key == PROBLEM)
-        },
+        _with_changes(run.task, oracle),
+        _with_changes(model, find_changes(overrides, model)),
+        find_science(run) if is_equation else None,
+        str(run.settings.get(FIT)) if is_equation else None,
+        {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *of_problem))},
     )
 
 
 def show_overrides(overrides: Mapping[str, Any]) -> str:
     """Return overrides as one would write them on the command line, separated by blanks."""
     return " ".join(f"{key}={write_setting(value)}" for key, value in overrides.items())
+
+
+def choose_words(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
+    """Return by model what chooses it on the command line: as the runs that are there did, or as is usual."""
+    usual = {name: model.words for name, model in PAPERS_MODELS.items()}
+    return usual | {result.model: result.model_words for result in results}
+
+
+def _with_changes(name: str, changes: Mapping[str, Any]) -> str:
+    return f"{name} ({show_overrides(changes)})" if changes else name

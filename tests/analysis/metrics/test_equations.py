@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evodiverse.analysis.metrics import equations
-from evodiverse.analysis.metrics.equations import find_science, measure_equations
+from evodiverse.analysis.metrics.equations import find_science, measure_equations, read_body
 from evodiverse.analysis.metrics.log import Log
 from evodiverse.analysis.runs import Run
 from evodiverse.tasks.programs.diversity import Vectors
@@ -23,16 +23,20 @@ ROWS = [
 ]
 
 
-def encode(programs: Sequence[str]) -> Vectors:
-    """Programs 1 and 4 point one way, 3 and 5 another."""
-    return np.array([[1.0, 0.0] if program in {"1", "4"} else [0.0, 1.0] for program in programs])
+def genotype(call: int) -> str:
+    return f"def equation(x, params):\n    return {call}\n"
+
+
+def encode(bodies: Sequence[str]) -> Vectors:
+    """Programs 1 and 4 point one way, 3 and 5 another; whatever stands above their bodies would be noticed."""
+    return np.array([[1.0, 0.0] if body in {"return 1\n", "return 4\n"} else [0.0, 1.0] for body in bodies])
 
 
 def log_of(rows: Sequence[tuple[int, float | None, float | None, int | None, int | None]] = ROWS) -> Log:
     attempts = [
         {
             **evaluated_row(0, call, f"k{call}", score),
-            "genotype": str(call),
+            "genotype": genotype(call),
             "nmse_id": nmse,
             "nmse_ood": None if nmse is None else 10 * nmse,
             "acc01_id": strict,
@@ -79,13 +83,15 @@ def test_the_elite_of_a_pool_is_its_best(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_single_pool_has_no_mean_behind_it() -> None:
-    log = make_log([{**evaluated_row(0, call, "", -1.0), "genotype": str(call)} for call in (1, 3)], [[[1, 3]]])
+    log = make_log([{**evaluated_row(0, call, "", -1.0), "genotype": genotype(call)} for call in (1, 3)], [[[1, 3]]])
     found = equations.measure_pools(log, log.column("genotype"), {"toy": encode})
     assert found == {"buffer_diversity.toy": 1.0, "buffer_pools.toy": [1.0], "top100_pools.toy": [1.0]}
 
 
 def test_a_pool_of_one_has_no_diversity_and_does_not_count_in_the_mean() -> None:
-    log = make_log([{**evaluated_row(0, call, "", -1.0), "genotype": str(call)} for call in (1, 3)], [[[1, 3], [1]]])
+    log = make_log(
+        [{**evaluated_row(0, call, "", -1.0), "genotype": genotype(call)} for call in (1, 3)], [[[1, 3], [1]]]
+    )
     found = equations.measure_pools(log, log.column("genotype"), {"toy": encode})
     assert (found["buffer_pools.toy"], found["buffer_diversity.toy"]) == ([None, 1.0, 1.0], 1.0)
 
@@ -101,3 +107,13 @@ def test_a_pool_of_one_has_no_diversity_and_does_not_count_in_the_mean() -> None
 )
 def test_a_run_belongs_to_the_science_of_its_problem(problem: str, science: str | None) -> None:
     assert find_science(Run(log_of().run.path, make_record(task__problem=problem))) == science
+
+
+def test_a_users_data_belong_to_the_science_that_they_say() -> None:
+    labelled = {"task__problem": "csv/mine", "task__data__science": "geology"}
+    assert find_science(Run(log_of().run.path, make_record(**labelled))) == "geology"
+
+
+def test_a_body_is_what_stands_below_the_header_whatever_its_indentation() -> None:
+    several = "def equation(x, v, params):\n    a = params[0] * x\n    return a + v\n"
+    assert read_body(several) == "a = params[0] * x\nreturn a + v\n"

@@ -9,9 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from rdkit import DataStructs
 
-from evodiverse.analysis.metrics.log import Log, read_log
+from evodiverse.analysis.metrics.log import Log, read_log, union
 from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.analysis.metrics.molecules import (
+    archives,
     calls_auc,
     calls_by_iteration,
     count_circles,
@@ -42,7 +43,8 @@ SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3, "CCCO": 0.2}
 
 
 def curve(path: Path, populations: Sequence[Sequence[Sequence[int]]]) -> list[float]:
-    return diverse_top10_curve(read_log(write_run(path, SCORES, populations)), fingerprint)
+    log = read_log(write_run(path, SCORES, populations))
+    return diverse_top10_curve(log, map(union, log.states), fingerprint)
 
 
 def log_with_budget(budget: int, **settings: object) -> Log:
@@ -208,6 +210,20 @@ def test_the_last_iteration_is_measured_plainly_by_scaffold_and_for_its_chemistr
         "n_circles": 3,
     }
     assert {name: found[name] for name in expected} == pytest.approx(expected)
+
+
+def test_the_archive_keeps_what_left_the_pools(tmp_path: Path, store: MoleculeStore) -> None:
+    run = write_run(tmp_path / "run", SCORES, [[[4], []], [[3], []]])
+    found = measure_molecules(read_log(run), store)
+    names = ("diverse_auc_archive", "diverse_average_archive", "diverse_top10_archive")
+    assert [found[name] for name in names] == pytest.approx([(0.9 + 0.8 + 0.3 + 0.2) / 4] * 3)
+    assert (found["diverse_average"], found["diverse_top10"]) == pytest.approx((0.25, 0.3))
+
+
+def test_the_archive_grows_with_the_iterations_and_has_no_failed_evaluation() -> None:
+    rows = [(0, 1, 0.2), (0, 2, None), (1, 3, 0.4), (2, 4, None), (3, 5, 0.1)]
+    log = make_log([evaluated_row(iteration, call, f"k{call}", score) for iteration, call, score in rows], [[[1]]] * 4)
+    assert list(archives(log)) == [[1], [1, 3], [1, 3], [1, 3, 5]]
 
 
 def test_the_average_is_of_the_last_five_iterations(tmp_path: Path, store: MoleculeStore) -> None:

@@ -36,7 +36,8 @@ def equation(
 ) -> Result:
     """Return a complete run on a problem of equations with these metrics."""
     overrides = {"task.problem": problem, **more.pop("overrides", {})}
-    return result(metrics, "equation", method, seed=seed, overrides=overrides, task__domain=EQUATIONS, **more)
+    settings = {"task__domain": EQUATIONS, "task__fit": "bfgs", **more}
+    return result(metrics, "equation", method, seed=seed, overrides=overrides, **settings)
 
 
 def layout(rows: Sequence[Row], columns: Sequence[Column] = (Column("score", "score"),), **more: Any) -> Layout:

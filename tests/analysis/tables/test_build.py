@@ -81,6 +81,37 @@ def test_a_cap_counts_only_where_it_ended_a_run(fill, stopped_by: str, text: str
     assert texts(fill(layout(JNK3), run))[1] == [text]
 
 
+@pytest.mark.parametrize(("cap", "text"), [(12, "0.40"), (11, "—")])
+def test_proposals_may_be_counted_in_place_of_charged_calls(fill, cap: int, text: str) -> None:
+    run = result({"score": 0.4}, overrides={"budget.llm_calls": cap}, more={"stopped_by": "llm_calls"})
+    assert texts(fill(layout(JNK3), run))[1] == [text]
+
+
+@pytest.mark.parametrize("oracle", [{"task.oracle.published": "gsk3b"}, {"task.oracle._target_": "mine.score"}])
+def test_a_task_with_another_oracle_is_another_task(monkeypatch: pytest.MonkeyPatch, oracle: dict[str, str]) -> None:
+    metrics = {"score": 0.9, "n_circles": 1.0}
+    tables = tables_of(monkeypatch, layout(JNK3), result(metrics, overrides=oracle))
+    assert texts(tables["table"]) == [["—"], ["—"]]
+    ((key, value),) = oracle.items()
+    assert [line.of[:4] for line in tables["molecules"].lines] == [(f"jnk3 ({key}={value})", "pt", "off", "default")]
+
+
+def test_runs_that_ended_early_are_told(fill) -> None:
+    ends = ["budget", "early_stop", "target", "target"]
+    runs = [result({"score": 0.4}, seed=seed, more={"stopped_by": why}) for seed, why in enumerate(ends)]
+    assert fill(layout(JNK3), *runs).notes == ("Ended before their budget: 1 by early_stop, 2 by target (of 4 runs).",)
+
+
+def test_a_variant_of_a_metric_is_shown_only_where_it_differs(fill) -> None:
+    columns = [Column("score", "score"), Column("archive", "archive", extra=True, unlike="score", note="Of all.")]
+    alike = fill(layout(JNK3, columns), result({"score": 0.4, "archive": 0.405}))
+    assert ([column.title for column in alike.columns], alike.notes) == (["score"], ())
+    unlike = fill(layout(JNK3, columns), result({"score": 0.4, "archive": 0.42}))
+    assert ([column.title for column in unlike.columns], unlike.notes) == (["score", "archive"], ("Of all.",))
+    assert texts(unlike)[1] == ["0.40", "0.42"]
+    assert [len(line.paper) for line in unlike.lines] == [2, 2]
+
+
 def test_what_is_unfinished_or_damaged_is_counted(fill) -> None:
     others = [(result({}, seed=1), "failed"), (result({}, seed=2), "failed"), (result({}, "gsk3b"), "damaged")]
     table = fill(layout(JNK3), result({"score": 0.4}), left_out=others)
@@ -114,11 +145,31 @@ def test_runs_without_a_model_fill_no_row_about_models_but_a_table_beside_it(mon
     assert [line.paper for line in beside.lines] == [(None,), (None,)]
 
 
-def test_a_changed_model_has_a_table_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = result({"score": 0.4}, llm="deepseek", overrides={"llm.model": "deepseek/other"})
-    tables = tables_of(monkeypatch, layout(JNK3, llm=("deepseek",)), run)
+def test_a_row_names_its_model_whoever_serves_it(fill) -> None:
+    about = layout(JNK3, llm=("DeepSeek-V3.2",))
+    hosts = {
+        "litellm": {"llm.model": "openrouter/deepseek/deepseek-v3.2"},
+        "openai_compatible": {"llm.model": "deepseek-ai/DeepSeek-V3.2"},
+        "replay": {"llm.model": "fireworks_ai/accounts/fireworks/models/deepseek-v3p2"},
+    }
+    runs = [result({"score": 0.4}, llm=llm, seed=at, overrides=named) for at, (llm, named) in enumerate(hosts.items())]
+    table = fill(about, *runs)
+    assert texts(table)[1] == ["0.40 ± 0.00"]
+    assert not any("other settings" in note for note in table.notes)
+
+
+def test_another_model_of_the_same_option_has_a_table_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = result({"score": 0.4}, llm="deepseek", llm__model="deepseek/deepseek-flash")
+    tables = tables_of(monkeypatch, layout(JNK3, llm=("DeepSeek-V3.2",)), run)
     assert texts(tables["table"])[1] == ["—"]
-    assert texts(tables["table_deepseek_llm.model=deepseek_other"])[1] == ["0.40"]
+    assert texts(tables["table_deepseek-flash"])[1] == ["0.40"]
+
+
+def test_a_model_that_is_asked_in_another_way_has_a_table_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = result({"score": 0.4}, llm="litellm", overrides={"llm.model": "a/b", "llm.pools.hot.temperature": 2.0})
+    tables = tables_of(monkeypatch, layout(JNK3, llm=("b",)), run)
+    assert texts(tables["table"])[1] == ["—"]
+    assert texts(tables["table_b_llm.pools.hot.temperature=2.0"])[1] == ["0.40"]
 
 
 def test_columns_of_several_models_are_one_in_a_table_beside(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +185,8 @@ def test_columns_of_several_models_are_one_in_a_table_beside(monkeypatch: pytest
 
 def test_an_average_over_models_says_which_it_is_over(fill) -> None:
     both = layout(JNK3, llm=("deepseek", "gpt5"))
-    table = fill(both, result({"score": 0.4}, llm="deepseek", llm__model="a/b"))
-    assert "Ours: llm=deepseek (a/b)." in table.notes
+    table = fill(both, result({"score": 0.4}, llm="litellm", llm__model="a/deepseek"))
+    assert "Ours: deepseek (as a/deepseek)." in table.notes
     assert "Only deepseek of deepseek and gpt5 stands here." in table.notes
     table = fill(both, result({"score": 0.4}, llm="deepseek"), result({"score": 0.8}, llm="gpt5"))
     assert texts(table)[1] == ["0.60"]
@@ -154,15 +205,7 @@ def test_an_average_is_over_the_models_that_all_methods_have(fill) -> None:
     results = [equation({"score": score}, method=method, llm=llm) for method, llm, score in runs]
     table = fill(layout(CHEMISTRY, llm=("deepseek", "gpt5")), *results)
     assert texts(table) == [["0.40"], ["0.90"]]
-    assert "Left out: 1 run of builtin/reaction1 with llm=deepseek" in " ".join(table.notes)
-
-
-def test_a_model_that_is_not_the_papers_is_told(fill) -> None:
-    about = layout(JNK3, llm=("deepseek",))
-    told = "Careful: the paper's model is DeepSeek-V3.2, ours is deepseek/deepseek-flash."
-    assert told in fill(about, result({"score": 1.0}, llm="deepseek", llm__model="deepseek/deepseek-flash")).notes
-    notes = fill(about, result({"score": 1.0}, llm="deepseek", llm__model="a/deepseek-v3.2")).notes
-    assert notes == ("Ours: llm=deepseek (a/deepseek-v3.2).",)
+    assert "Left out: 1 run of builtin/reaction1 with deepseek" in " ".join(table.notes)
 
 
 def test_a_restricted_table_is_about_one_of_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,15 +224,15 @@ def test_commands_choose_a_model_as_its_runs_did(monkeypatch: pytest.MonkeyPatch
     changed = {"llm.extra.top_k": 5, "llm.model": "a (b)/c"}
     run = result({"score": 1.0}, llm="litellm", overrides=changed)
     tables = tables_of(monkeypatch, layout(JNK3, llm=("deepseek",)), run)
-    (beside,) = (table for name, table in tables.items() if name.startswith("table_litellm"))
+    (beside,) = (table for name, table in tables.items() if name.startswith("table_c"))
     assert beside.commands == (
         "evodiverse -m task=jnk3 method=molleo llm=litellm ++llm.extra.top_k=5 'llm.model=a (b)/c' seed=0,1,2",
     )
 
 
-def test_a_model_that_changed_under_its_name_is_told(fill) -> None:
-    runs = [result({"score": 1.0}, llm="deepseek", llm__model=f"deepseek-v3.2/{seed}", seed=seed) for seed in (0, 1)]
-    assert "Careful: these runs differ in llm.model." in fill(layout(JNK3, llm=("deepseek",)), *runs).notes
+def test_models_of_several_hosts_in_one_row_are_told(fill) -> None:
+    runs = [result({"score": 1.0}, llm="deepseek", llm__model=f"host{seed}/m", seed=seed) for seed in (0, 1)]
+    assert "Careful: these runs differ in llm.model." in fill(layout(JNK3, llm=("m",)), *runs).notes
 
 
 def test_a_dash_beside_runs_is_explained(fill) -> None:
@@ -253,7 +296,7 @@ def test_methods_of_a_science_stand_on_the_same_problems(fill) -> None:
     table = fill(layout(CHEMISTRY), *runs, equation({"score": 0.9}, "builtin/reaction2", "ensemble"))
     assert texts(table) == [["0.40"], ["0.90"]]
     assert (
-        "Left out: 1 run of builtin/reaction1 with llm=off, so that all methods stand on the same problems and models."
+        "Left out: 1 run of builtin/reaction1 with off, so that all methods stand on the same problems and models."
         in table.notes
     )
 
@@ -281,6 +324,46 @@ def test_columns_of_models_may_stand_on_different_problems(fill) -> None:
 
 def test_a_method_without_runs_does_not_empty_the_others(fill) -> None:
     assert texts(fill(layout(CHEMISTRY), equation({"score": 0.2}))) == [["0.20"], ["—"]]
+
+
+@pytest.mark.parametrize(("science", "text"), [("chemistry", "0.50"), ("biology", "0.20"), (None, "0.20")])
+def test_data_of_ones_own_stand_where_their_label_says(fill, science: str | None, text: str) -> None:
+    of_problem = {"task.data.train": "mine.csv", "task.data.target": "y", "task.data.descriptions.y": "rate"}
+    mine = equation({"score": 0.8}, "csv/mine", overrides={**of_problem, "task.data.science": science})
+    table = fill(layout(CHEMISTRY[:1]), equation({"score": 0.2}), mine)
+    assert texts(table) == [[text]]
+
+
+def test_a_changed_unit_of_errors_is_no_part_of_the_problem(fill) -> None:
+    mine = equation({"score": 0.8}, overrides={"task.data.normalize": "none"})
+    assert texts(fill(layout(CHEMISTRY[:1]), mine)) == [["—"]]
+
+
+def test_problems_are_named(fill) -> None:
+    runs = [equation({"score": 0.2}, f"builtin/reaction{number}") for number in (1, 2)]
+    assert "Ours: 2 problems (builtin/reaction1, builtin/reaction2)." in fill(layout(CHEMISTRY[:1]), *runs).notes
+
+
+def test_each_way_of_fitting_has_its_rows_and_the_papers_has_its_numbers(fill) -> None:
+    rows = [replace(row, paper=("0.7",)) for row in CHEMISTRY]
+    runs = [("pt", "lm", 0.2), ("pt", "bfgs", 0.4), ("ensemble", "lm", 0.3)]
+    results = [equation({"score": score}, method=method, task__fit=fit) for method, fit, score in runs]
+    table = fill(layout(rows), *results)
+    assert table.head == ("target", "method", "Fit")
+    assert [(line.of[1:], line.cells[0].text, line.paper) for line in table.lines] == [
+        (("pt", "bfgs"), "0.40", ("0.7",)),
+        (("pt", "lm"), "0.20", ("—",)),
+        (("ensemble", "bfgs"), "—", ("0.7",)),
+        (("ensemble", "lm"), "0.30", ("—",)),
+    ]
+    assert [command.split()[-2] for command in table.commands] == ["task.fit=bfgs"]
+
+
+def test_only_what_was_fitted_so_has_rows_in_a_table_of_another_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = equation({"score": 0.2}, task__fit="lm", overrides={"task.fit": "lm"})
+    table = tables_of(monkeypatch, layout(CHEMISTRY, llm=("m",)), run)["table_off"]
+    assert [line.of[-1] for line in table.lines] == ["lm", "lm"]
+    assert texts(table) == [["0.20"], ["—"]]
 
 
 # Tests of differences
@@ -359,9 +442,9 @@ def test_equations_are_grouped_by_science_and_own_data_apart(monkeypatch: pytest
     runs = [equation({"best_acc": 1.0, "best_nmse": 10.0**at}, problem) for at, problem in enumerate(problems)]
     table = tables_of(monkeypatch, layout(JNK3), *runs)["equations"]
     assert [line.of for line in table.lines] == [
-        ("chemistry", "pt", "off", "default", "2", "2"),
-        ("csv/mine", "pt", "off", "default", "1", "1"),
-        ("materials", "pt", "off", "default", "1", "1"),
+        ("chemistry", "pt", "off", "bfgs", "default", "2", "2"),
+        ("csv/mine", "pt", "off", "bfgs", "default", "1", "1"),
+        ("materials", "pt", "off", "bfgs", "default", "1", "1"),
     ]
     assert texts(table)[0][-2] == "5.5e+00"  # the median of 1 and 10
 
@@ -373,4 +456,11 @@ def test_tables_without_runs_are_not_written(monkeypatch: pytest.MonkeyPatch) ->
 def test_all_tables_of_the_paper_can_be_filled_from_nothing() -> None:
     tables = build_tables([], [])
     assert len(tables) == 25
-    assert all(table.commands and not table.n_filled for table in tables)
+    assert all(table.commands or table.name == "docking_top10" for table in tables)
+    assert not any(table.n_filled for table in tables)
+
+
+def test_no_command_is_offered_that_would_not_fill_the_table() -> None:
+    (docking,) = (table for table in build_tables([], []) if table.name == "docking_top10")
+    assert docking.commands == ()
+    assert any("needs a docking/ dataset in the run" in note for note in docking.notes)

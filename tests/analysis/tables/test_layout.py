@@ -8,6 +8,7 @@ import pytest
 
 from evodiverse.analysis.metrics import TARGETS
 from evodiverse.analysis.tables.layout import Layout, found_layouts, paper_layouts
+from evodiverse.analysis.tables.models import OFF, PAPERS_MODELS
 from tests.runs import ROOT
 
 # name: rows, columns that the paper has, digest of heads, titles and cells as transcribed from the LaTeX source
@@ -105,9 +106,8 @@ def test_a_number_that_the_paper_repeats_is_transcribed_alike() -> None:
 def test_rows_are_about_options_that_there_are() -> None:
     methods = {file.stem for file in (ROOT / "conf/method").glob("*.yaml")}
     tasks = {file.stem for file in (ROOT / "conf/task").glob("*.yaml")}
-    models = {file.stem for file in (ROOT / "conf/llm").glob("*.yaml")}
     for layout in paper_layouts():
-        assert set(layout.llm) <= models
+        assert set(layout.llm) <= {OFF, *PAPERS_MODELS}
         assert {column.llm for column in layout.columns} - {None} <= set(layout.llm)
         assert {row.task for row in layout.rows} <= tasks
         assert {row.method for row in layout.rows} | {row.against for row in layout.rows} - {None} <= methods

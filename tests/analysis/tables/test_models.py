@@ -1,0 +1,74 @@
+"""A model is the same whoever serves it, and another one as soon as it is asked in another way."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evodiverse.analysis.runs import Run
+from evodiverse.analysis.tables.models import find_changes, identify_model
+from tests.analysis.builders import make_record
+
+
+def model_of(llm: str = "litellm", **settings: object) -> str:
+    return identify_model(Run(Path(), make_record(llm__name=llm, **settings)))
+
+
+# As litellm's map of models, vLLM and Ollama call them.
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("openrouter/deepseek/deepseek-v3.2", "DeepSeek-V3.2"),
+        ("openrouter/deepseek/deepseek-v3.2:free", "DeepSeek-V3.2"),
+        ("deepinfra/deepseek-ai/DeepSeek-V3.2", "DeepSeek-V3.2"),
+        ("fireworks_ai/accounts/fireworks/models/deepseek-v3p2", "DeepSeek-V3.2"),
+        ("azure_ai/FW-DeepSeek-V3.2", "DeepSeek-V3.2"),
+        ("bedrock/us-east-1/deepseek.v3.2", "DeepSeek-V3.2"),
+        ("us.deepseek.v3.2", "DeepSeek-V3.2"),
+        ("vertex_ai/deepseek-ai/deepseek-v3.2-maas", "DeepSeek-V3.2"),
+        ("volcengine/deepseek-v3-2-251201", "DeepSeek-V3.2"),
+        ("azure/gpt-5", "GPT-5"),
+        ("oci/openai.gpt-5", "GPT-5"),
+        ("azure/eu/gpt-5-2025-08-07", "GPT-5"),
+        ("deepseek/deepseek-flash", "deepseek-flash"),
+        ("deepseek/deepseek-chat", "deepseek-chat"),
+        ("novita/deepseek/deepseek-v3.2-exp", "deepseek-v3.2-exp"),
+        ("azure_ai/deepseek-v3.2-speciale", "deepseek-v3.2-speciale"),
+        ("nebius/deepseek-ai/DeepSeek-V3-0324", "DeepSeek-V3-0324"),
+        ("openai/gpt-5-mini", "gpt-5-mini"),
+        ("databricks/databricks-gpt-5-1", "databricks-gpt-5-1"),
+        ("not-deepseek-v3.21", "not-deepseek-v3.21"),
+        ("llama3:8b", "llama3:8b"),
+    ],
+)
+def test_a_model_is_known_by_the_names_that_hosts_give_it(name: str, model: str) -> None:
+    assert model_of(llm__model=name) == model
+
+
+def test_a_run_without_a_model_has_none_whatever_its_option_is_called() -> None:
+    assert model_of("off") == "off"
+    assert model_of("mine", llm__client="none") == "off"
+
+
+def test_pools_with_models_of_their_own_name_both() -> None:
+    mixed: dict[str, Any] = {"llm__model": "a/x", "llm__pools__hot__model": "b/y"}
+    assert model_of(**mixed) == "x and y"
+    assert model_of(llm__pools__cold__model="a/x", llm__pools__hot__model="b/x") == "x"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "model", "changes"),
+    [
+        ({"llm.model": "a/b", "llm.provider": "openai", "llm.client": "replay"}, "b", []),
+        ({"llm.pools.hot.temperature": 1.0}, "b", ["llm.pools.hot.temperature"]),
+        ({"llm.pools.hot.temperature": None, "llm.pools.hot.max_tokens": 9000}, "GPT-5", []),
+        ({"llm.pools.hot.temperature": 1.0}, "GPT-5", ["llm.pools.hot.temperature"]),
+        ({"llm.pools.hot.temperature": None}, "DeepSeek-V3.2", ["llm.pools.hot.temperature"]),
+        ({"llm.fallback": "classical", "method.elites": 1}, "b", ["llm.fallback"]),
+    ],
+)
+def test_what_changes_how_a_model_samples_is_a_change_of_it(
+    overrides: Mapping[str, Any], model: str, changes: list[str]
+) -> None:
+    assert list(find_changes(overrides, model)) == changes
