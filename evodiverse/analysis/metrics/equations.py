@@ -65,8 +65,8 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
     """Return how different the programs of the final pools are (paper, "Diversity Evaluation").
 
     That of a pool is the mean pairwise cosine distance of its programs' bodies. ``buffer_pools`` has the pools, hot to
-    cold, and then their mean, which ``buffer_diversity`` has alone; ``top100_pools`` is the same of the best 100 of each.
-    Weights that depend on the set of programs, those of TF-IDF, are always those of all pools together.
+    cold, and then their mean, which ``buffer_diversity`` has alone; ``top100_pools`` is the same of the best 100 of
+    each. Weights that depend on the set of programs, those of TF-IDF, are always those of all pools together.
 
     Args:
         log: The run's log.
