@@ -1,11 +1,13 @@
 """Whole runs with a language model: real litellm, real HTTP, a server that does as it is told."""
 
+import base64
 import hashlib
 import json
 import sqlite3
 import subprocess
 import sys
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,7 +18,7 @@ import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
 from evodiverse.llm import asking
-from tests.llm.servers import Answer, Body, ModelServer, error, serving
+from tests.llm.servers import Answer, Body, ModelServer, error, reply_body, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_here, run_toy, stop_after
 from tests.toys.bits.model import answer_bits
 
@@ -302,6 +304,69 @@ def test_a_key_stands_in_no_file(toy: ModelServer, tmp_path: Path) -> None:
     run_toy(tmp_path, *using(toy, tmp_path / "cache"), "budget.oracle_calls=30")
     assert toy.headers[-1]["authorization"] == f"Bearer {KEY}"
     assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+
+
+def test_a_key_that_replies_repeat_stands_in_no_file_and_a_replay_gives_the_same_log(
+    toy: ModelServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def echo(body: Body, number: int) -> Answer:
+        if number % 5 == 2:
+            return error(429, f"slow down, {KEY}", Retry_After="0")
+        if number % 5 == 3:
+            return error(422, f"not with {KEY}")
+        answer = answer_bits(body, number)
+        answer.content = f"{KEY} {answer.content} {base64.b64encode(KEY.encode()).decode()}"
+        return answer
+
+    toy.script = lambda body, number: echo(body, number) if is_real(body) else Answer(KEY)
+    arguments = [*using(toy, tmp_path / "cache"), "budget.oracle_calls=30", "llm.concurrency=1"]
+    run = run_toy(tmp_path / "first", *arguments)
+    assert sum("***" in str(call["reply"] or call["error"]) for call in rows(run, "llm_calls")) > 10
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+    with closing(sqlite3.connect(tmp_path / "cache")) as connection:
+        replies = [zlib.decompress(content) for (content,) in connection.execute("SELECT reply FROM replies")]
+    assert [reply for reply in replies if KEY.encode() in reply] == []
+    assert KEY not in caplog.text
+    n_sent = len(toy.requests)
+    assert log(run_toy(tmp_path / "again", *arguments)) == log(run)
+    assert len(toy.requests) == n_sent
+
+
+@pytest.mark.parametrize("count", ["-5", "1.5", "NaN", "1e400", "true", '"many"'])
+def test_a_reply_with_impossible_counts_counts_as_the_most_it_can_have_been(
+    toy: ModelServer, tmp_path: Path, count: str
+) -> None:
+    def lie(body: Body, number: int) -> Answer:
+        usage = f', "usage": {{"prompt_tokens": {count}, "completion_tokens": {count}, "total_tokens": {count}}}}}'
+        return Answer(body=reply_body(answer_bits(body, number).content)[:-1] + usage.encode())
+
+    toy.script = lie
+    for cap, limit in (("tokens", 4_000), ("usd", 0.02)):
+        arguments = [*PRICED, f"llm.api_base={toy.url}", f"llm.cache={tmp_path / 'cache'}", f"budget.{cap}={limit}"]
+        ended = record(run_toy(tmp_path, *arguments))
+        assert (ended["status"], ended["stopped_by"]) == ("complete", cap)
+        assert 0.5 * limit < ended["llm"][f"counted_{cap}"] <= limit
+        assert (ended["llm"]["prompt_tokens"], ended["llm"]["cost_usd"]) == (None, None)
+
+
+def test_a_redirect_ends_the_start_with_one_line_that_names_the_host(toy: ModelServer, tmp_path: Path) -> None:
+    with serving(ModelServer()) as other:
+        toy.script = lambda body, number: Answer(status=307, headers={"Location": f"{other.url}/chat/completions"})
+        expected = (
+            f"127.0.0.1 redirects to {other.url}/chat/completions, and no redirect is followed; set llm.api_base to"
+        )
+        with pytest.raises(InputError, match=expected) as refused:
+            run_toy(tmp_path, *using(toy, tmp_path / "cache"))
+        assert other.requests == []
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_an_answer_that_is_too_long_is_asked_for_again(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+    def flooding(body: Body, number: int) -> Answer:
+        return Answer(body=b" " * 5_000_000) if number % 7 == 3 else answer_bits(body, number)
+
+    toy.script = flooding
+    assert log(run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT)) == log(whole)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import math
+import re
 import sqlite3
 import time
 import zlib
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.llm.client import MAX_CHARACTERS
+from evodiverse.llm.counts import is_count
 from evodiverse.llm.prices import Price
 from evodiverse.vocabulary import Finish, Query, Reply
 
@@ -24,7 +27,18 @@ _BUSY_SECONDS = 60.0
 _KEYS_A_SELECT = 500
 # A round asks for the key of a query three times.
 _KEYS_AT_HAND = 256
-_SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
+_TABLE = "CREATE TABLE replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
+# The longest reply whose characters all take 12 bytes of JSON, such as 🧪, and the rest of its row.
+_MAX_ROW_BYTES = 12 * MAX_CHARACTERS + 10_000
+_MAX_ERROR_CHARACTERS = 1_000
+_MAX_USD = 1_000_000.0
+_MAX_USD_A_TOKEN = 1.0
+_MAX_SECONDS = 1e9
+_MAX_RETRIES = 1_000_000
+# Half a character, which JSON can say and no file can hold.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# The content of a row, NULL where it cannot be one; SQLite then does not load it.
+_CONTENT = f"CASE WHEN typeof(reply) = 'blob' AND length(reply) <= {_MAX_ROW_BYTES} THEN reply END"
 Result = TypeVar("Result")
 
 
@@ -89,15 +103,14 @@ class ReplyCache:
             ServiceError: The file cannot be read any more.
         """
         keys = [query_key(query) for query in queries]
-        rows: dict[bytes, bytes] = {}
+        rows: dict[bytes, Bought | None] = {}
         for at in range(0, len(keys), _KEYS_A_SELECT):
             some = keys[at : at + _KEYS_A_SELECT]
             rows |= self._reporting(partial(self._select, some))
-        found = [_decode(rows[key]) if key in rows else None for key in keys]
-        n_damaged = sum(key in rows and bought is None for key, bought in zip(keys, found, strict=True))
+        n_damaged = sum(key in rows and rows[key] is None for key in keys)
         if n_damaged:
             _LOG.warning("%s: %d replies are damaged and asked for again", self._path, n_damaged)
-        return found
+        return [rows.get(key) for key in keys]
 
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
         """Add replies, which survive the death of the process and a power cut, and return what is kept.
@@ -119,14 +132,16 @@ class ReplyCache:
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             there = self._select([key for key, _, _ in rows])
-            first = [_decode(there[key]) if key in there else None for key, _, _ in rows]
+            first = [there.get(key) for key, _, _ in rows]
             new = [row for row, bought in zip(rows, first, strict=True) if bought is None]
             self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", new)
         return first
 
-    def _select(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+    def _select(self, keys: Sequence[bytes]) -> dict[bytes, Bought | None]:
+        """Return the rows of these keys, None for one that is damaged."""
         marks = ",".join("?" * len(keys))
-        return dict(self._connection.execute(f"SELECT key, reply FROM replies WHERE key IN ({marks})", keys))  # noqa: S608
+        rows = self._connection.execute(f"SELECT key, {_CONTENT} FROM replies WHERE key IN ({marks})", keys)  # noqa: S608
+        return {key: _decode(content) for key, content in rows}
 
     def _reporting(self, work: Callable[[], Result]) -> Result:
         try:
@@ -179,7 +194,9 @@ class ReplyCache:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+    return connection
 
 
 def _keep_journal(connection: sqlite3.Connection) -> None:
@@ -188,17 +205,25 @@ def _keep_journal(connection: sqlite3.Connection) -> None:
 
 
 def _check(connection: sqlite3.Connection) -> None:
-    """Make the table if absent, and see that the file is whole.
+    """Make the table if absent, and see that the file is whole and holds nothing else.
+
+    The latter comes first: the views, triggers and constraints of somebody else's file are statements of theirs.
 
     Raises:
-        DatabaseError: It is not.
+        DatabaseError: It is not whole, or holds something else.
     """
+    if not _find_statements(connection):
+        connection.execute(_TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))  # another process may be faster
+    if _find_statements(connection) != {_TABLE}:
+        raise sqlite3.DatabaseError("it is not just the table of a reply cache")
     (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if answer != "ok":
         raise sqlite3.DatabaseError(answer)
-    with connection:
-        connection.execute(_SCHEMA)
-    connection.execute("SELECT key, model, reply FROM replies LIMIT 1").fetchall()
+
+
+def _find_statements(connection: sqlite3.Connection) -> set[str]:
+    """Return the statements that made all that a file holds."""
+    return {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
 
 
 def _is_damaged(path: Path) -> bool:
@@ -211,12 +236,19 @@ def _is_damaged(path: Path) -> bool:
 
 
 def _copy_sound(damaged: Path, rebuilt: Path) -> int:
-    """Copy the rows of a damaged file that can be read, from both of its ends, and return how many."""
+    """Copy the rows of a damaged file that can be read, from both of its ends, and return how many.
+
+    None are read from a table that is not as we make it, for to read it would run somebody else's statements.
+    """
     with closing(_connect(rebuilt)) as target:
         _check(target)
         for order in ("ASC", "DESC"):
             with suppress(sqlite3.DatabaseError), closing(_connect(damaged)) as source, target:
-                rows = source.execute(f"SELECT key, model, reply FROM replies NOT INDEXED ORDER BY rowid {order}")  # noqa: S608
+                if _TABLE not in _find_statements(source):
+                    break
+                rows = source.execute(
+                    f"SELECT key, model, {_CONTENT} FROM replies NOT INDEXED ORDER BY rowid {order}"  # noqa: S608
+                )
                 for row in _readable(rows):
                     if _decode(row[2]) is not None:
                         target.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", row)
@@ -251,11 +283,47 @@ def _encode(bought: Bought) -> bytes:
     return zlib.compress(json.dumps(content).encode())
 
 
-def _decode(content: bytes) -> Bought | None:
-    """Return the reply of a row, None if it is not what was written."""
+def _decode(content: bytes | None) -> Bought | None:
+    """Return the reply of a row, None if it cannot have been written here.
+
+    The row may be somebody else's: it is unpacked to a bounded size, and each of its values must be one that the answer
+    of a provider could have led to.
+    """
     try:
-        values = json.loads(zlib.decompress(content))
+        unpacker = zlib.decompressobj()
+        unpacked = unpacker.decompress(content or b"", _MAX_ROW_BYTES)
+        if not unpacker.eof:
+            return None
+        values = json.loads(unpacked)
         reply = Reply(**values["reply"] | {"finish": Finish(values["reply"]["finish"])})
-        return Bought(reply, None if values["price"] is None else Price(*values["price"]))
-    except (zlib.error, ValueError, TypeError, KeyError):
+        price = None if values["price"] is None else Price(*values["price"])
+        return Bought(reply, price) if _is_possible(reply) and _is_possible_price(price) else None
+    except (zlib.error, ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def _is_possible(reply: Reply) -> bool:
+    """Return whether each value of a reply has its type and a possible size, and its texts can be written."""
+    return (
+        isinstance(reply.text, str)
+        and len(reply.text) <= MAX_CHARACTERS
+        and isinstance(reply.error, str)
+        and len(reply.error) <= _MAX_ERROR_CHARACTERS
+        and reply.error.isprintable()
+        and not _SURROGATE.search(reply.text)
+        and all(count is None or is_count(count) for count in (reply.prompt_tokens, reply.completion_tokens))
+        and (reply.cost_usd is None or _is_number(reply.cost_usd, _MAX_USD))
+        and _is_number(reply.seconds, _MAX_SECONDS)
+        and isinstance(reply.retries, int)
+        and _is_number(reply.retries, _MAX_RETRIES)
+        and reply.cached is True
+    )
+
+
+def _is_possible_price(price: Price | None) -> bool:
+    return price is None or all(_is_number(usd, _MAX_USD_A_TOKEN) for usd in price)
+
+
+def _is_number(value: object, most: float) -> bool:
+    """Return whether this is a number from 0 to ``most``, which NaN and a truth value are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most

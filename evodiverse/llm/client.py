@@ -3,20 +3,21 @@
 import asyncio
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from evodiverse.errors import describe
+from evodiverse.llm.counts import is_count
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
-from evodiverse.llm.keys import redact
+from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import load_litellm
 from evodiverse.llm.prices import Price, find_price
+from evodiverse.llm.transfer import Transfer, watched
 from evodiverse.vocabulary import Decoding, Finish, Query, Reply
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # No model answers so much; what lies beyond is cut off, and the reply counts as cut.
 MAX_CHARACTERS = 1_000_000
-MAX_TOKENS = 1_000_000_000
 
 
 class Client(Protocol):
@@ -66,6 +67,10 @@ class LiteLlmClient:
 
     async def ask(self, query: Query) -> Reply:
         """Send one query; a content filter's answer is a reply without text."""
+        with watched() as transfer:
+            return await self._ask(query, transfer)
+
+    async def _ask(self, query: Query, transfer: Transfer) -> Reply:
         began = time.perf_counter()
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -80,9 +85,11 @@ class LiteLlmClient:
                 )
         except TimeoutError as error:
             raise TransientError(f"no reply within {self._timeout_s:g} s") from error
-        except Exception as error:  # noqa: BLE001 (whatever a provider's answer makes litellm raise)
-            return self._refused(error)
-        return self._read(response, query.model, time.perf_counter() - began)
+        except Exception as error:  # whatever a provider's answer makes litellm raise
+            if transfer.failure is not None:  # litellm says of it no more than "connection error"
+                raise transfer.failure from error
+            return self._refused(error, transfer.secrets)
+        return self._read(response, query.model, time.perf_counter() - began, transfer.secrets)
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model by litellm's map, None if it is not there."""
@@ -94,22 +101,22 @@ class LiteLlmClient:
         """Let go of all connections."""
         await self._litellm.close_litellm_async_clients()
 
-    def _refused(self, error: Exception) -> Reply:
+    def _refused(self, error: Exception, secrets: Iterable[str]) -> Reply:
         """Return the reply of a provider that will not answer this query, and raise for all other failures."""
         status = getattr(error, "status_code", None)
-        message = redact(describe(error).partition(" Traceback (most recent call last)")[0], self._api_key)
+        message = redact(describe(error).partition(" Traceback (most recent call last)")[0], self._api_key, *secrets)
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
             return Reply("", Finish.ERROR, message)
-        if status is None or status in TRANSIENT_STATUS or status >= 500:
+        if status is None or status in TRANSIENT_STATUS or not 400 <= status < 500:
             headers = getattr(error, "litellm_response_headers", None) or {}
             raise TransientError(message, parse_retry_after(headers.get("retry-after"))) from error
         raise RefusedError(message, status) from error
 
-    def _read(self, response: Any, model: str, seconds: float) -> Reply:
+    def _read(self, response: Any, model: str, seconds: float, secrets: Iterable[str]) -> Reply:
         if not response.choices:
             raise TransientError("the provider answered without a choice")
         choice = response.choices[0]
-        text = (choice.message.content or "").encode("utf-8", "backslashreplace").decode()
+        text = redact_reply((choice.message.content or "").encode("utf-8", "backslashreplace").decode(), *secrets)
         finish = {"length": Finish.LENGTH, "content_filter": Finish.ERROR}.get(choice.finish_reason, Finish.STOP)
         if len(text) > MAX_CHARACTERS:
             text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
@@ -144,8 +151,8 @@ class LiteLlmClient:
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens, None for what cannot be one; litellm says 0 where a provider said nothing."""
-    if not isinstance(number, int) or not 0 <= number <= MAX_TOKENS:
+    """Return a number of tokens, None where it is not known; litellm says 0 where a provider said nothing."""
+    if not isinstance(number, int) or not is_count(number):
         return None
     return None if number == 0 and is_zero_unknown else number
 

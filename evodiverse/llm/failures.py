@@ -17,6 +17,7 @@ REMEDIES: dict[int | None, str] = {
     402: "the account has no credit left",
     403: "the key may not use this model",
     404: "check llm.model and llm.api_base",
+    **dict.fromkeys((301, 302, 303, 307, 308), "set llm.api_base to that address if you trust it"),
 }
 
 
@@ -65,7 +66,7 @@ def parse_retry_after(header: str | None, now: datetime | None = None) -> float 
     except ValueError:
         try:
             date = parsedate_to_datetime(header)
-        except ValueError:
+        except (ValueError, OverflowError):  # the latter for a year or a time zone without end
             return None
         seconds = (date.replace(tzinfo=date.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds()
     return max(seconds, 0.0) if seconds < float("inf") else None

@@ -1,15 +1,21 @@
-"""Keys: from the environment or a ``.env`` file, and out of every message."""
+"""Keys: from the environment or a ``.env`` file, and out of every message and reply."""
 
+import base64
+import json
 import os
 import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 from dotenv import dotenv_values
 
 from evodiverse.errors import InputError, describe
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
-_SHORTEST_SECRET = 6  # characters; a shorter value would stand in many words
+_SHORTEST_SECRET = 8  # characters; a shorter value would stand in many words
+_HIDDEN = "***"
 
 
 def load_env_file(path: Path) -> None:
@@ -34,10 +40,58 @@ def load_env_file(path: Path) -> None:
 
 
 def redact(text: str, *secrets: str | None) -> str:
-    """Return ``text`` without ``secrets`` and the values of variables whose name says that they are secret."""
-    values = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
-    values |= {secret for secret in secrets if secret is not None}
-    for value in sorted(values, key=len, reverse=True):
-        if len(value) >= _SHORTEST_SECRET:
-            text = text.replace(value, "***")
+    """Return a message without secrets, and without the beginning of one that the end of the message cuts off.
+
+    Args:
+        text: The message.
+        secrets: What is hidden besides the values of variables whose name says that they are secret.
+    """
+    found = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
+    forms = _all_forms(found.union(secret for secret in secrets if secret is not None))
+    text = _hide(text, forms)
+    for form in forms:
+        for length in range(len(form) - 1, _SHORTEST_SECRET - 1, -1):
+            if text.endswith(form[:length]):
+                return text[:-length] + _HIDDEN
     return text
+
+
+def redact_reply(text: str, *secrets: str) -> str:
+    """Return what a model answered without secrets.
+
+    A reply is data, and a variable such as MAX_TOKENS may hold a number that stands in it; so of the environment only
+    the keys of providers are hidden.
+
+    Args:
+        text: The reply.
+        secrets: What is hidden besides those.
+    """
+    found = {value for name, value in os.environ.items() if name.endswith("_API_KEY")}
+    return _hide(text, _all_forms(found.union(secrets)))
+
+
+def _hide(text: str, forms: Iterable[str]) -> str:
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, _HIDDEN)
+    return text
+
+
+def _all_forms(secrets: Iterable[str]) -> set[str]:
+    return {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
+
+
+@lru_cache(maxsize=256)
+def _forms(secret: str) -> frozenset[str]:
+    """Return a secret as it is, and as JSON, addresses, hexadecimal digits and base64 write it."""
+    content = secret.encode("utf-8", "surrogateescape")
+    in_json = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
+    in_address = (quote(content, safe=""), quote(content), quote_plus(content))
+    return frozenset({secret, *in_json, *in_address, content.hex(), *_base64_forms(content)})
+
+
+def _base64_forms(content: bytes) -> Iterator[str]:
+    """Yield the digits that stand for ``content`` in the base64 of any text around it."""
+    for n_before in range(3):
+        first, end = (8 * n_before + 5) // 6, 8 * (n_before + len(content)) // 6
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield encode(bytes(n_before) + content).decode()[first:end]

@@ -6,10 +6,16 @@ import os
 import warnings
 from types import ModuleType
 
+from evodiverse.llm.transfer import watch_httpx
+
 
 @functools.cache
 def load_litellm() -> ModuleType:
-    """Import litellm, which takes seconds, with the price map it ships, no banner, and nothing dropped in silence."""
+    """Import litellm, which takes seconds, with the price map it ships, no banner, and nothing dropped in silence.
+
+    What it sends and receives keeps the rules of `evodiverse.llm.transfer`.
+    """
+    watch_httpx()
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it reads .env files from here upwards by itself
     for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):

@@ -94,6 +94,28 @@ class ModelServer:
         return answer.cut is None
 
 
+class FloodServer(ModelServer):
+    """Answers a request with ``head``, and then with ``chunk`` until the client hangs up or 200 MB are sent.
+
+    ``n_sent`` counts the bytes that left the server, those that only reached a buffer of the system included.
+    """
+
+    def __init__(self, head: bytes, chunk: bytes) -> None:
+        super().__init__()
+        self.n_sent = 0
+        self._head = head
+        self._chunk = chunk
+
+    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(self._head)
+        while self.n_sent < 200_000_000:
+            writer.write(self._chunk)
+            await writer.drain()
+            self.n_sent += len(self._chunk)
+        return False
+
+
 def reply_body(
     content: str | None = "hello", finish_reason: str = "stop", usage: tuple[int, int] | None = None
 ) -> bytes:

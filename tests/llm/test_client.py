@@ -1,8 +1,10 @@
 """One query over real HTTP, through real litellm."""
 
 import asyncio
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from urllib.parse import quote
 
 import pytest
 
@@ -35,8 +37,11 @@ def ask(
     server.requests.clear()
     server.headers.clear()
 
+    return ask_once(LiteLlmClient({query.model: name}, server.url, KEY, timeout_s, prices), query)
+
+
+def ask_once(client: LiteLlmClient, query: Query = QUERY) -> Reply:
     async def once() -> Reply:
-        client = LiteLlmClient({query.model: name}, server.url, KEY, timeout_s, prices)
         try:
             return await client.ask(query)
         finally:
@@ -133,6 +138,88 @@ def test_a_key_in_an_error_is_hidden(server: ModelServer) -> None:
     assert "no such key: ***" in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["half a body", "half a JSON", "a page", "null", "a list"])
+def test_what_may_pass_is_transient_with_a_provider_of_its_own_too(server: ModelServer, name: str) -> None:
+    with pytest.raises(TransientError):
+        ask(server, TRANSIENT[name], name="deepseek/toy")
+
+
+def test_a_wait_that_cannot_be_is_none(server: ModelServer) -> None:
+    with pytest.raises(TransientError) as failed:
+        ask(server, error(429, Retry_After="Sat, 21 Nov 2026 12:01:30 +99999999999999999999"))
+    assert failed.value.retry_after is None
+
+
+def test_a_key_that_the_end_of_an_error_cuts_is_hidden(server: ModelServer) -> None:
+    with pytest.raises(RefusedError) as refused:
+        ask(server, error(401, "x" * 2000))
+    n_shown = str(refused.value).count("x")
+    for n_cut in range(1, len(KEY) - 7):
+        n_before = n_shown - len(KEY) + n_cut
+        with pytest.raises(RefusedError) as refused:
+            ask(server, error(401, "x" * n_before + KEY * 20))
+        assert KEY[:8] not in str(refused.value)
+
+
+WRITTEN = {
+    "plain": KEY,
+    "base64": base64.b64encode(KEY.encode()).decode(),
+    "base64 of a header": base64.b64encode(f"Authorization: Bearer {KEY}".encode()).decode(),
+    "hexadecimal": KEY.encode().hex(),
+}
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+def test_a_reply_that_repeats_the_key_is_without_it(server: ModelServer, form: str) -> None:
+    reply = ask(server, Answer(f"it is {WRITTEN[form]}."))
+    assert reply.text.startswith("it is ")
+    assert "***" in reply.text
+    assert WRITTEN[form][-20:] not in reply.text
+
+
+@pytest.mark.parametrize("form", [json.dumps, quote])
+def test_a_key_is_hidden_as_json_and_addresses_write_it(server: ModelServer, form: Callable[[str], str]) -> None:
+    key = 'sk-"quoted"\\key/+'
+    with serving(ModelServer(lambda body, number: Answer(form(key)))) as echo:
+        reply = ask_once(LiteLlmClient({"toy": "openai/toy"}, echo.url, key, 30.0))
+    assert "quoted" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "body"),
+    [
+        ("deepseek/toy", "DEEPSEEK_API_KEY", lambda text: reply_body(text)),
+        (
+            "anthropic/toy",
+            "ANTHROPIC_API_KEY",
+            lambda text: json.dumps(
+                {
+                    "id": "x",
+                    "type": "message",
+                    "role": "assistant",
+                    "model": "toy",
+                    "content": [{"type": "text", "text": text[:9]}, {"type": "text", "text": text[9:]}],
+                    "stop_reason": "end_turn",
+                    "usage": {"input_tokens": 7, "output_tokens": 3},
+                }
+            ).encode(),
+        ),
+    ],
+)
+def test_the_key_that_a_provider_has_in_the_environment_is_hidden(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, name: str, variable: str, body: Callable[[str], bytes]
+) -> None:
+    monkeypatch.setenv(variable, "the-key-of-this-provider")
+    server.script = lambda _, number: Answer(body=body("the-key-of-this-provider"))
+    assert ask_once(LiteLlmClient({"toy": name}, server.url, None, 30.0)).text == "***"
+    assert "the-key-of-this-provider" in str(server.headers[-1])
+
+
+def test_a_key_is_hidden_before_a_flood_is_cut(server: ModelServer) -> None:
+    reply = ask(server, Answer("C" * (MAX_CHARACTERS - 9) + KEY))
+    assert KEY[:8] not in reply.text
+
+
 def test_a_content_filter_is_a_reply_without_text(server: ModelServer) -> None:
     reply = ask(server, Answer(None, finish_reason="content_filter", usage=(7, 0)))
     assert (reply.text, reply.finish, reply.error, reply.prompt_tokens) == ("", Finish.ERROR, "content filter", 7)
@@ -170,12 +257,50 @@ def test_tokens_that_nobody_counted_are_unknown(server: ModelServer) -> None:
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
 
 
-@pytest.mark.parametrize("usage", [(-5, 3), (7, -3), (10**30, 3), (7, 10**30), (7, 0), (0, 3)])
-def test_tokens_that_cannot_be_are_unknown(server: ModelServer, usage: tuple[int, int]) -> None:
+def with_usage(usage: str) -> Answer:
+    return Answer(body=reply_body()[:-1] + b', "usage": ' + usage.encode() + b"}")
+
+
+IMPOSSIBLE = ["-5", "1.5", "NaN", "Infinity", "1e400", "1e30", "true", '"12"', '"many"', "[1]", "10000001", "9" * 5000]
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "deepseek/deepseek-chat"])
+@pytest.mark.parametrize("count", IMPOSSIBLE, ids=lambda count: count[:8])
+def test_tokens_that_cannot_be_are_unknown(server: ModelServer, name: str, count: str) -> None:
+    for prompt, completion, known in ((count, 3, [None, 3]), (7, count, [7, None])):
+        usage = f'{{"prompt_tokens": {prompt}, "completion_tokens": {completion}, "total_tokens": {count}}}'
+        reply = ask(server, with_usage(usage), name=name)
+        assert (reply.text, [reply.prompt_tokens, reply.completion_tokens]) == ("hello", known)
+        assert reply.cost_usd is None
+
+
+@pytest.mark.parametrize("usage", [(7, 0), (0, 3)])
+def test_no_tokens_are_unknown_where_there_is_text(server: ModelServer, usage: tuple[int, int]) -> None:
     reply = ask(server, Answer("hello", usage=usage), name="openai/gpt-4o")
-    known = [number if 0 < number < 1000 else None for number in usage]
-    assert [reply.prompt_tokens, reply.completion_tokens] == known
+    assert [reply.prompt_tokens, reply.completion_tokens] == [number or None for number in usage]
     assert reply.cost_usd is None
+
+
+@pytest.mark.parametrize("usage", ["5", '"x"', "[]", "[1]", "true", "{}", "null"])
+def test_a_usage_that_says_nothing_is_unknown(server: ModelServer, usage: str) -> None:
+    reply = ask(server, with_usage(usage), name="openai/gpt-4o")
+    assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == ("hello", None, None)
+
+
+def test_whole_tokens_are_counted_however_they_are_written(server: ModelServer) -> None:
+    reply = ask(server, with_usage('{"prompt_tokens": 7.0, "completion_tokens": 3.0}'))
+    assert (reply.prompt_tokens, reply.completion_tokens) == (7, 3)
+
+
+@pytest.mark.parametrize(
+    "details",
+    ['{"cached_tokens": "x"}', '{"cached_tokens": -5}', '{"web_search_requests": 1.5}', '{"image_count": []}', "5"],
+)
+def test_impossible_details_leave_the_counts_as_they_are(server: ModelServer, details: str) -> None:
+    usage = f'{{"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {details}}}'
+    reply = ask(server, with_usage(usage), name="openai/gpt-4o")
+    assert (reply.prompt_tokens, reply.completion_tokens) == (7, 3)
+    assert reply.cost_usd == pytest.approx(ask(server, Answer(usage=(7, 3)), name="openai/gpt-4o").cost_usd)
 
 
 def test_the_cost_is_tokens_times_price(server: ModelServer) -> None:

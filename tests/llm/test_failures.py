@@ -37,6 +37,9 @@ def test_a_wait_is_never_shorter_than_asked_for() -> None:
         ("", None),
         ("nan", None),
         ("inf", None),
+        ("1" * 400, None),
+        ("Sat, 21 Nov 2026 12:01:30 +99999999999999999999", None),
+        ("Sat, 21 Nov 99999999999999999999 12:01:30 GMT", None),
     ],
 )
 def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | None) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.llm.keys import load_env_file, redact
+from evodiverse.llm.keys import load_env_file, redact, redact_reply
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +60,13 @@ def test_values_of_secret_variables_are_hidden() -> None:
 def test_short_values_are_left_since_they_stand_in_many_words() -> None:
     os.environ |= {"USE_KEY": "no"}
     assert redact("there is no model") == "there is no model"
+
+
+def test_a_reply_keeps_what_is_not_a_key_for_certain() -> None:
+    os.environ |= {"MAX_TOKENS": "100000000", "TOY_API_KEY": "sk-12345678"}
+    assert redact_reply("100000000 by sk-12345678") == "100000000 by ***"
+    assert redact_reply("by sk-87654321", "sk-87654321") == "by ***"
+
+
+def test_a_secret_that_the_end_of_a_message_cuts_is_hidden() -> None:
+    assert redact("refused: sk-1234567", "sk-12345678-long") == "refused: ***"
