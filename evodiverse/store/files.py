@@ -3,10 +3,12 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from evodiverse.errors import InputError
-from evodiverse.kit.files import sync_folder, write_file
+from evodiverse.kit.files import read_file, sync_folder, write_file
+
+_MOST_BYTES: Final = 1 << 28  # a checkpoint has all members of all pools
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -27,7 +29,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         InputError: It cannot be read or is not a JSON object.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        content = json.loads(read_file(path, _MOST_BYTES).decode(), parse_constant=_refuse_constant)
     except FileNotFoundError:
         return None
     except NotADirectoryError as error:

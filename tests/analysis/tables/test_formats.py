@@ -159,3 +159,47 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "tables").touch()
     with pytest.raises(InputError, match=r"tables cannot be written \(File exists\); choose another outputs"):
         write_tables(tmp_path / "tables", [TABLE], [])
+
+
+# A folder from somebody else
+
+
+@pytest.mark.parametrize("name", ["molecules.csv", "molecules.md", "index.html"])
+def test_a_link_in_the_place_of_a_file_is_replaced_and_not_written_through(tmp_path: Path, name: str) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / name).symlink_to(tmp_path / "victim")
+    write_tables(tmp_path / "tables", [FOUND], [])
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert not (tmp_path / "tables" / name).is_symlink()
+
+
+def test_a_list_of_files_that_is_a_link_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / ".written").symlink_to(tmp_path / "victim")
+    with pytest.raises(InputError, match=r"\.written is damaged \(it is a link\); delete it"):
+        write_tables(tmp_path / "tables", [FOUND], [])
+    assert [path.name for path in (tmp_path / "tables").iterdir()] == [".written"]
+
+
+def test_a_folder_of_tables_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "tables").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="tables is a link"):
+        write_tables(tmp_path / "tables", [FOUND], [])
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_list_of_files_from_somebody_else_deletes_no_file_that_no_call_wrote(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    (tmp_path / ".written").write_text(f"thesis.tex\n{'0' * 64} thesis.tex\n../x.csv\n\udcff", errors="surrogateescape")
+    write_tables(tmp_path, [FOUND], [])
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+def test_a_table_that_was_edited_since_is_not_deleted(tmp_path: Path) -> None:
+    write_tables(tmp_path, [TABLE, FOUND], [])
+    (tmp_path / "mol_llm.tex").write_text("with remarks of mine")
+    write_tables(tmp_path, [FOUND], [])
+    assert sorted(path.name for path in tmp_path.glob("mol_llm.*")) == ["mol_llm.tex"]
