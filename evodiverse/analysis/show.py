@@ -25,12 +25,24 @@ from evodiverse.analysis.summary import (
     xi_curve,
 )
 from evodiverse.errors import InputError, describe
+from evodiverse.kit.files import read_file
 from evodiverse.kit.text import printable
 from evodiverse.sparkline import sparkline
 from evodiverse.vocabulary import Outcome
 
 N_BARS = 32
+_MOST_BYTES = 1 << 16
 _STYLES = {"complete": "green", "failed": "red"}
+
+
+class _PlainLoader(yaml.BaseLoader):  # type: ignore[misc] # yaml has no types
+    """Reads text, lists and mappings; an alias, which can stand for gigabytes, is an error."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Return the next node."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("it has an alias")
+        return super().compose_node(parent, index)
 
 
 def print_run(path: Path, console: Console) -> None:
@@ -70,14 +82,14 @@ def read_overrides(path: Path) -> list[str] | None:
     """
     file = path / ".hydra" / "overrides.yaml"
     try:
-        overrides = yaml.safe_load(file.read_text(encoding="utf-8"))
+        overrides = yaml.load(read_file(file, _MOST_BYTES), _PlainLoader)  # noqa: S506 (it makes text and lists alone)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
-    if not isinstance(overrides, list):
-        raise InputError(f"{file} cannot be read (no list); move it away")
-    return [str(override) for override in overrides]
+    if not (isinstance(overrides, list) and all(isinstance(override, str) for override in overrides)):
+        raise InputError(f"{file} cannot be read (expected a list of texts); move it away")
+    return overrides
 
 
 def thin(values: Sequence[float], n_most: int) -> list[float]:

@@ -1,10 +1,11 @@
 """Files that are written whole or not at all, and never through a link that somebody else put in their way."""
 
+import json
 import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from evodiverse.errors import InputError
 
@@ -99,3 +100,23 @@ def read_file(path: Path, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise ValueError(f"it has more than {most_bytes:,} bytes")
     return content
+
+
+def read_json(path: Path, most_bytes: int) -> dict[str, Any]:
+    """Return the JSON object in a file that may be from somebody else.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is no such object, has a number that is none, or cannot be read by `read_file`.
+    """
+    try:
+        content = json.loads(read_file(path, most_bytes).decode(), parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(content, dict):
+        raise ValueError("no JSON object")  # noqa: TRY004 (what is wrong is the file's content)
+    return content
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
