@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
-from evodiverse.errors import InputError, describe, reason
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.datasets import DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
 from evodiverse.kit.files import read_json
 from evodiverse.kit.record import MOST_BYTES, SETTINGS, find_absent, find_damage
 
@@ -92,19 +93,25 @@ class Run:
             InputError: A part cannot be read; names it.
         """
         columns: dict[str, list[Any]] = {name: [] for name in names}
+        reader = DatasetReader(_kinds(dataset, names), NEVER_NULL.get(dataset, frozenset()))
         for part in self._parts(dataset):
             try:
-                table = pq.ParquetFile(part, page_checksum_verification=True).read(columns=list(names))
-                for name in names:
-                    columns[name] += table[name].to_pylist()
-            except (OSError, ValueError, KeyError) as error:  # Arrow's errors are among these
-                raise InputError(
-                    f"{part} cannot be read ({describe(error)}); run it again with overwrite=true"
-                ) from error
+                for name, values in reader.read(part).items():
+                    columns[name] += values
+            except ValueError as error:
+                raise InputError(f"{part} cannot be read ({error}); run it again with overwrite=true") from error
         return columns
 
     def _parts(self, dataset: str) -> list[Path]:
+        if (self.path / dataset).is_symlink():
+            raise InputError(f"{self.path / dataset} is a link; put the folder in its place")
         return sorted((self.path / dataset).glob("part-*.parquet"))
+
+
+def _kinds(dataset: str, names: Sequence[str]) -> dict[str, pa.DataType]:
+    """Return the types of columns; those of a domain's own that are read are numbers."""
+    schema = DATASETS.get(dataset, EVALUATIONS)
+    return {name: schema.field(name).type if name in schema.names else pa.float64() for name in names}
 
 
 def find_records(folder: Path) -> list[Path]:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.kit.datasets import DATASETS
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, replace_file, sync_folder, write_file
 from evodiverse.ports import Row
-from evodiverse.store.datasets import DATASETS, check_part, read_part, schemas, write_part
+from evodiverse.store.datasets import check_part, read_rows, schemas, write_part
 from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import LOCK
@@ -200,7 +201,7 @@ class RunDirectory:
         Raises:
             InputError: A part cannot be read; names it.
         """
-        return [row for part in self._parts(dataset) for row in read_part(part, columns).to_pylist()]
+        return read_rows(dataset, self._schemas[dataset], columns, self._parts(dataset))
 
     def _parts(self, name: str) -> list[Path]:
         return sorted((self.path / name).glob(f"part-{'[0-9]' * 6}.parquet"))
@@ -221,7 +222,7 @@ class RunDirectory:
         for name, schema in self._schemas.items():
             before = -1
             for part in self._parts(name):
-                check_part(part, schema, range(before + 1, _iteration_of(part) + 1))
+                check_part(name, schema, part, range(before + 1, _iteration_of(part) + 1))
                 before = _iteration_of(part)
 
 
