@@ -130,8 +130,8 @@ class DatasetReader:
         """Return the next part, in which texts are dictionaries.
 
         Raises:
-            ValueError: It cannot be read, is a link or damaged, lacks a column or a value, has a column of another type,
-                or the parts together hold more than any run logs.
+            ValueError: It cannot be read, is a link or damaged, lacks a column or a value, has a column of another
+                type, or the parts together hold more than any run logs.
         """
         texts = [name for name, kind in self._kinds.items() if kind == pa.string()]
         try:

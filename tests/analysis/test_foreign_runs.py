@@ -3,6 +3,7 @@
 import copy
 import importlib.util
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evodiverse.analysis.runs import Run
+from evodiverse.analysis.tables.commands import Absent, fill_commands
+from evodiverse.analysis.tables.results import read_result
+from tests.analysis.builders import make_record
 from tests.runs import ROOT, run_toy
 
 SMALL = ("budget.oracle_calls=60", "method.offspring=4", "method.capacity=8", "task.length=8")
@@ -97,7 +102,7 @@ def check_scripts(scripts: tuple[ModuleType, ModuleType], outputs: Path, capsys:
 
 
 @pytest.mark.usefixtures("cached")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_value_anywhere_in_a_record_costs_a_line_at_most(
     data: st.DataObject,
@@ -136,7 +141,7 @@ COLUMNS = [
 
 
 @pytest.mark.usefixtures("cached")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_column_in_the_place_of_another_costs_a_line_at_most(
     data: st.DataObject,
@@ -156,6 +161,51 @@ def test_any_column_in_the_place_of_another_costs_a_line_at_most(
         check_scripts(scripts, outputs, capsys)
     finally:
         part.write_bytes(content)
+
+
+HOSTILE = "\x1b[31m\x07\x9b2J\u202eevil\r\n; $(touch x) =1 <script>"
+
+
+@pytest.mark.usefixtures("cached")
+def test_no_text_of_a_run_controls_a_terminal_or_a_page(
+    outputs: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(outputs, tmp_path / "runs")
+    run = harmed(tmp_path / "runs")
+    record = json.loads((run / "run.json").read_text())
+    texts = dict.fromkeys(("error", "stopped_by", "started", "git_commit"), HOSTILE)
+    texts |= {"sources": {HOSTILE: HOSTILE}, "versions": [{HOSTILE: HOSTILE, "evodiverse": HOSTILE}]}
+    texts |= {"seconds": {"wall": 1, HOSTILE: 1}, "totals": {}}
+    texts["overrides"] = record["overrides"] | {HOSTILE: [HOSTILE], "llm.model": HOSTILE}
+    texts["settings"] = record["settings"] | {
+        "method.swap.rule": HOSTILE,
+        "llm.model": HOSTILE,
+        "task.problem": HOSTILE,
+    }
+    (run / "run.json").write_text(json.dumps(record | texts))
+    (run / ".hydra" / "overrides.yaml").write_text(json.dumps([HOSTILE]))
+    for part in run.glob("evaluations/*.parquet"):
+        rows = pq.read_table(part)
+        for name in ("genotype", "error"):
+            rows = rows.set_column(rows.column_names.index(name), name, pa.array([HOSTILE] * len(rows)))
+        pq.write_table(rows, part)
+    for part in run.glob("swaps/*.parquet"):
+        pq.write_table(pq.read_table(part).slice(0, 0), part)  # then the rule is shown
+    printed = check_scripts(scripts, tmp_path / "runs", capsys)
+    assert printed.count("�[31m��2J�evil") > 10
+    for file in (tmp_path / "runs" / "tables").iterdir():
+        text = file.read_text(encoding="utf-8")
+        assert not set(text) & set("\x1b\x07\x9b\u202e\r")
+        shown = [line for line in text.splitlines() if not line.startswith("    ")]  # Markdown's code shows tags
+        assert file.suffix == ".csv" or "<script" not in "".join(shown)
+
+
+def test_a_command_below_a_table_quotes_what_a_run_says() -> None:
+    word = "llm.model=a'; touch x; '$(touch y)"
+    record = make_record(overrides={"llm.model": word.removeprefix("llm.model=")}, llm__name="deepseek")
+    foreign = read_result(Run(Path(), record), {})
+    (command,) = fill_commands([Absent("jnk3", "pt", foreign.model, None, ())], {foreign.model: foreign.model_words})
+    assert word in shlex.split(command)
 
 
 @pytest.mark.usefixtures("cached")

@@ -1,5 +1,6 @@
 """A run directory from somebody else cannot make a run write or delete outside of it."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,14 @@ def test_a_run_that_is_itself_a_link_is_not_deleted(interrupted: Path, tmp_path:
     with pytest.raises(InputError, match=rf"{interrupted} is a link"):
         run_toy(tmp_path / "outputs", "overwrite=true")
     assert sorted((tmp_path / "moved").iterdir()) == before
+
+
+def test_settings_of_somebody_else_are_quoted_on_one_line_and_control_nothing(
+    interrupted: Path, tmp_path: Path
+) -> None:
+    file = interrupted / "run.json"
+    record = json.loads(file.read_text())
+    record["settings"]["method.swap.period"] = "\x1b[2J\nevodiverse: all is well"
+    file.write_text(json.dumps(record | {"digest": "0" * 16}))
+    with pytest.raises(InputError, match=r"method\.swap\.period=�\[2J�evodiverse: all is well, now it is"):
+        run_toy(tmp_path / "outputs")

@@ -2,6 +2,8 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -10,10 +12,12 @@ from evodiverse.analysis.tables.formats import WRITERS
 from evodiverse.analysis.tables.index import to_page
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_file, refuse_link, write_file
+from evodiverse.kit.text import printable
 
 INDEX: Final = "index.html"
 _WRITTEN: Final = ".written"
 _MOST_BYTES: Final = 1 << 24
+_LONGEST: Final = 200  # of 255 that file systems allow
 
 
 def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) -> Path:
@@ -35,6 +39,10 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
     """
     refuse_link(folder)
     manifest = folder / _WRITTEN
+    tables, facts = (
+        [_clean(table, name) for table, name in zip(tables, _name(tables), strict=True)],
+        [*map(printable, facts)],
+    )
     files = {f"{table.name}.{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
     contents = {name: text.encode() for name, text in files.items()}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
@@ -50,6 +58,28 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({reason(error)}); choose another outputs") from error
     return folder / INDEX
+
+
+def _clean(table: Table, name: str) -> Table:
+    """Return a table with a name for its files, in whose texts nothing controls a terminal or breaks a line."""
+    return replace(
+        table,
+        name=name,
+        title=printable(table.title),
+        lines=tuple(replace(line, of=tuple(map(printable, line.of))) for line in table.lines),
+        notes=tuple(map(printable, table.notes)),
+        commands=tuple(map(printable, table.commands)),
+    )
+
+
+def _name(tables: Sequence[Table]) -> list[str]:
+    """Return a name for the files of each table: its own, unless that is too long or another table has it."""
+    names: list[str] = []
+    for table in tables:
+        name = table.name[:_LONGEST]
+        others = (f"{name}-{number}" for number in count(2))
+        names.append(name if name not in names else next(other for other in others if other not in names))
+    return names
 
 
 def _read_manifest(path: Path) -> Mapping[str, str]:
