@@ -34,7 +34,8 @@ class InputError(EvoDiverseError):
     """A configuration or an input that cannot be meant; the message says what to change.
 
     Args:
-        violations: One line each, as many as were found, so that a user mends all of them at once.
+        violations: One line each, as many as were found, so that a user mends all of them at once. What they quote may
+            be from somebody else: it cannot control a terminal or add a line.
     """
 
     exit_code: int = 2
@@ -44,7 +45,7 @@ class InputError(EvoDiverseError):
         self.violations: tuple[str, ...] = violations
 
     def __str__(self) -> str:
-        return "\n".join(self.violations)
+        return "\n".join(map(printable, self.violations))
 
 
 class DataError(InputError):

@@ -9,6 +9,7 @@ from rich.console import Console
 from evodiverse.analysis.runs import find_records
 from evodiverse.analysis.show import print_run
 from evodiverse.errors import InputError
+from evodiverse.kit.text import printable
 
 
 def main() -> int:
@@ -22,7 +23,7 @@ def main() -> int:
     for given in arguments.runs:
         records = find_records(given)
         if not records:
-            sys.stderr.write(f"show: {given} is no run, and there is none below it\n")
+            sys.stderr.write(f"show: {printable(str(given))} is no run, and there is none below it\n")
             exit_code = InputError.exit_code
         for record in records:
             try:

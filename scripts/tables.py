@@ -17,6 +17,7 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import artefact_names
 from evodiverse.data.cache import present_path
 from evodiverse.errors import EvoDiverseError, InputError
+from evodiverse.kit.text import printable
 from evodiverse.runner.workers import available_cores
 from evodiverse.tasks.programs.embeddings import check_installed, codebert_folder
 
@@ -71,7 +72,7 @@ def write(outputs: Path, task: str | None, llm: str | None) -> int:
     page = write_tables(outputs / "tables", tables, facts)
     sys.stderr.write("".join(f"tables: {error}\n" for error in errors))
     n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
-    print(f"{len(tables)} tables, {n_filled:,} of {n_cells:,} cells filled, of {facts[0]} {page}")
+    print(f"{len(tables)} tables, {n_filled:,} of {n_cells:,} cells filled, of {facts[0]} {printable(str(page))}")
     return 2 if errors else 0
 
 

@@ -14,7 +14,7 @@ BOTTOM = {"vocabulary", "ports", "errors", "documented", "sparkline", "templates
 ALLOWED: dict[str, set[str] | None] = {
     "__init__": set(),
     "vocabulary": set(),
-    "kit": {"errors", "vocabulary"},
+    "kit": {"errors", "vocabulary", "kit/text"},
     "kit/text": set(),
     "errors": {"kit/text"},
     "documented": set(),

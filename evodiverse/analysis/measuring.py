@@ -3,7 +3,6 @@
 import hashlib
 import json
 import multiprocessing
-import os
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -19,6 +18,7 @@ from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.analysis.metrics.values import Measurement
 from evodiverse.analysis.runs import Run
 from evodiverse.errors import DataError, InputError, describe, reason
+from evodiverse.kit.files import write_file
 from evodiverse.tasks.programs.diversity import tfidf
 from evodiverse.tasks.programs.embeddings import load_codebert, load_minilm
 
@@ -146,11 +146,9 @@ def _read_kept(file: Path) -> Measurement | None:
 
 def _keep(file: Path, measurement: Measurement) -> None:
     """Write what was measured at one stroke."""
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(measurement), encoding="utf-8")
-        part.replace(file)
+        write_file(file, json.dumps(measurement).encode())
     except OSError as error:
         raise DataError(f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE") from error
 

@@ -4,22 +4,18 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
-from evodiverse.errors import InputError, describe
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.datasets import DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
+from evodiverse.kit.files import read_json
+from evodiverse.kit.record import MOST_BYTES, SETTINGS, find_absent, find_damage
 
 RECORD = "run.json"
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
-_NEEDED = frozenset(
-    {
-        *("task.name", "task.domain", "method.name", "llm.name", "seed", "budget.oracle_calls"),
-        *("method.ladder", "method.capacity", "method.parents", "method.offspring"),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +93,25 @@ class Run:
             InputError: A part cannot be read; names it.
         """
         columns: dict[str, list[Any]] = {name: [] for name in names}
+        reader = DatasetReader(_kinds(dataset, names), NEVER_NULL.get(dataset, frozenset()))
         for part in self._parts(dataset):
             try:
-                table = pq.ParquetFile(part, page_checksum_verification=True).read(columns=list(names))
-                for name in names:
-                    columns[name] += table[name].to_pylist()
-            except (OSError, ValueError, KeyError) as error:  # Arrow's errors are among these
-                raise InputError(
-                    f"{part} cannot be read ({describe(error)}); run it again with overwrite=true"
-                ) from error
+                for name, values in reader.read(part).items():
+                    columns[name] += values
+            except ValueError as error:
+                raise InputError(f"{part} cannot be read ({error}); run it again with overwrite=true") from error
         return columns
 
     def _parts(self, dataset: str) -> list[Path]:
+        if (self.path / dataset).is_symlink():
+            raise InputError(f"{self.path / dataset} is a link; put the folder in its place")
         return sorted((self.path / dataset).glob("part-*.parquet"))
+
+
+def _kinds(dataset: str, names: Sequence[str]) -> dict[str, pa.DataType]:
+    """Return the types of columns; those of a domain's own that are read are numbers."""
+    schema = DATASETS.get(dataset, EVALUATIONS)
+    return {name: schema.field(name).type if name in schema.names else pa.float64() for name in names}
 
 
 def find_records(folder: Path) -> list[Path]:
@@ -136,38 +138,16 @@ def read_record(path: Path) -> dict[str, Any]:
         InputError: It is not that of a run, or damaged; names it.
     """
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        absent = [f"settings.{key}" for key in sorted(_NEEDED - record["settings"].keys())]
-        absent += [] if isinstance(record["status"], str) else ["status"]
-        bad = [] if absent else _find_damage(record)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path} is no record of a run ({error!r}); move it away") from error
-    if absent:
+        record = read_json(path, MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"{path} is no record of a run ({reason(error)}); move it away") from error
+    except ValueError as error:
+        raise InputError(f"{path} is no record of a run ({error}); move it away") from error
+    if absent := find_absent(record, [("status",), *SETTINGS]):
         raise InputError(f"{path} is no record of a run (no {', '.join(absent)}); move it away")
-    if bad:
-        raise InputError(f"{path} is damaged (no {', '.join(bad)}); run it again with overwrite=true")
+    if bad := find_damage(record):
+        raise InputError(f"{path} is damaged ({'; '.join(bad)}); run it again with overwrite=true")
     return record
-
-
-def _find_damage(record: Mapping[str, Any]) -> list[str]:
-    """Return what of a record is not of its kind, as far as it is there."""
-    settings = record["settings"]
-    kinds = {"overrides": dict, "sources": dict, "versions": list, "seconds": dict, "totals": dict, "llm": dict}
-    bad = [name for name, kind in kinds.items() if not isinstance(record.get(name, kind()), kind)]
-    counts = ("method.offspring", "method.capacity", "method.parents", "budget.oracle_calls")
-    bad += [f"settings.{key}" for key in counts if not (isinstance(settings[key], int) and settings[key] > 0)]
-    bad += [] if isinstance(settings["seed"], int) else ["settings.seed"]
-    if "versions" not in bad and not all(isinstance(session, dict) for session in record.get("versions", [])):
-        bad.append("versions")
-    ladder = settings["method.ladder"]
-    bad += [] if isinstance(ladder, list) and ladder and all(map(_is_beta, ladder)) else ["settings.method.ladder"]
-    if "seconds" not in bad and not isfinite(record.get("seconds", {}).get("wall", 0.0)):
-        bad.append("seconds.wall")
-    return bad
-
-
-def _is_beta(value: Any) -> bool:
-    return value == "inf" or (isinstance(value, int | float) and isfinite(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,24 @@ from evodiverse.analysis.summary import (
     xi_curve,
 )
 from evodiverse.errors import InputError, describe
+from evodiverse.kit.files import read_file
 from evodiverse.kit.text import printable
 from evodiverse.sparkline import sparkline
 from evodiverse.vocabulary import Outcome
 
 N_BARS = 32
+_MOST_BYTES = 1 << 16
 _STYLES = {"complete": "green", "failed": "red"}
+
+
+class _PlainLoader(yaml.BaseLoader):  # type: ignore[misc] # yaml has no types
+    """Reads text, lists and mappings; an alias, which can stand for gigabytes, is an error."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Return the next node."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("it has an alias")
+        return super().compose_node(parent, index)
 
 
 def print_run(path: Path, console: Console) -> None:
@@ -53,7 +65,7 @@ def print_run(path: Path, console: Console) -> None:
             "run it again with overwrite=true"
         )
     facts = [*_describe_record(run, record), *_describe_totals(run, log)]
-    console.print(Text(str(path), style="bold"), soft_wrap=True)
+    console.print(_text(str(path), style="bold"), soft_wrap=True)
     console.print(_grid(facts))
     for title, drawn in _sections(run, log):
         console.print()
@@ -70,14 +82,14 @@ def read_overrides(path: Path) -> list[str] | None:
     """
     file = path / ".hydra" / "overrides.yaml"
     try:
-        overrides = yaml.safe_load(file.read_text(encoding="utf-8"))
+        overrides = yaml.load(read_file(file, _MOST_BYTES), _PlainLoader)  # noqa: S506 (it makes text and lists alone)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
-    if not isinstance(overrides, list):
-        raise InputError(f"{file} cannot be read (no list); move it away")
-    return [str(override) for override in overrides]
+    if not (isinstance(overrides, list) and all(isinstance(override, str) for override in overrides)):
+        raise InputError(f"{file} cannot be read (expected a list of texts); move it away")
+    return overrides
 
 
 def thin(values: Sequence[float], n_most: int) -> list[float]:
@@ -87,7 +99,7 @@ def thin(values: Sequence[float], n_most: int) -> list[float]:
     return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]
 
 
-def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
+def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Text]]:
     status, stopped_by = record["status"], record.get("stopped_by")
     shown = "running or killed" if status == "running" else status
     stopped = f", stopped by {stopped_by}" if stopped_by else ""
@@ -101,28 +113,31 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Ren
     sources = ", ".join(f"{role} {str(sha256)[:12]}…" for role, sha256 in record.get("sources", {}).items())
     commit, dash, dirty = str(record.get("git_commit") or "not known").partition("-")
     return [
-        ("status", Text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
-        *([("error", printable(record["error"]))] if record.get("error") else []),
-        ("run", f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}"),
-        ("changed", "not known: an older version wrote this" if changed is None else _lines(changed, "nothing")),
-        ("overrides", "not known: no .hydra" if overrides is None else printable(shlex.join(overrides)) or "none"),
-        ("started", str(record.get("started") or "not known")),
-        ("seconds", seconds or "none until a commit"),
-        ("versions", _lines([_versions(session) for session in record.get("versions", [])], "not known")),
-        ("git commit", f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}"),
-        ("data", sources or "none"),
+        ("status", _text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
+        *([("error", _text(record["error"]))] if record.get("error") else []),
+        ("run", _text(f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}")),
+        (
+            "changed",
+            _text(*(["not known: an older version wrote this"] if changed is None else changed or ["nothing"])),
+        ),
+        ("overrides", _text("not known: no .hydra" if overrides is None else shlex.join(overrides) or "none")),
+        ("started", _text(record.get("started") or "not known")),
+        ("seconds", _text(seconds or "none until a commit")),
+        ("versions", _text(*(map(_versions, record["versions"]) if "versions" in record else ["not known"]))),
+        ("git commit", _text(f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}")),
+        ("data", _text(sources or "none")),
     ]
 
 
-def _describe_totals(run: Run, log: Log) -> list[tuple[str, RenderableType]]:
+def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
     if not log.evaluations:
-        return [("iterations", "none is logged yet")]
+        return [("iterations", _text("none is logged yet"))]
     failed = sum(map(has_failed, log.evaluations))
-    ladder = run.settings.get("method.ladder", [])
+    ladder, budget = run.settings["method.ladder"], run.settings["budget.oracle_calls"]
     return [
-        ("pools", ", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder)) or "not known"),
-        ("iterations", f"{max(row['iteration'] for row in log.evaluations):,}"),
-        ("oracle calls", f"{log.n_calls:,} of {_quantity(run.settings.get('budget.oracle_calls'))}, {failed:,} failed"),
+        ("pools", _text(", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder)))),
+        ("iterations", _text(f"{max(row['iteration'] for row in log.evaluations):,}")),
+        ("oracle calls", _text(f"{log.n_calls:,} of {_quantity(budget)}, {failed:,} failed")),
     ]
 
 
@@ -195,7 +210,7 @@ def _draw_exchange(run: Run, log: Log) -> list[RenderableType]:
         each = ", ".join(f"{source} → {target}: {count:,}" for (source, target), count in sorted(copies.items()))
         drawn.append(f"{len(log.migrations):,} migrations in {events:,} events ({each})")
     rule = run.settings.get("method.swap.rule")
-    return drawn or [f"none{'' if rule == 'none' else ' yet'} (method.swap.rule={rule})"]
+    return drawn or [_text(f"none{'' if rule == 'none' else ' yet'} (method.swap.rule={rule})")]
 
 
 def _draw_errors(kinds: Sequence[Kind]) -> RenderableType:
@@ -205,11 +220,11 @@ def _draw_errors(kinds: Sequence[Kind]) -> RenderableType:
     for kind in kinds:
         detail = (kind.example["error"] or "").partition(":")[2].strip()
         example = " in ".join(text for text in (detail, kind.example["genotype"]) if text)
-        table.add_row(printable(kind.reason), f"{kind.rejected:,}", f"{kind.failed:,}", _one_line(example))
+        table.add_row(_text(kind.reason), f"{kind.rejected:,}", f"{kind.failed:,}", _one_line(example))
     return table
 
 
-def _grid(facts: Sequence[tuple[str, RenderableType]]) -> Table:
+def _grid(facts: Sequence[tuple[str, Text]]) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -229,20 +244,19 @@ def _table(*names: str) -> Table:
 def _one_line(text: str | None) -> Text:
     """Return the first line that says something, cut where the table ends."""
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
-    return Text(
-        printable(lines[0]) + (" …" if len(lines) > 1 else "") if lines else "", no_wrap=True, overflow="ellipsis"
-    )
+    shown = _text(lines[0] + (" …" if len(lines) > 1 else "") if lines else "")
+    shown.no_wrap, shown.overflow = True, "ellipsis"
+    return shown
 
 
-def _lines(items: Sequence[str], none: str) -> str:
-    return "\n".join(map(printable, items)) or none
+def _text(*lines: str, style: str = "") -> Text:
+    """Return lines in which nothing controls the terminal."""
+    return Text("\n".join(map(printable, lines)), style=style)
 
 
-def _versions(session: Any) -> str:
-    return ", ".join(f"{name} {version}" for name, version in session.items()) if isinstance(session, dict) else "?"
+def _versions(session: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in session.items())
 
 
-def _quantity(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _quantity(value: float) -> str:
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"

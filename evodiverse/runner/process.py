@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TextIO
 
 from evodiverse.errors import Interrupted, ServiceError
+from evodiverse.kit.text import printable
 
 _SHOW_CURSOR = "\x1b[?25h"
 
@@ -74,13 +75,13 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
 
 
 def say(line: str) -> None:
-    """Print a line; that nobody reads it any more is no reason to end a search.
+    """Print a line, in which nothing controls the terminal; that nobody reads it any more is no reason to end a search.
 
     Raises:
         ServiceError: Standard output cannot be written.
     """
     try:
-        sys.stdout.write(f"{line}\n")
+        sys.stdout.write("".join(f"{printable(each)}\n" for each in line.split("\n")))
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more as it exits
@@ -91,7 +92,7 @@ def say(line: str) -> None:
 def complain(message: str) -> None:
     """Print each line of a message on standard error, if anybody reads it."""
     with suppress(OSError):
-        sys.stderr.write("".join(f"evodiverse: {line}\n" for line in message.splitlines()))
+        sys.stderr.write("".join(f"evodiverse: {printable(line)}\n" for line in message.splitlines()))
         sys.stderr.flush()
 
 

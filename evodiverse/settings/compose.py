@@ -18,6 +18,7 @@ from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
 from evodiverse.errors import InputError
+from evodiverse.kit.files import refuse_link, write_file
 from evodiverse.settings.hints import first_line, nearest_key, wrong_value
 from evodiverse.settings.identity import flatten
 from evodiverse.settings.schema import Config
@@ -91,7 +92,12 @@ def read(config: DictConfig) -> Config:
 
 
 def save_composition(folder: Path, config: DictConfig, hydra: HydraConf) -> None:
-    """Write the three files that Hydra itself writes into ``.hydra/``, before anything is checked."""
+    """Write the three files that Hydra itself writes into ``.hydra/``.
+
+    Raises:
+        InputError: The folder is a link.
+    """
+    refuse_link(folder)
     folder.mkdir(exist_ok=True)
     parts = {
         "config": config,
@@ -99,7 +105,7 @@ def save_composition(folder: Path, config: DictConfig, hydra: HydraConf) -> None
         "overrides": hydra.overrides.task,
     }
     for name, part in parts.items():
-        OmegaConf.save(part, folder / f"{name}.yaml")
+        write_file(folder / f"{name}.yaml", OmegaConf.to_yaml(part).encode())
 
 
 def find_unknown(config: DictConfig) -> list[str]:

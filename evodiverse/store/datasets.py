@@ -1,87 +1,16 @@
-"""The Parquet datasets of a run and their columns."""
+"""The Parquet datasets of a run, as they are written and checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evodiverse.errors import InputError, describe
+from evodiverse.errors import InputError
+from evodiverse.kit.datasets import CALLS, DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
 from evodiverse.ports import Row
-
-_CALLS = pa.list_(pa.int64())
-
-
-def _schema(**columns: pa.DataType) -> pa.Schema:
-    return pa.schema(list(columns.items()))
-
-
-EVALUATIONS = _schema(
-    iteration=pa.int64(),
-    pool=pa.int64(),
-    slot=pa.int64(),
-    attempt=pa.int64(),
-    outcome=pa.string(),
-    call=pa.int64(),
-    reused_call=pa.int64(),
-    genotype=pa.string(),
-    key=pa.string(),
-    score=pa.float64(),
-    energy=pa.float64(),
-    valid=pa.bool_(),
-    error=pa.string(),
-    operator=pa.string(),
-    parents=_CALLS,
-    llm_call=pa.int64(),
-    seconds=pa.float64(),
-)
-
-DATASETS: Mapping[str, pa.Schema] = {
-    "evaluations": EVALUATIONS,
-    "populations": _schema(iteration=pa.int64(), pool=pa.int64(), beta=pa.float64(), members=_CALLS),
-    "swaps": _schema(
-        iteration=pa.int64(),
-        cold_pool=pa.int64(),
-        hot_pool=pa.int64(),
-        cold_call=pa.int64(),
-        hot_call=pa.int64(),
-        log_accept=pa.float64(),
-        log_u=pa.float64(),
-        accepted=pa.bool_(),
-        blocked=pa.bool_(),
-        xi=pa.float64(),
-    ),
-    "migrations": _schema(iteration=pa.int64(), from_pool=pa.int64(), to_pool=pa.int64(), call=pa.int64()),
-    "adaptation": _schema(
-        iteration=pa.int64(),
-        cold_pool=pa.int64(),
-        hot_pool=pa.int64(),
-        rate=pa.float64(),
-        xi=pa.float64(),
-        accepted=pa.int64(),
-        tried=pa.int64(),
-        clamped=pa.bool_(),
-    ),
-    "llm_calls": _schema(
-        llm_call=pa.int64(),
-        iteration=pa.int64(),
-        pool=pa.int64(),
-        slot=pa.int64(),
-        attempt=pa.int64(),
-        model=pa.string(),
-        prompt_tokens=pa.int64(),
-        completion_tokens=pa.int64(),
-        cost_usd=pa.float64(),
-        seconds=pa.float64(),
-        cached=pa.bool_(),
-        retries=pa.int64(),
-        outcome=pa.string(),
-        prompt=pa.string(),
-        reply=pa.string(),
-        error=pa.string(),
-    ),
-}
 
 _ARROW_TYPES = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 
@@ -116,30 +45,45 @@ def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:
     )
 
 
-def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read one part, all columns if none are named.
+def read_rows(name: str, schema: pa.Schema, columns: Sequence[str], parts: Iterable[Path]) -> list[dict[str, Any]]:
+    """Return the rows of parts of a dataset, in their order.
 
     Raises:
-        InputError: It is damaged.
+        InputError: A part is damaged; names it.
     """
-    try:
-        return pq.ParquetFile(path, page_checksum_verification=True).read(columns=columns)
-    except (OSError, ValueError, KeyError) as error:  # Arrow's errors are among these
-        raise InputError(f"{path} is damaged ({describe(error)}); use overwrite=true to start afresh") from error
+    reader = _open(name, schema, columns)
+    rows: list[dict[str, Any]] = []
+    for part in parts:
+        with _naming(part):
+            values = reader.read(part)
+        rows += [dict(zip(columns, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    return rows
 
 
-def check_part(path: Path, schema: pa.Schema, iterations: range) -> None:
+def check_part(name: str, schema: pa.Schema, part: Path, iterations: range) -> None:
     """Read one part to see that it is whole and in its place.
 
     Raises:
         InputError: It is damaged, or is another dataset's or of other iterations than these.
     """
-    table = read_part(path)
-    if table.column_names != schema.names:
-        raise InputError(f"{path} is damaged (it has other columns); use overwrite=true to start afresh")
-    if any(row not in iterations for row in table["iteration"].to_pylist()):
-        raise InputError(f"{path} is damaged (it holds another iteration); use overwrite=true to start afresh")
+    with _naming(part):
+        table = _open(name, schema, schema.names).read_table(part)
+        if any(row not in iterations for row in table["iteration"].to_pylist()):
+            raise ValueError("it holds another iteration")
+
+
+def _open(name: str, schema: pa.Schema, columns: Sequence[str]) -> DatasetReader:
+    return DatasetReader({column: schema.field(column).type for column in columns}, NEVER_NULL[name])
+
+
+@contextmanager
+def _naming(part: Path) -> Iterator[None]:
+    """Name the part in which damage is found."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(f"{part} is damaged ({error}); use overwrite=true to start afresh") from error
 
 
 def _list_encodings(schema: pa.Schema) -> dict[str, str]:
-    return {f"{field.name}.list.element": "DELTA_BINARY_PACKED" for field in schema if field.type == _CALLS}
+    return {f"{field.name}.list.element": "DELTA_BINARY_PACKED" for field in schema if field.type == CALLS}

@@ -3,21 +3,19 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from evodiverse.errors import InputError
-from evodiverse.kit.files import sync_folder, write_file
+from evodiverse.kit import files as kit
+
+_MOST_BYTES: Final = 1 << 28  # a checkpoint has all members of all pools
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Replace ``path`` by ``content``."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_file(path, text.encode("utf-8", "backslashreplace"))
-    sync_folder(path.parent)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    kit.write_file(path, text.encode("utf-8", "backslashreplace"))
+    kit.sync_folder(path.parent)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -27,15 +25,12 @@ def read_json(path: Path) -> dict[str, Any] | None:
         InputError: It cannot be read or is not a JSON object.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        return kit.read_json(path, _MOST_BYTES)
     except FileNotFoundError:
         return None
     except NotADirectoryError as error:
         raise InputError(f"outputs: {path.parent} is no folder; choose another one with outputs=…") from error
     except OSError as error:
         raise InputError(f"cannot read {path} ({error.strerror}); make it readable or use overwrite=true") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{path} is damaged ({error}); use overwrite=true to start afresh") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path} is damaged (no JSON object); use overwrite=true to start afresh")
-    return content

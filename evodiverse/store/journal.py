@@ -39,7 +39,7 @@ class Journal:
         """
         content = b"".join(map(_encode, records))
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            descriptor = self._open(os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 if os.write(descriptor, content) != len(content):
                     raise OSError(errno.ENOSPC, "disk full")
@@ -60,10 +60,11 @@ class Journal:
             InputError: The file cannot be read.
         """
         try:
-            content = self._path.read_bytes()
-            *lines, torn = content.split(b"\n")
-            if torn:
-                os.truncate(self._path, len(content) - len(torn))
+            with os.fdopen(self._open(os.O_RDWR), "rb+") as file:
+                content = file.read()
+                *lines, torn = content.split(b"\n")
+                if torn:
+                    file.truncate(len(content) - len(torn))
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -82,7 +83,11 @@ class Journal:
         if records:
             write_file(self._path, b"".join(map(_encode, records)))
         elif self._path.exists():
-            os.truncate(self._path, 0)
+            os.close(self._open(os.O_WRONLY | os.O_TRUNC))
+
+    def _open(self, flags: int) -> int:
+        """Return a descriptor of the file; a link in its place is an error."""
+        return os.open(self._path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _encode(record: Mapping[str, object]) -> bytes:

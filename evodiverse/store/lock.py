@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evodiverse.errors import InputError
+from evodiverse.kit.files import refuse_odd_file
 
 _LOG = logging.getLogger("evodiverse.store")
 LOCK = ".lock"
@@ -19,8 +20,9 @@ def locked(path: Path) -> Iterator[None]:
     """Hold the run directory ``path``, which is made if absent; the kernel lets go of it when the process dies.
 
     Raises:
-        InputError: Another process holds it, which is named; or the folder cannot be written.
+        InputError: Another process holds it, which is named; or the folder cannot be written, or its lock is a link.
     """
+    refuse_odd_file(path / LOCK)
     try:
         path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)

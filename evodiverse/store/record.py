@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, describe
+from evodiverse.kit.record import find_absent, find_damage
 from evodiverse.store.files import read_json
 from evodiverse.store.run_directory import CHECKPOINT, RECORD, RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
-_NEEDED = {"status": str, "digest": str, "settings": dict, "sources": dict, "versions": list}
+_NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
@@ -27,11 +28,9 @@ def read_record(path: Path) -> dict[str, Any] | None:
         if (path / CHECKPOINT).exists():
             raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start afresh")
         return None
-    bad = [key for key, kind in _NEEDED.items() if not isinstance(record.get(key), kind)]
-    if not bad and not (record["versions"] and all(isinstance(session, dict) for session in record["versions"])):
-        bad = ["versions"]
+    bad = [*(f"{key} is absent" for key in find_absent(record, _NEEDED)), *find_damage(record)]
     if bad:
-        raise InputError(f"{path / RECORD} is damaged (no {', '.join(bad)}); use overwrite=true to start afresh")
+        raise InputError(f"{path / RECORD} is damaged ({'; '.join(bad)}); use overwrite=true to start afresh")
     return record
 
 

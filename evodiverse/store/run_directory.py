@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.files import TEMPORARY, replace_file, sync_folder, write_file
+from evodiverse.kit.datasets import DATASETS
+from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, replace_file, sync_folder, write_file
 from evodiverse.ports import Row
-from evodiverse.store.datasets import DATASETS, check_part, read_part, schemas, write_part
+from evodiverse.store.datasets import check_part, read_rows, schemas, write_part
 from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import LOCK
@@ -55,11 +56,12 @@ def writing_to(path: Path) -> Iterator[None]:
 
 
 def delete_run(path: Path) -> None:
-    """Empty a run directory that this process has locked, and no folder that is not one.
+    """Empty a run directory that this process has locked, and no folder that is not one; links in it are not followed.
 
     Raises:
-        InputError: The folder holds something else.
+        InputError: The folder holds something else, or is itself a link.
     """
+    refuse_link(path)
     if not (path / RECORD).is_file():
         check_not_foreign(path)
     doomed = path.with_name(f".{path.name}.deleted-{os.getpid()}")
@@ -84,13 +86,14 @@ class RunDirectory:
         columns: The domain's own columns of ``evaluations``.
 
     Raises:
-        InputError: The directory cannot be written.
+        InputError: The directory cannot be written, is damaged, or has a link in it, which could lead anywhere.
     """
 
     def __init__(self, path: Path, columns: Mapping[str, type]) -> None:
         self.path = path
         self.journal = Journal(path / JOURNAL)
         self._schemas = schemas(columns)
+        refuse_odd_files(path)
         try:
             for name in [*self._schemas, *FOLDERS]:
                 (path / name).mkdir(parents=True, exist_ok=True)
@@ -182,11 +185,13 @@ class RunDirectory:
         """Replace files of ``best/``.
 
         Raises:
+            InputError: A folder of it has become a link.
             ServiceError: The disk is full or gone.
         """
         with writing_to(self.path):
             for name, content in files.items():
                 path = self.path / "best" / name
+                refuse_link(path.parent)
                 path.parent.mkdir(exist_ok=True)
                 write_file(path, content)
 
@@ -196,7 +201,7 @@ class RunDirectory:
         Raises:
             InputError: A part cannot be read; names it.
         """
-        return [row for part in self._parts(dataset) for row in read_part(part, columns).to_pylist()]
+        return read_rows(dataset, self._schemas[dataset], columns, self._parts(dataset))
 
     def _parts(self, name: str) -> list[Path]:
         return sorted((self.path / name).glob(f"part-{'[0-9]' * 6}.parquet"))
@@ -217,7 +222,7 @@ class RunDirectory:
         for name, schema in self._schemas.items():
             before = -1
             for part in self._parts(name):
-                check_part(part, schema, range(before + 1, _iteration_of(part) + 1))
+                check_part(name, schema, part, range(before + 1, _iteration_of(part) + 1))
                 before = _iteration_of(part)
 
 

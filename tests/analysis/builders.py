@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from evodiverse.analysis.metrics.log import Log
 from evodiverse.analysis.runs import Run, survey_runs
-from evodiverse.store.datasets import DATASETS
+from evodiverse.kit.datasets import DATASETS
 
 Row = Mapping[str, object]
 
@@ -93,7 +93,7 @@ def evaluated_row(iteration: int, call: int, key: str, score: float | None) -> R
 
 def swap_row(*, accepted: bool, blocked: bool = False) -> Row:
     """Return a row of a swap."""
-    return {"iteration": 5, "cold_pool": 0, "hot_pool": 1, "accepted": accepted, "blocked": blocked}
+    return {"iteration": 5, "cold_pool": 0, "hot_pool": 1, "accepted": accepted, "blocked": blocked, "xi": 2.5}
 
 
 def write_run(

@@ -111,3 +111,12 @@ def test_a_damaged_file_of_the_cache_is_measured_over(runs: list[Run], tools: To
     for damaged in ("{", "[1]"):
         tools.kept(runs[0]).write_text(damaged)
         assert measured(runs[:1], tools) == first
+
+
+def test_what_was_measured_is_not_written_through_a_link(runs: list[Run], tools: Tools, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    kept = tools.kept(runs[0])
+    kept.parent.mkdir(parents=True)
+    kept.symlink_to(tmp_path / "victim")
+    measured(runs[:1], tools)
+    assert (tmp_path / "victim").read_text() == "precious"

@@ -31,26 +31,43 @@ def test_a_damaged_record_leaves_the_other_runs_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"overrides": 3}, "overrides"),
-        ({"sources": None}, "sources"),
-        ({"seconds": None}, "seconds"),
-        ({"seconds": {"wall": float("nan")}}, "seconds.wall"),
-        ({"totals": [1]}, "totals"),
-        ({"versions": {"evodiverse": "1"}}, "versions"),
-        ({"versions": ["1"]}, "versions"),
-        ({"settings": {"seed": "abc"}}, "settings.seed"),
-        ({"settings": {"method.ladder": 3}}, "settings.method.ladder"),
-        ({"settings": {"method.ladder": []}}, "settings.method.ladder"),
-        ({"settings": {"method.offspring": 0}}, "settings.method.offspring"),
-        ({"settings": {"budget.oracle_calls": None}}, "settings.budget.oracle_calls"),
-        ({"settings": {"budget.oracle_calls": 1e30}}, "settings.budget.oracle_calls"),
+        ({"status": "done"}, "status is 'done', expected one of running, complete, failed, interrupted"),
+        ({"status": {}}, "status is an object that is empty, expected one of running, complete, failed, interrupted"),
+        ({"error": -1}, "error is -1, expected text or null"),
+        ({"error": "x", "stopped_by": ["budget"]}, "stopped_by is a list, expected text or null"),
+        ({"overrides": 3}, "overrides is 3, expected an object"),
+        ({"sources": None}, "sources is null, expected an object"),
+        ({"sources": {"initial": []}}, "sources.initial is a list that is empty, expected text"),
+        ({"sources": {"\x1b[31m": 1}}, "sources.�[31m is 1, expected text"),
+        ({"seconds": None}, "seconds is null, expected an object"),
+        ({"seconds": {"wall": "1"}}, "seconds.wall is '1', expected a finite number"),
+        ({"seconds": {"wall": 10**400}}, f"seconds.wall is 1{'0' * 59}…, expected a finite number"),
+        ({"totals": [1]}, "totals is a list, expected an object"),
+        ({"totals": {"oracle_calls": -1}}, "totals.oracle_calls is -1, expected a whole number of at least 0 or null"),
+        ({"versions": {"evodiverse": "1"}}, "versions is an object, expected a list that is not empty"),
+        ({"versions": ["1"]}, "versions.0 is '1', expected an object"),
+        ({"versions": [{"evodiverse": True}]}, "versions.0.evodiverse is True, expected text"),
+        ({"settings": {"seed": "abc"}}, "settings.seed is 'abc', expected a whole number of 64 bits"),
+        ({"settings": {"seed": True}}, "settings.seed is True, expected a whole number of 64 bits"),
+        ({"settings": {"llm.name": "../off"}}, "settings.llm.name is '../off', expected the name of a folder"),
+        ({"settings": {"method.ladder": 3}}, "settings.method.ladder is 3, expected a list that is not empty"),
+        ({"settings": {"method.ladder": []}}, "settings.method.ladder is a list that is empty, expected a list that"),
+        ({"settings": {"method.ladder": [1, []]}}, "settings.method.ladder.1 is a list that is empty, expected a fin"),
+        (
+            {"settings": {"method.offspring": 0}},
+            "settings.method.offspring is 0, expected a whole number of at least 1",
+        ),
+        ({"settings": {"budget.oracle_calls": None}}, "settings.budget.oracle_calls is null, expected a whole number"),
+        ({"settings": {"budget.oracle_calls": 1e30}}, "settings.budget.oracle_calls is 1e+30, expected a whole number"),
+        ({"overrides": {"a": [[[[[[[[[[]]]]]]]]]]}}, "overrides.a is a list, expected a setting"),
     ],
 )
 def test_what_is_not_of_its_kind_in_a_record_is_named(tmp_path: Path, changed: dict[str, Any], named: str) -> None:
     record = make_record()
     settings = record["settings"] | changed.get("settings", {})
     (tmp_path / "run.json").write_text(json.dumps(record | changed | {"settings": settings}))
-    with pytest.raises(InputError, match=rf"is damaged \(no {re.escape(named)}\); run it again with overwrite=true"):
+    message = rf"is damaged \({re.escape(named)}.*\); run it again with overwrite=true"
+    with pytest.raises(InputError, match=message):
         read_record(tmp_path / "run.json")
 
 
@@ -160,6 +177,10 @@ def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path, content: byt
         '{"status": "complete"}',
         '{"settings": {}}',
         '{"status": "x", "settings": 3}',
+        '{"status": NaN}',
+        '{"status": 1' + "0" * 5000 + "}",
+        "[" * 100_000,
+        "{" + " " * 2_000_000 + "}",
     ],
 )
 def test_a_record_of_something_else_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:

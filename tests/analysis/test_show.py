@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -384,7 +385,7 @@ def test_a_lost_part_is_found(copy: Path, number: int) -> None:
 @pytest.mark.parametrize("name", ["sources", "versions", "seconds", "totals"])
 def test_a_record_with_something_else_in_a_place_is_damaged(tmp_path: Path, name: str) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"status": "complete", "settings": SETTINGS, name: 3}))
-    with pytest.raises(InputError, match=rf"/run\.json is damaged \(no {name}\)"):
+    with pytest.raises(InputError, match=rf"/run\.json is damaged \({name} is 3, expected "):
         printed(tmp_path)
 
 
@@ -407,3 +408,34 @@ def test_requests_to_models_are_counted_by_pool_and_outcome(tmp_path: Path) -> N
 
 def test_a_run_without_a_model_shows_none(run: Path) -> None:
     assert "language model" not in printed(run)
+
+
+# Overrides from somebody else
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "\n".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghij")
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (BOMB, "it has an alias"),
+        ("- &a x\n- *a", "it has an alias"),
+        ("[" * 30_000, "RecursionError|expected the node content"),
+        ("- x\n" * 100_000, "it has more than 65,536 bytes"),
+        ("- [task=bits]", "expected a list of texts"),
+        ("task: bits", "expected a list of texts"),
+        ("- !!python/object/apply:os.getcwd []", "expected a list of texts"),
+    ],
+)
+def test_overrides_that_are_no_list_of_texts_are_named_at_once(copy: Path, content: str, message: str) -> None:
+    (copy / ".hydra" / "overrides.yaml").write_text(content)
+    with pytest.raises(InputError, match=rf"overrides\.yaml cannot be read \(.*({message})") as raised:
+        printed(copy)
+    assert len(str(raised.value)) < 1000
+
+
+def test_overrides_that_look_like_something_else_are_text(copy: Path) -> None:
+    (copy / ".hydra" / "overrides.yaml").write_text("- null\n- 2020-01-01\n- !!int x\n")
+    assert fact(printed(copy), "overrides") == "null 2020-01-01 x"

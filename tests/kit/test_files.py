@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.kit.files import refuse_link, replace_file, write_file
+from evodiverse.kit.files import read_file, refuse_link, refuse_odd_files, replace_file, write_file
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:
@@ -46,3 +46,32 @@ def test_a_link_is_refused_by_name(tmp_path: Path) -> None:
         refuse_link(link)
     refuse_link(tmp_path)
     refuse_link(tmp_path / "absent")
+
+
+def test_a_link_or_a_device_anywhere_in_a_folder_is_refused_by_name(tmp_path: Path) -> None:
+    deep = tmp_path / "run" / "deep"
+    deep.mkdir(parents=True)
+    (tmp_path / "linked").symlink_to(tmp_path / "run")
+    refuse_odd_files(tmp_path / "linked")
+    os.mkfifo(deep / "pipe")
+    with pytest.raises(InputError, match="pipe is neither a file nor a folder"):
+        refuse_odd_files(tmp_path / "linked")
+    (deep / "link").symlink_to(tmp_path)
+    (deep / "pipe").unlink()
+    with pytest.raises(InputError, match="link is a link"):
+        refuse_odd_files(tmp_path / "linked")
+
+
+def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_file(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(ValueError, match="it has more than 4 bytes"):
+        read_file(tmp_path / "file", 4)
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name, message in (("pipe", "it is no regular file"), ("link", "it is a link")):
+        with pytest.raises(ValueError, match=message):
+            read_file(tmp_path / name, 5)

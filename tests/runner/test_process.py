@@ -21,3 +21,10 @@ def test_a_full_standard_output_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
         said = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, check=False)
     assert said.stderr.splitlines()[-1].endswith(b"cannot write to standard output (No space left on device)")
+
+
+def test_nothing_that_is_said_controls_a_terminal() -> None:
+    script = "from evodiverse.runner.process import complain, say\nsay('a\x1b[2J\\nb')\ncomplain('c\x9b2J\\nd')"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stdout == "a�[2J\nb\n"
+    assert said.stderr == "evodiverse: c�2J\nevodiverse: d\n"

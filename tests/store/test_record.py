@@ -189,7 +189,7 @@ def test_a_part_in_the_place_of_another_is_noticed(interrupted: Path, tmp_path: 
     with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds another iteration\)"):
         run_toy(tmp_path)
     second.write_bytes((interrupted / "populations" / second.name).read_bytes())
-    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it has other columns\)"):
+    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it has no column slot"):
         run_toy(tmp_path)
     second.write_bytes(kept)
     assert read(run_toy(tmp_path))["status"] == "complete"
@@ -232,7 +232,9 @@ def test_a_record_with_fields_of_another_type_is_refused(
     interrupted: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     change(interrupted, **changes)
-    with pytest.raises(InputError, match=rf"run\.json is damaged \(no {next(iter(changes))}\); use overwrite=true"):
+    with pytest.raises(
+        InputError, match=rf"run\.json is damaged \({next(iter(changes))}.* is .*\); use overwrite=true"
+    ):
         run_toy(tmp_path)
 
 

@@ -9,7 +9,8 @@ from typing import Any, Self
 import rdkit
 from rdkit import DataStructs
 
-from evodiverse.errors import DataError, describe, reason
+from evodiverse.errors import DataError, InputError, describe, reason
+from evodiverse.kit.files import refuse_link
 from evodiverse.tasks.molecules import diversity, quality
 from evodiverse.tasks.molecules.quality import Quality
 
@@ -40,6 +41,7 @@ class MoleculeStore:
     def __enter__(self) -> Self:
         """Open the file."""
         try:
+            refuse_link(self._path)
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(self._path, timeout=_BUSY_SECONDS)
             self._file.execute(_SCHEMA)
@@ -47,6 +49,8 @@ class MoleculeStore:
             raise DataError(f"{self._path} cannot be written ({reason(error)}); set EVODIVERSE_CACHE") from error
         except sqlite3.Error as error:
             raise self._unusable(error) from error
+        except InputError as error:  # of the cache, not of the run that is being measured
+            raise DataError(str(error)) from error
         return self
 
     def __exit__(

@@ -1,6 +1,9 @@
 """Writes tables into a folder."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -8,15 +11,20 @@ from evodiverse.analysis.tables.build import Table
 from evodiverse.analysis.tables.formats import WRITERS
 from evodiverse.analysis.tables.index import to_page
 from evodiverse.errors import InputError, reason
+from evodiverse.kit.files import read_file, refuse_link, write_file
+from evodiverse.kit.text import printable
 
 INDEX: Final = "index.html"
 _WRITTEN: Final = ".written"
+_MOST_BYTES: Final = 1 << 24
+_LONGEST: Final = 200  # of 255 that file systems allow
 
 
 def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) -> Path:
     """Write all tables and the page that shows them, and delete what an earlier call wrote and this one does not.
 
-    What was written stands in a hidden file; no other file is touched.
+    A hidden file lists what was written with its SHA-256. A file on the list that was changed since then stays, and so
+    does every other file. Nothing is written through a link.
 
     Args:
         folder: Is made if need be.
@@ -27,22 +35,73 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
         The page.
 
     Raises:
-        InputError: The folder cannot be written.
+        InputError: The folder is a link or cannot be written.
     """
-    page = folder / INDEX
+    refuse_link(folder)
+    manifest = folder / _WRITTEN
+    tables, facts = (
+        [_clean(table, name) for table, name in zip(tables, _name(tables), strict=True)],
+        [*map(printable, facts)],
+    )
+    files = {f"{table.name}.{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
+    contents = {name: text.encode() for name, text in files.items()}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = [f"{table.name}.{ending}" for table in tables for ending in WRITERS]
-        for table in tables:
-            for ending, write in WRITERS.items():
-                (folder / f"{table.name}.{ending}").write_text(write(table), encoding="utf-8")
-        page.write_text(to_page(tables, facts), encoding="utf-8")
-        manifest = folder / _WRITTEN
-        before = manifest.read_text(encoding="utf-8").splitlines() if manifest.exists() else []
-        for name in set(before) - set(written):
-            if Path(name).suffix.lstrip(".") in WRITERS and Path(name).name == name:
-                (folder / name).unlink(missing_ok=True)
-        manifest.write_text("\n".join(written), encoding="utf-8")
+        before = _read_manifest(manifest)
+        for name, content in {**contents, INDEX: to_page(tables, facts).encode()}.items():
+            write_file(folder / name, content)
+        for name, digest in before.items():
+            if name not in digests and _is_unchanged(folder / name, digest):
+                (folder / name).unlink()
+        write_file(manifest, "".join(f"{digest} {name}\n" for name, digest in digests.items()).encode())
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({reason(error)}); choose another outputs") from error
-    return page
+    return folder / INDEX
+
+
+def _clean(table: Table, name: str) -> Table:
+    """Return a table with a name for its files, in whose texts nothing controls a terminal or breaks a line."""
+    return replace(
+        table,
+        name=name,
+        title=printable(table.title),
+        lines=tuple(replace(line, of=tuple(map(printable, line.of))) for line in table.lines),
+        notes=tuple(map(printable, table.notes)),
+        commands=tuple(map(printable, table.commands)),
+    )
+
+
+def _name(tables: Sequence[Table]) -> list[str]:
+    """Return a name for the files of each table: its own, unless that is too long or another table has it."""
+    names: list[str] = []
+    for table in tables:
+        name = table.name[:_LONGEST]
+        others = (f"{name}-{number}" for number in count(2))
+        names.append(name if name not in names else next(other for other in others if other not in names))
+    return names
+
+
+def _read_manifest(path: Path) -> Mapping[str, str]:
+    """Return the SHA-256 of each table that an earlier call wrote, by name.
+
+    Raises:
+        InputError: The list is damaged.
+    """
+    try:
+        lines = read_file(path, _MOST_BYTES).decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}); delete it") from error
+    listed = {name: digest for digest, _, name in (line.partition(" ") for line in lines)}
+    return {name: digest for name, digest in listed.items() if Path(name).name == name and _is_table(name)}
+
+
+def _is_table(name: str) -> bool:
+    return Path(name).suffix.lstrip(".") in WRITERS
+
+
+def _is_unchanged(path: Path, digest: str) -> bool:
+    """Return whether a file is there and still what was written."""
+    return path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest

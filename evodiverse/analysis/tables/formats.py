@@ -3,6 +3,7 @@
 import csv
 import html
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -28,22 +29,33 @@ _LATEX: Final = str.maketrans(
         "−": "$-$",
         "—": "---",
         "†": r"$^\dagger$",
+        # at the begin of a row, behind that of the row before, they would belong to it
+        "[": "{[}",
+        "*": "{*}",
     }
 )
+# Where a spreadsheet that reads a cell, or splits it at semicolons, takes what follows for a formula.
+_FORMULA: Final = re.compile(r"(^|;)(?=[=+\-@\t\r＝＋－＠])")
+# What Markdown takes for a link, a picture, or the end of a cell.
+_MARKDOWN: Final = re.compile(r"[\\\[\]|]|(?<=:)//|(?<=www)\.", re.IGNORECASE)
 
 
 def to_markdown(table: Table) -> str:
     """Return a table in Markdown, with its notes and the commands that fill it."""
     header, rows = _lay_out(table)
-    header, *rows = [[text.replace("|", r"\|") for text in row] for row in [header, *rows]]
-    lines = [f"# {table.title}", "", tabulate(rows, header, "pipe", disable_numparse=True), ""]
-    lines += [*(f"- {note}" for note in table.notes), ""] if table.notes else []
+    header, *rows = [[*map(_escape_markdown, row)] for row in [header, *rows]]
+    lines = [f"# {_escape_markdown(table.title)}", "", tabulate(rows, header, "pipe", disable_numparse=True), ""]
+    lines += [*(f"- {_escape_markdown(note)}" for note in table.notes), ""] if table.notes else []
     lines += [_MISSING, "", *(f"    {command}" for command in table.commands), ""] if table.commands else []
     return "\n".join(lines)
 
 
 def to_csv(table: Table) -> str:
-    """Return a table as CSV: of each metric what is shown, the mean, its spread, the runs, and the paper's number."""
+    """Return a table as CSV: of each metric what is shown, the mean, its spread, the runs, and the paper's number.
+
+    The heads of rows come from runs, maybe those of somebody else: an apostrophe stands before what a spreadsheet would
+    run as a formula.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     titles = [column.full_title for column in table.columns]
@@ -55,7 +67,7 @@ def to_csv(table: Table) -> str:
             for cell, reported in zip(line.cells, line.paper, strict=True)
             for value in [cell.text, cell.mean, cell.spread, cell.n_runs, *([reported] if table.is_of_paper else [])]
         ]
-        writer.writerow([*line.of, *cells])
+        writer.writerow([*(_FORMULA.sub(r"\1'", text) for text in line.of), *cells])
     return text.getvalue()
 
 
@@ -64,7 +76,13 @@ def to_latex(table: Table) -> str:
     header, rows = _lay_out(table)
     body = tabulate(rows, header, "latex_booktabs", disable_numparse=True)
     caption = " ".join([f"{table.title}.", *table.notes])
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(caption)}}}", rf"\label{{{table.label}}}", body]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape_latex(caption)}}}",
+        rf"\label{{{table.label}}}",
+        body,
+    ]
     text = "\n".join([*lines, r"\end{table}", ""]).translate(_LATEX)
     return text.encode("latin-1", "replace").decode("latin-1")  # what else pdfLaTeX cannot set becomes a question mark
 
@@ -101,7 +119,12 @@ def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
     return cell.text if says or cell.n_runs == 0 else f"{cell.text} ({cell.n_runs})"
 
 
-def _escape(text: str) -> str:
+def _escape_markdown(text: str) -> str:
+    """Return text that Markdown shows as it is: without tags, links and pictures."""
+    return _MARKDOWN.sub(lambda special: f"\\{special[0]}", html.escape(text, quote=False))
+
+
+def _escape_latex(text: str) -> str:
     """Return text as LaTeX sets it, by the rules of the library that sets the cells."""
     return str(tabulate([[text]], tablefmt="latex_booktabs", disable_numparse=True)).splitlines()[2].strip(" \\")
 

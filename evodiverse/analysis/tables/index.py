@@ -41,19 +41,20 @@ def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
 
 
 def _contents(title: str, tables: Sequence[Table]) -> str:
+    names = [html.escape(table.name) for table in tables]
     rows = "".join(
-        f'<tr{"" if table.n_filled else " class=none"}><td><a href="#{table.name}">{html.escape(table.name)}</a></td>'
+        f'<tr{"" if table.n_filled else " class=none"}><td><a href="#{name}">{name}</a></td>'
         f"<td>{html.escape(table.title)}</td><td>{table.n_filled} of {table.n_cells} cells</td>"
         f"<td>{_links(table)}</td></tr>"
-        for table in tables
+        for table, name in zip(tables, names, strict=True)
     )
     return f"<h2>{title}</h2><table><tbody>{rows}</tbody></table>"
 
 
 def _section(table: Table) -> str:
-    title = f'<h2 id="{table.name}">{html.escape(table.title)}</h2>'
+    title = f'<h2 id="{html.escape(table.name)}">{html.escape(table.title)}</h2>'
     return f'<section>{title}<p class="files">{html.escape(table.name)}: {_links(table)}</p>{to_html(table)}</section>'
 
 
 def _links(table: Table) -> str:
-    return " ".join(f'<a href="{table.name}.{ending}">{ending}</a>' for ending in WRITERS)
+    return " ".join(f'<a href="{html.escape(table.name)}.{ending}">{ending}</a>' for ending in WRITERS)

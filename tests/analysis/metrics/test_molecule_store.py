@@ -61,3 +61,12 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
     with pytest.raises(DataError, match=r"cannot be written \(.*set EVODIVERSE_CACHE"):
         ask(tmp_path / "cache")
+
+
+def test_a_link_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    ask(tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match=r"\.sqlite is a link"):
+        ask(tmp_path)

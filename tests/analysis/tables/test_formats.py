@@ -49,7 +49,7 @@ FOUND = Table(
 
 def test_markdown_has_our_number_the_runs_behind_it_and_the_papers() -> None:
     assert to_markdown(TABLE) == (
-        "# Molecules & <more>\n"
+        "# Molecules &amp; &lt;more&gt;\n"
         "\n"
         "| target   | method     | AUC ↑           | paper       | mine     |\n"
         "|:---------|:-----------|:----------------|:------------|:---------|\n"
@@ -159,3 +159,135 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "tables").touch()
     with pytest.raises(InputError, match=r"tables cannot be written \(File exists\); choose another outputs"):
         write_tables(tmp_path / "tables", [TABLE], [])
+
+
+# A folder from somebody else
+
+
+@pytest.mark.parametrize("name", ["molecules.csv", "molecules.md", "index.html"])
+def test_a_link_in_the_place_of_a_file_is_replaced_and_not_written_through(tmp_path: Path, name: str) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / name).symlink_to(tmp_path / "victim")
+    write_tables(tmp_path / "tables", [FOUND], [])
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert not (tmp_path / "tables" / name).is_symlink()
+
+
+def test_a_list_of_files_that_is_a_link_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / ".written").symlink_to(tmp_path / "victim")
+    with pytest.raises(InputError, match=r"\.written is damaged \(it is a link\); delete it"):
+        write_tables(tmp_path / "tables", [FOUND], [])
+    assert [path.name for path in (tmp_path / "tables").iterdir()] == [".written"]
+
+
+def test_a_folder_of_tables_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "tables").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="tables is a link"):
+        write_tables(tmp_path / "tables", [FOUND], [])
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_list_of_files_from_somebody_else_deletes_no_file_that_no_call_wrote(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    (tmp_path / ".written").write_text(f"thesis.tex\n{'0' * 64} thesis.tex\n../x.csv\n\udcff", errors="surrogateescape")
+    write_tables(tmp_path, [FOUND], [])
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+def test_a_table_that_was_edited_since_is_not_deleted(tmp_path: Path) -> None:
+    write_tables(tmp_path, [TABLE, FOUND], [])
+    (tmp_path / "mol_llm.tex").write_text("with remarks of mine")
+    write_tables(tmp_path, [FOUND], [])
+    assert sorted(path.name for path in tmp_path.glob("mol_llm.*")) == ["mol_llm.tex"]
+
+
+def with_head(head: str) -> Table:
+    """A table of a run whose name, such as that of its model, is somebody else's."""
+    return replace(FOUND, lines=(replace(FOUND.lines[0], of=(head, "3")),), notes=(f"Ours: {head}.",), commands=(head,))
+
+
+@pytest.mark.parametrize(
+    ("head", "written"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("＝1", "'＝1"),
+        ("\t=1", "'\t=1"),
+        ("a;=1", "a;'=1"),
+        ("jnk3", "jnk3"),
+        ("a=1,b=-2", "a=1,b=-2"),
+    ],
+)
+def test_a_spreadsheet_finds_no_formula_in_what_a_run_says(head: str, written: str) -> None:
+    (_, row) = csv.reader(io.StringIO(to_csv(with_head(head)), newline=""))
+    assert row[:2] == [written, "3"]
+
+
+def test_a_number_of_ours_below_zero_stays_one() -> None:
+    below = replace(FOUND.lines[0], cells=(Cell("-7.53", -7.53, 0.1, 3), EMPTY))
+    (row,) = csv.DictReader(io.StringIO(to_csv(replace(FOUND, lines=(below,)))))
+    assert (row["AUC"], row["AUC mean"]) == ("-7.53", "-7.53")
+
+
+@pytest.mark.parametrize(
+    ("head", "written"),
+    [
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ("&lt;", "&amp;lt;"),
+        ("![x](https://evil)", r"!\[x\](https:\//evil)"),
+        (r"\[x](y)", r"\\\[x\](y)"),
+        ("www.evil.com", r"www\.evil.com"),
+        ("<https://evil>", r"&lt;https:\//evil&gt;"),
+        ("graph_ga", "graph_ga"),
+    ],
+)
+def test_markdown_shows_what_a_run_says_as_text(head: str, written: str) -> None:
+    text = to_markdown(with_head(head))
+    assert f"| {written} " in text
+    assert f"- Ours: {written}." in text
+    assert f"    {head}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("head", "written"),
+    [
+        (r"\input{/etc/passwd}", r"\textbackslash{}input\{/etc/passwd\}"),
+        (r"\write18{id}", r"\textbackslash{}write18\{id\}"),
+        ("^^5cinput", r"\^{}\^{}5cinput"),
+        ("%}$#&_~", r"\%\}\$\#\&\_\textasciitilde{}"),
+    ],
+)
+def test_latex_runs_no_command_of_what_a_run_says(head: str, written: str) -> None:
+    text = to_latex(with_head(head))
+    assert f"\n {written} " in text
+    assert f"Ours: {written}.}}" in text
+
+
+@pytest.mark.parametrize(("head", "written"), [("[5cm]", "{[}5cm]"), ("*", "{*}")])
+def test_the_begin_of_a_row_in_latex_is_no_option_of_the_end_of_the_one_before(head: str, written: str) -> None:
+    assert f"\n {written} " in to_latex(with_head(head))
+
+
+def test_html_has_no_tag_and_no_attribute_of_what_a_run_says(tmp_path: Path) -> None:
+    hostile = '"><script>alert(1)</script>'
+    page = to_page([replace(with_head(hostile), name='x" onclick="y')], [hostile])
+    assert "<script" not in page
+    assert Seen(page).ids == ['x" onclick="y']
+
+
+def test_nothing_in_a_file_controls_a_terminal(tmp_path: Path) -> None:
+    page = write_tables(tmp_path, [with_head("a\x1b[31m\nb\ud800")], ["a\x1b fact"])
+    for file in page.parent.iterdir():
+        assert "\x1b" not in file.read_text(encoding="utf-8")
+    assert r"| a�\[31m�b�" in (tmp_path / "molecules.md").read_text(encoding="utf-8")
+
+
+def test_tables_of_one_name_and_of_a_long_one_have_files_of_their_own(tmp_path: Path) -> None:
+    write_tables(tmp_path, [TABLE, replace(FOUND, name="mol_llm"), replace(FOUND, name="x" * 300)], [])
+    assert {file.stem for file in tmp_path.glob("*.md")} == {"mol_llm", "mol_llm-2", "x" * 200}

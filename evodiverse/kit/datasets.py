@@ -1,0 +1,190 @@
+"""The datasets of a run's log: their columns, and the reading of their parts."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evodiverse.errors import describe
+from evodiverse.kit.files import check_regular
+
+CALLS: Final = pa.list_(pa.int64())
+
+# No run logs more; a small file can claim to.
+MOST_ROWS: Final = 5_000_000
+MOST_ELEMENTS: Final = 50_000_000
+MOST_BYTES: Final = 2 << 30
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
+
+EVALUATIONS: Final = _schema(
+    iteration=pa.int64(),
+    pool=pa.int64(),
+    slot=pa.int64(),
+    attempt=pa.int64(),
+    outcome=pa.string(),
+    call=pa.int64(),
+    reused_call=pa.int64(),
+    genotype=pa.string(),
+    key=pa.string(),
+    score=pa.float64(),
+    energy=pa.float64(),
+    valid=pa.bool_(),
+    error=pa.string(),
+    operator=pa.string(),
+    parents=CALLS,
+    llm_call=pa.int64(),
+    seconds=pa.float64(),
+)
+
+DATASETS: Final[Mapping[str, pa.Schema]] = {
+    "evaluations": EVALUATIONS,
+    "populations": _schema(iteration=pa.int64(), pool=pa.int64(), beta=pa.float64(), members=CALLS),
+    "swaps": _schema(
+        iteration=pa.int64(),
+        cold_pool=pa.int64(),
+        hot_pool=pa.int64(),
+        cold_call=pa.int64(),
+        hot_call=pa.int64(),
+        log_accept=pa.float64(),
+        log_u=pa.float64(),
+        accepted=pa.bool_(),
+        blocked=pa.bool_(),
+        xi=pa.float64(),
+    ),
+    "migrations": _schema(iteration=pa.int64(), from_pool=pa.int64(), to_pool=pa.int64(), call=pa.int64()),
+    "adaptation": _schema(
+        iteration=pa.int64(),
+        cold_pool=pa.int64(),
+        hot_pool=pa.int64(),
+        rate=pa.float64(),
+        xi=pa.float64(),
+        accepted=pa.int64(),
+        tried=pa.int64(),
+        clamped=pa.bool_(),
+    ),
+    "llm_calls": _schema(
+        llm_call=pa.int64(),
+        iteration=pa.int64(),
+        pool=pa.int64(),
+        slot=pa.int64(),
+        attempt=pa.int64(),
+        model=pa.string(),
+        prompt_tokens=pa.int64(),
+        completion_tokens=pa.int64(),
+        cost_usd=pa.float64(),
+        seconds=pa.float64(),
+        cached=pa.bool_(),
+        retries=pa.int64(),
+        outcome=pa.string(),
+        prompt=pa.string(),
+        reply=pa.string(),
+        error=pa.string(),
+    ),
+}
+
+NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
+    "evaluations": frozenset({"iteration", "outcome"}),
+    "populations": frozenset({"iteration", "pool", "members"}),
+    "swaps": frozenset({"iteration", "cold_pool", "hot_pool", "accepted", "blocked", "xi"}),
+    "migrations": frozenset({"iteration", "from_pool", "to_pool", "call"}),
+    "adaptation": frozenset({"iteration", "cold_pool", "hot_pool", "xi", "tried"}),
+    "llm_calls": frozenset({"llm_call", "iteration", "pool", "model", "cached", "outcome"}),
+}
+"""The columns of each dataset that readers count on; of others a row may lack the value."""
+
+_FITS: Final = {
+    pa.int64(): pa.types.is_integer,
+    pa.float64(): lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
+    pa.string(): lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+    pa.bool_(): pa.types.is_boolean,
+    CALLS: lambda kind: pa.types.is_list(kind) and pa.types.is_integer(kind.value_type),
+}
+
+
+class DatasetReader:
+    """Reads the parts of one dataset, which may be from somebody else, in as much memory as a run's log can need.
+
+    Args:
+        kinds: The columns to be read, with their types.
+        never_null: Those of them that have a value in every row.
+    """
+
+    def __init__(self, kinds: Mapping[str, pa.DataType], never_null: frozenset[str] = frozenset()) -> None:
+        self._kinds = kinds
+        self._never_null = never_null
+        self._n_values: dict[str, int] = dict.fromkeys(kinds, 0)
+        self._n_bytes = 0
+
+    def read(self, part: Path) -> dict[str, list[Any]]:
+        """Return the columns of the next part; what goes wrong is what does in `read_table`."""
+        table = self.read_table(part)
+        return {name: _to_list(table[name]) for name in self._kinds}
+
+    def read_table(self, part: Path) -> pa.Table:
+        """Return the next part, in which texts are dictionaries.
+
+        Raises:
+            ValueError: It cannot be read, is a link or damaged, lacks a column or a value, has a column of another
+                type, or the parts together hold more than any run logs.
+        """
+        texts = [name for name, kind in self._kinds.items() if kind == pa.string()]
+        try:
+            check_regular(part)
+            footer = pq.read_metadata(part)
+            self._check_types(footer.schema.to_arrow_schema())
+            self._check_size(footer)
+            with pq.ParquetFile(part, metadata=footer, page_checksum_verification=True, read_dictionary=texts) as file:
+                table = file.read(columns=list(self._kinds))
+        except (OSError, pa.ArrowException) as error:
+            raise ValueError(describe(error)) from error
+        self._check_nulls(table)
+        return table
+
+    def _check_types(self, schema: pa.Schema) -> None:
+        for name, kind in self._kinds.items():
+            at = schema.get_field_index(name)
+            if at < 0:
+                raise ValueError(f"it has no column {name}, or several")
+            actual = schema.field(at).type
+            if not _FITS[kind](actual.value_type if pa.types.is_dictionary(actual) else actual):
+                raise ValueError(f"its column {name} holds {actual}, expected {kind}")
+
+    def _check_size(self, metadata: pq.FileMetaData) -> None:
+        """Refuse what would not fit, by what the footer says, before anything is unpacked."""
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            for column in map(group.column, range(group.num_columns)):
+                name = column.path_in_schema.partition(".")[0]
+                if name in self._kinds:
+                    self._n_values[name] += column.num_values
+                    self._n_bytes += column.total_uncompressed_size
+        for name, count in self._n_values.items():
+            most = MOST_ELEMENTS if self._kinds[name] == CALLS else MOST_ROWS
+            if count > most:
+                raise ValueError(f"with it there are {count:,} values of {name}, no run logs more than {most:,}")
+        if self._n_bytes > MOST_BYTES:
+            raise ValueError(f"with it there are {self._n_bytes:,} bytes, no run logs more than {MOST_BYTES:,}")
+
+    def _check_nulls(self, table: pa.Table) -> None:
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if name in self._never_null and column.null_count:
+                raise ValueError(f"its column {name} lacks {column.null_count:,} values")
+            if pa.types.is_list(column.type) and any(chunk.flatten().null_count for chunk in column.chunks):
+                raise ValueError(f"its column {name} has a list that lacks values")
+
+
+def _to_list(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column; a text that is repeated is kept once."""
+    if not pa.types.is_dictionary(column.type):
+        plain: list[Any] = column.to_pylist()
+        return plain
+    values: list[Any] = []
+    for chunk in column.chunks:
+        texts = chunk.dictionary.to_pylist()
+        values += [None if place is None else texts[place] for place in chunk.indices.to_pylist()]
+    return values

@@ -1,0 +1,137 @@
+"""What a run's ``run.json`` holds: each key that anybody reads, and what stands there."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final, TypeAlias
+
+from evodiverse.kit.text import printable
+
+MOST_BYTES: Final = 1 << 20
+"""A ``run.json`` is never longer; most have 5 kB."""
+
+STATUSES: Final = ("running", "complete", "failed", "interrupted")
+_ANY: Final = "*"
+_MOST_DEEP: Final = 8
+_MOST_SHOWN: Final = 60
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
+
+Key: TypeAlias = tuple[str, ...]
+"""The names down to a value; ``*`` is any."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a value must be, in words, and the test of it."""
+
+    words: str
+    admits: Callable[[Any], bool]
+
+    @property
+    def or_null(self) -> "_Kind":
+        return _Kind(f"{self.words} or null", lambda value: value is None or self.admits(value))
+
+
+def _is_number(value: Any) -> bool:
+    return _is_whole(value) or (isinstance(value, float) and isfinite(value))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64
+
+
+def _is_setting(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return depth < _MOST_DEEP and all(_is_setting(each, depth + 1) for each in inner)
+    return True
+
+
+_TEXT: Final = _Kind("text", lambda value: isinstance(value, str))
+_NAMED: Final = _Kind("the name of a folder", lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)))
+_NUMBER: Final = _Kind("a finite number", _is_number)
+_WHOLE: Final = _Kind("a whole number of 64 bits", _is_whole)
+_COUNT: Final = _Kind("a whole number of at least 0", lambda value: _is_whole(value) and value >= 0)
+_POSITIVE: Final = _Kind("a whole number of at least 1", lambda value: _is_whole(value) and value > 0)
+_OBJECT: Final = _Kind("an object", lambda value: isinstance(value, dict))
+_LIST: Final = _Kind("a list that is not empty", lambda value: isinstance(value, list) and bool(value))
+_SETTING: Final = _Kind("a setting", _is_setting)
+_STATUS: Final = _Kind(f"one of {', '.join(STATUSES)}", lambda value: value in STATUSES)
+_BETA: Final = _Kind('a finite number or "inf"', lambda value: value == "inf" or _is_number(value))
+
+_KINDS: Final[Mapping[Key, _Kind]] = {
+    ("status",): _STATUS,
+    ("stopped_by",): _TEXT.or_null,
+    ("error",): _TEXT.or_null,
+    ("digest",): _TEXT,
+    ("settings",): _OBJECT,
+    ("settings", _ANY): _SETTING,
+    ("settings", "task.name"): _NAMED,
+    ("settings", "task.domain"): _TEXT,
+    ("settings", "method.name"): _NAMED,
+    ("settings", "method.ladder"): _LIST,
+    ("settings", "method.ladder", _ANY): _BETA,
+    ("settings", "method.capacity"): _POSITIVE,
+    ("settings", "method.parents"): _POSITIVE,
+    ("settings", "method.offspring"): _POSITIVE,
+    ("settings", "llm.name"): _NAMED,
+    ("settings", "budget.oracle_calls"): _POSITIVE,
+    ("settings", "seed"): _WHOLE,
+    ("overrides",): _OBJECT,
+    ("overrides", _ANY): _SETTING,
+    ("sources",): _OBJECT,
+    ("sources", _ANY): _TEXT,
+    ("versions",): _LIST,
+    ("versions", _ANY): _OBJECT,
+    ("versions", _ANY, _ANY): _TEXT,
+    ("git_commit",): _TEXT.or_null,
+    ("started",): _TEXT.or_null,
+    ("seconds",): _OBJECT,
+    ("seconds", _ANY): _NUMBER,
+    ("totals",): _OBJECT,
+    ("totals", "iterations"): _COUNT.or_null,
+    ("totals", "oracle_calls"): _COUNT.or_null,
+    ("totals", "best_score"): _NUMBER.or_null,
+    ("llm",): _OBJECT,
+    ("llm", "calls"): _COUNT.or_null,
+}
+SETTINGS: Final = tuple(key for key in _KINDS if len(key) == 2 and key[0] == "settings" and key[1] != _ANY)
+"""The settings that say which run it is."""
+
+
+def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
+    """Return which of some keys a record does not have."""
+    return [".".join(key) for key in needed if not any(_find(record, key))]
+
+
+def find_damage(record: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with a record, a phrase for each value that is not what stands in its place."""
+    return [
+        f"{name} is {_show(value)}, expected {kind.words}"
+        for key, kind in _KINDS.items()
+        for name, value in _find(record, key)
+        if not kind.admits(value)
+    ]
+
+
+def _find(value: Any, key: Key, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each value that a key leads to, with its name; nothing where there is no such key."""
+    if not key:
+        yield name, value
+        return
+    inner: Mapping[str, Any] = value if isinstance(value, dict) else {}
+    if isinstance(value, list):
+        inner = {str(place): each for place, each in enumerate(value)}
+    for part in inner if key[0] == _ANY else [key[0]]:
+        if part in inner:
+            yield from _find(inner[part], key[1:], f"{name}.{printable(part)}" if name else part)
+
+
+def _show(value: Any) -> str:
+    """Return a value as a reader would recognize it, on one line of bounded length."""
+    if isinstance(value, dict | list):
+        what = "an object" if isinstance(value, dict) else "a list"
+        return what if value else f"{what} that is empty"
+    text = "null" if value is None else printable(repr(value))
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

@@ -1,0 +1,119 @@
+"""Parts of a log are read when they are what a run writes, and named otherwise."""
+
+import os
+import resource
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from evodiverse.kit import datasets
+from evodiverse.kit.datasets import DATASETS, DatasetReader
+
+ROWS = [
+    {"iteration": 0, "outcome": "evaluated", "call": 1, "genotype": "C", "score": 0.5, "parents": []},
+    {"iteration": 1, "outcome": "rejected", "call": None, "genotype": None, "score": None, "parents": [1, 1]},
+]
+NAMES = tuple(ROWS[0])
+KINDS = {name: DATASETS["evaluations"].field(name).type for name in NAMES}
+
+
+def reader() -> DatasetReader:
+    return DatasetReader(KINDS, frozenset({"iteration", "outcome"}))
+
+
+def write(path: Path, changed: Mapping[str, Any]) -> Path:
+    """Write two rows, with other columns in the place of some; None is a column less."""
+    columns = {name: pa.array([row[name] for row in ROWS], kind) for name, kind in KINDS.items()} | dict(changed)
+    pq.write_table(pa.table({name: column for name, column in columns.items() if column is not None}), path)
+    return path
+
+
+def test_a_part_that_a_run_wrote_is_read_as_it_is(tmp_path: Path) -> None:
+    columns = reader().read(write(tmp_path / "part", {}))
+    assert columns == {name: [row[name] for row in ROWS] for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pa.array(["C", None]).dictionary_encode(), pa.array(["C", None], pa.large_string())],
+    ids=["dictionary", "large"],
+)
+def test_text_may_be_stored_in_other_ways(tmp_path: Path, column: pa.Array) -> None:
+    assert reader().read(write(tmp_path / "part", {"genotype": column}))["genotype"] == ["C", None]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"iteration": None}, "it has no column iteration"),
+        ({"iteration": pa.array(["0", "1"])}, "its column iteration holds string, expected int64"),
+        ({"iteration": pa.array([0, None])}, "its column iteration lacks 1 values"),
+        ({"iteration": pa.array([[0], [1]])}, r"its column iteration holds list<.*>, expected int64"),
+        ({"iteration": pa.array([{"a": 1}, {"a": 2}])}, r"its column iteration holds struct<.*>, expected int64"),
+        ({"iteration": pa.array([0.5, 1.5])}, "its column iteration holds double, expected int64"),
+        ({"outcome": pa.array([1, 2])}, "its column outcome holds int64, expected string"),
+        ({"outcome": pa.array([b"a", b"b"])}, "its column outcome holds binary, expected string"),
+        ({"outcome": pa.array([1, 2]).dictionary_encode()}, "its column outcome holds .*, expected string"),
+        ({"score": pa.array(["high", "low"])}, "its column score holds string, expected double"),
+        ({"parents": pa.array([1, 2])}, "its column parents holds int64, expected list"),
+        ({"parents": pa.array([["1"], []])}, "its column parents holds list<.*>, expected list"),
+        ({"parents": pa.array([[1, None], []], pa.list_(pa.int64()))}, "its column parents has a list that lacks"),
+    ],
+)
+def test_a_column_of_another_kind_is_named(tmp_path: Path, changed: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        reader().read(write(tmp_path / "part", changed))
+
+
+def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
+    bad = pa.array([b"\xff", b"C"]).view(pa.string())
+    with pytest.raises(ValueError, match="invalid"):
+        reader().read(write(tmp_path / "part", {"genotype": bad}))
+
+
+def test_a_link_and_a_pipe_are_no_parts(tmp_path: Path) -> None:
+    write(tmp_path / "part", {})
+    (tmp_path / "link").symlink_to(tmp_path / "part")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="it is a link"):
+        reader().read(tmp_path / "link")
+    with pytest.raises(ValueError, match="it is no regular file"):
+        reader().read(tmp_path / "pipe")
+
+
+def write_bomb(path: Path, n_rows: int) -> Path:
+    """Write a part of many equal rows, which takes a few kilobytes."""
+    zeros = pa.array([0]).take(pa.array([0]).take(pa.nulls(n_rows, pa.int64()).fill_null(0)))
+    pq.write_table(pa.table({"iteration": zeros}), path, compression="zstd")
+    return path
+
+
+def test_more_rows_than_a_run_logs_are_refused_before_they_are_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = write_bomb(tmp_path / "part", datasets.MOST_ROWS + 1)
+    assert bomb.stat().st_size < 100_000
+    monkeypatch.setattr(pq.ParquetFile, "read", pytest.fail)
+    with pytest.raises(ValueError, match="with it there are 5,000,001 values of iteration, no run logs more than"):
+        DatasetReader({"iteration": pa.int64()}).read(bomb)
+
+
+def test_rows_are_counted_over_all_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "MOST_ROWS", 3)
+    several = reader()
+    several.read(write(tmp_path / "part-0", {}))
+    with pytest.raises(ValueError, match="with it there are 4 values of iteration"):
+        several.read(write(tmp_path / "part-1", {}))
+
+
+def test_a_long_text_that_is_repeated_is_kept_once(tmp_path: Path) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0]).take(pa.array([0] * 20_000)), pa.array(["x" * 1_000_000]))
+    pq.write_table(pa.table({"genotype": texts}), tmp_path / "part", store_schema=False)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (first, *rest) = DatasetReader({"genotype": pa.string()}).read(tmp_path / "part")["genotype"]
+    assert all(text is first for text in rest)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kilobytes; apart they take 20 GB
