@@ -5,6 +5,7 @@ from pathlib import Path
 from string import Template
 
 from evodiverse.errors import InputError, reason
+from evodiverse.kit.inputs import TEXT_BYTES, read_text_input
 
 
 def read_templates(folder: Path, fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -22,7 +23,7 @@ def read_templates(folder: Path, fields: Mapping[str, Sequence[str]]) -> dict[st
     for name in fields:
         path = folder / f"{name}.txt"
         try:
-            templates[name] = path.read_text(encoding="utf-8")
+            templates[name] = read_text_input(path, TEXT_BYTES, "utf-8")
         except OSError as error:
             violations.append(f"task.prompts.dir: cannot read {path} ({reason(error)})")
         except ValueError:

@@ -194,6 +194,10 @@ class Array(NamedTuple):
     shape: tuple[int, ...]
 
 
+MIN_MEMORY_MB, MAX_MEMORY_MB = 500, 1_000_000
+"""What ``memory_mb`` of `Limits` may be: the libraries need the least, and the kernel counts the bytes in 64 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What an untrusted program may use.

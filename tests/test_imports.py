@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "documented": set(),
     "sparkline": set(),
     "ports": {"vocabulary", "errors"},
-    "templates": {"errors"},
+    "templates": {"errors", "kit"},
     "quiet_parse": set(),
     "cache_folder": {"errors"},
     "search": {"vocabulary"},

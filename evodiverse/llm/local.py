@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.kit.inputs import open_input
 from evodiverse.llm.settings import ModelSettings
 
 _STOP_SECONDS = 10
@@ -96,7 +97,7 @@ def file_sha256(path: Path) -> str:
         InputError: It cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_input(path, None) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"llm.local.gguf: cannot read {path} ({reason(error)})") from error

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -35,23 +35,22 @@ class WrongResultError(Exception):
     """The program returned something else than it should have."""
 
 
-def run(
-    job: Job, driver: CodeType | None, confinement: Confinement, folder: str, outputs: Sequence[int], parent: int
-) -> None:
+def run(source: int, outputs: Sequence[int], confinement: Confinement, folder: str, parent: int) -> None:
     """Run a program in this process, which has just been forked, and end the process.
 
     Args:
-        job: The call.
-        driver: The job's driver, compiled.
+        source: Pipe from which the job is read.
+        outputs: Pipes that become stdout, stderr and the way of the result.
         confinement: What to give up first.
         folder: The one folder that the program may write to.
-        outputs: Become stdout, stderr and where the result goes.
         parent: The process that forked this one.
     """
     fds = [os.open(os.devnull, os.O_RDONLY), *outputs]
     try:
         os.setsid()
         die_with(parent)
+        with os.fdopen(source, "rb") as stream:
+            job = wire.read_job(stream)
         confinement.apply(folder, job.limits)
         for target, fd in enumerate(fds):  # the parent has 0, 1 and 2 open, so none of these is lost before its turn
             os.dup2(fd, target)
@@ -62,7 +61,7 @@ def run(
         os._exit(1)
     tempfile.tempdir = folder
     try:
-        sent = _call(job, driver)
+        sent = _call(job)
     except BaseException as error:  # noqa: BLE001 (whatever a program raises)
         sent = [_line(failure=_failure(error, folder))]
     for part in sent:
@@ -73,16 +72,16 @@ def run(
     os._exit(0)
 
 
-def _call(job: Job, driver: CodeType | None) -> list[bytes]:
+def _call(job: Job) -> list[bytes]:
     _seed()
     namespace: dict[str, Any] = {"__name__": "program"}
     exec(compile(job.source, PROGRAM, "exec"), namespace)  # noqa: S102 (that is what the confinement is for)
     function = namespace[job.entry_point]
-    if driver is None:
+    if job.driver is None:
         value = function(*job.arguments)
     else:
         own: dict[str, Any] = {"__name__": "driver"}
-        exec(driver, own)  # noqa: S102
+        exec(compile(job.driver, "driver.py", "exec"), own)  # noqa: S102
         value = own["drive"](function, *job.arguments)
     sent = [_line(value=value)] if job.returns is None else [_line(), *_arrays(value, job.returns)]
     size = sum(map(len, sent))

@@ -10,11 +10,11 @@ import sysconfig
 from contextlib import suppress
 
 from evodiverse.sandbox import landlock, seccomp
+from evodiverse.sandbox.disk import MAX_FILE_BYTES
 from evodiverse.sandbox.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, drop_capabilities, prctl
 from evodiverse.vocabulary import Limits
 
 MAX_OPEN_FILES = 64
-MAX_FILE_BYTES = 16_000_000
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _MEGABYTE = 1_000_000

@@ -1,7 +1,9 @@
 """System calls for which Python has no function."""
 
 import ctypes
+import errno
 import os
+import sys
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.syscall.restype = ctypes.c_long
@@ -10,6 +12,27 @@ PR_SET_PDEATHSIG = 1
 PR_SET_SECCOMP = 22
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
+CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 18
+_MNT_DETACH = 2
+
+
+class _Time(ctypes.Structure):
+    _fields_ = [
+        ("seconds", ctypes.c_long),
+        ("microseconds", ctypes.c_long if sys.platform == "linux" else ctypes.c_int),
+    ]
+
+
+class Ending(ctypes.Structure):
+    """How a process ended, as the kernel writes it: ``status`` and the CPU time of all its threads."""
+
+    _fields_ = [("status", ctypes.c_int), ("user", _Time), ("system", _Time), ("_rest", ctypes.c_long * 14)]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time of the process, in user and in kernel mode."""
+        return float(sum(time.seconds + time.microseconds / 1e6 for time in (self.user, self.system)))
 
 
 def syscall(number: int, *arguments: object) -> int:
@@ -31,6 +54,44 @@ def prctl(option: int, *arguments: object) -> int:
     wide = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in arguments]
     padded = wide + [ctypes.c_ulong(0)] * (4 - len(wide))
     return _checked(_LIBC.prctl(ctypes.c_int(option), *padded))
+
+
+def unshare(flags: int) -> None:
+    """Give this process namespaces of its own.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    _checked(_LIBC.unshare(ctypes.c_int(flags)))
+
+
+def mount(kind: str, folder: str, flags: int, options: str = "") -> None:
+    """Mount a file system of a kind on a folder, or change how the one there is mounted.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    _checked(_LIBC.mount(kind.encode(), os.fsencode(folder), kind.encode(), ctypes.c_ulong(flags), options.encode()))
+
+
+def unmount(folder: str) -> None:
+    """Take away what is mounted on a folder, even where it is still in use.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    _checked(_LIBC.umount2(os.fsencode(folder), ctypes.c_int(_MNT_DETACH)))
+
+
+def reap(pid: int, ending: Ending) -> None:
+    """Wait for a child to end and write into ``ending`` how it did, without a copy of that elsewhere in memory.
+
+    Raises:
+        OSError: There is no such child.
+    """
+    usage = ctypes.byref(ending, Ending.user.offset)
+    while _LIBC.wait4(ctypes.c_int(pid), ctypes.byref(ending), 0, usage) < 0:
+        _checked(-1 if ctypes.get_errno() != errno.EINTR else 0)
 
 
 def drop_capabilities() -> None:

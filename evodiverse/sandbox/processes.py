@@ -1,27 +1,18 @@
 """The sandbox as the rest of EvoDiverse sees it (`evodiverse.ports.Sandbox`)."""
 
-import contextlib
-import os
-import signal
-import socket
-import subprocess
-import sys
 import threading
 import weakref
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from evodiverse.errors import ServiceError, reason
-from evodiverse.sandbox import wire
-from evodiverse.vocabulary import Execution, Job, Reason, Rejection
+from evodiverse.errors import ServiceError
+from evodiverse.sandbox.supervisor import DiedError, WarmParent
+from evodiverse.vocabulary import Execution, Job
 
 PRELOAD = ("numpy", "scipy.optimize", "scipy.spatial")
-# Over the wall-clock limit, by which the warm parent itself ends a program.
-_GRACE_SECONDS = 30.0
-# What a job is worth if the warm parent dies of it, or beside it.
+# How often a job, or the start, is tried if the warm parent dies of it, or next to it.
 ATTEMPTS = 2
-_READY_SECONDS = 120.0
+T = TypeVar("T")
 
 
 class ProcessSandbox:
@@ -31,18 +22,22 @@ class ProcessSandbox:
     the object, or the process that holds it. The object can be sent to other processes.
 
     Args:
-        preload: Modules that a parent loads beside numpy and scipy.
+        preload: Modules that a parent loads besides numpy and scipy.
+        mounts: Whether each program gets a disk of its own in memory, whose size the kernel limits, where the kernel
+            lets an account mount one. Without, and where it does not, programs write to the temporary folder, and what
+            they write is counted.
     """
 
-    def __init__(self, preload: Sequence[str] = ()) -> None:
+    def __init__(self, preload: Sequence[str] = (), *, mounts: bool = True) -> None:
         self._preload = tuple(preload)
+        self._mounts = mounts
         self._of_thread = threading.local()
-        self._parents: weakref.WeakSet[_WarmParent] = weakref.WeakSet()
+        self._parents: weakref.WeakSet[WarmParent] = weakref.WeakSet()
         self._is_closed = False
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type, tuple[tuple[str, ...]]]:
-        return ProcessSandbox, (self._preload,)
+    def __reduce__(self) -> tuple[Callable[..., "ProcessSandbox"], tuple[tuple[str, ...], bool]]:
+        return _make, (self._preload, self._mounts)
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """Return how each call ended.
@@ -58,7 +53,7 @@ class ProcessSandbox:
         Raises:
             ServiceError: It does not start.
         """
-        self._parent()
+        self._attempt(lambda _: None)
 
     def close(self) -> None:
         """End the warm parents of all threads and the programs that they run, for good."""
@@ -69,150 +64,49 @@ class ProcessSandbox:
             parent.close()
 
     def _run(self, job: Job) -> Execution:
+        return self._attempt(lambda parent: parent.run(job))
+
+    def _attempt(self, use: Callable[[WarmParent], T]) -> T:
+        """Do something with this thread's warm parent, and once more with another if that one dies.
+
+        Raises:
+            ServiceError: It died each time.
+        """
+        died = None
         for _ in range(ATTEMPTS):
-            parent = self._parent()
             try:
-                return parent.run(job)
-            except (EOFError, OSError):  # it was killed, by the kernel's hunt for memory perhaps
-                self._give_up(parent)
+                return use(self._parent())
+            except DiedError as error:  # killed by the kernel's hunt for memory perhaps
+                self._give_up()
+                died = error
             except BaseException:  # its answer, if there will be one, must not be taken for that to another job
-                self._give_up(parent)
+                self._give_up()
                 raise
-        raise ServiceError(
-            "the sandbox's process died twice (killed, or out of memory); start the same command to resume"
-        )
+        raise ServiceError(f"the sandbox's process died twice ({died}); start the same command to resume") from died
 
-    def _give_up(self, parent: "_WarmParent") -> None:
-        parent.close()
-        del self._of_thread.parent
+    def _give_up(self) -> None:
+        """End this thread's warm parent, if it has one."""
+        parent: WarmParent | None = self._of_thread.__dict__.pop("parent", None)
+        if parent is not None:
+            parent.close()
 
-    def _parent(self) -> "_WarmParent":
+    def _parent(self) -> WarmParent:
+        """Return this thread's warm parent, which is started if there is none.
+
+        Raises:
+            DiedError: It was killed while it started.
+            ServiceError: It does not start, or the sandbox is closed.
+        """
         if not self._is_closed and not hasattr(self._of_thread, "parent"):
-            self._of_thread.parent = _WarmParent((*PRELOAD, *self._preload))
+            self._of_thread.parent = WarmParent((*PRELOAD, *self._preload), mounts=self._mounts)
             with self._lock:
                 self._parents.add(self._of_thread.parent)
         if self._is_closed:  # now, or while that one started
             self.close()
             raise ServiceError("the sandbox was closed while a program ran; start the same command to resume")
-        parent: _WarmParent = self._of_thread.parent
+        parent: WarmParent = self._of_thread.parent
         return parent
 
 
-class _WarmParent:
-    """One warm parent and the socket to it."""
-
-    def __init__(self, preload: Sequence[str]) -> None:
-        own = str(Path(__file__).parents[2])
-        path = [entry for entry in sys.path if os.path.isabs(entry) and entry not in {os.getcwd(), own}]
-        start = (
-            f"import sys; sys.path[:] = {[own, *path]!r}; from evodiverse.sandbox.parent import main; "
-            "sys.path.append(sys.path.pop(0)); main()"  # a file beside the package must not shadow a library's
-        )
-        try:
-            here, there = socket.socketpair()
-            with there:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(there.fileno()), *preload],
-                    pass_fds=[there.fileno()],
-                    env=_environment(),
-                    cwd="/",
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    start_new_session=True,
-                )
-        except OSError as error:
-            raise ServiceError(f"the sandbox does not start ({reason(error)})") from error
-        self._connection = here
-        self._finalizer = weakref.finalize(self, _end, here, self._process)
-        here.settimeout(_READY_SECONDS)
-        try:
-            header, _ = wire.receive(here)
-        except (EOFError, OSError):
-            self._process.kill()
-            _, messages = self._process.communicate()
-            header = {"broken": wire.clean(messages.decode(errors="replace")[-300:])}
-        if "broken" in header:
-            raise ServiceError(f"the sandbox does not start ({header['broken']})")
-
-    def run(self, job: Job) -> Execution:
-        """Return how a call ended.
-
-        Raises:
-            EOFError: The parent is gone.
-            OSError: It does not answer.
-            ServiceError: A child could not be confined.
-        """
-        self._connection.settimeout(job.limits.wall_seconds + _GRACE_SECONDS)
-        wire.send(self._connection, *wire.pack_job(job))
-        header, blobs = wire.receive(self._connection)
-        if "broken" in header:
-            raise ServiceError(
-                f"the sandbox failed ({header['broken']}); mend that and start the same command to resume"
-            )
-        return _read(header, blobs, job)
-
-    def close(self) -> None:
-        """End it."""
-        self._finalizer()
-
-
-def _read(header: dict[str, Any], blobs: Sequence[bytes], job: Job) -> Execution:
-    """Return what the parent says of a call, and what the program's process sent."""
-    stdout, stderr, sent = blobs
-    first, sent = sent[:1], sent[1:]
-    if first != wire.READY and header["ended"] is None:
-        raise ServiceError(f"a program's process cannot be confined ({wire.clean(sent.decode(errors='replace'))})")
-    value, failure = None, _find_failure(header)
-    if failure is None:
-        try:
-            value = wire.read_result(sent, job.returns)
-        except wire.UnusableError as error:
-            failure = error.rejection
-    return Execution(
-        value=value,
-        failure=failure,
-        stdout=stdout.decode(errors="replace"),
-        stderr=stderr.decode(errors="replace"),
-        cpu_seconds=header["cpu_seconds"],
-        wall_seconds=header["wall_seconds"],
-    )
-
-
-def _find_failure(header: dict[str, Any]) -> Rejection | None:
-    if header["ended"] is not None:
-        why, detail = header["ended"]
-        return Rejection(Reason(why), detail)
-    status = os.waitstatus_to_exitcode(header["status"])
-    if status < 0:
-        return Rejection(Reason.CRASHED, f"it was ended by {_name_signal(-status)}")
-    return Rejection(Reason.CRASHED, f"it exited with status {status}") if status else None
-
-
-def _name_signal(number: int) -> str:
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-
-
-def _environment() -> dict[str, str]:
-    """Return what the warm parent needs to start; it empties it before there are programs."""
-    threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-    kept = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
-    return {
-        **{name: os.environ[name] for name in kept if name in os.environ},
-        **dict.fromkeys(threads, "1"),
-        "PYTHONHASHSEED": "0",
-        "LC_ALL": "C.UTF-8",
-    }
-
-
-def _end(connection: socket.socket, process: "subprocess.Popen[bytes]") -> None:
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for an answer
-    connection.close()
-    if process.stderr is not None:
-        process.stderr.close()
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _make(preload: Sequence[str], mounts: bool) -> ProcessSandbox:
+    return ProcessSandbox(preload, mounts=mounts)

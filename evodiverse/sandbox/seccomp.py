@@ -22,8 +22,8 @@ _REFUSE, _ABSENT = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
 # What the C libraries (glibc, musl) make threads with: they share all there is.
 _THREADS = (0x3D0F00, 0x7D0F00)
 _NAMES_OF_THREADS = (15, 16)
-# Of a file: duplicate, its flags, locks; none that sends signals to other processes.
-_FILE_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1031, 1032)
+# Of a file: duplicate, its flags; none that sends signals to other processes, nor locks, which they see.
+_FILE_COMMANDS = (0, 1, 2, 3, 4, 1030, 1031, 1032)
 # Of a terminal: is it one, how wide; of a file: how much is there, flags.
 _DEVICE_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 

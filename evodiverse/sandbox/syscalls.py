@@ -1,8 +1,8 @@
 """The system calls that a confined program may make, by their numbers.
 
 They are those of computing, of threads, of time, and of files (of which Landlock decides which ones). What is absent
-is refused: processes, sockets, signals to others, other processes' memory, ownership and modes of files, namespaces,
-mounts, and whatever a future kernel adds.
+is refused: processes, sockets, signals to others, other processes' memory, ownership, modes and locks of files,
+namespaces, mounts, and whatever a future kernel adds.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ mprotect 10 226, munmap 11 215, brk 12 214, rt_sigaction 13 134, rt_sigprocmask 
 pread64 17 67, pwrite64 18 68, readv 19 65, writev 20 66, access 21 -, pipe 22 -, select 23 -, sched_yield 24 124,
 mremap 25 216, msync 26 227, mincore 27 232, madvise 28 233, dup 32 23, dup2 33 -, pause 34 -, nanosleep 35 101,
 getitimer 36 102, alarm 37 -, setitimer 38 103, getpid 39 172, sendfile 40 71, exit 60 93, wait4 61 260,
-uname 63 160, flock 73 32, fsync 74 82, fdatasync 75 83, ftruncate 77 46, getdents 78 -, getcwd 79 17, chdir 80 49,
+uname 63 160, fsync 74 82, fdatasync 75 83, ftruncate 77 46, getdents 78 -, getcwd 79 17, chdir 80 49,
 fchdir 81 50, rename 82 -, mkdir 83 -, rmdir 84 -, creat 85 -, unlink 87 -, readlink 89 -, umask 95 166,
 gettimeofday 96 169, getrlimit 97 163, getrusage 98 165, sysinfo 99 179, times 100 153, getuid 102 174,
 getgid 104 176, geteuid 107 175, getegid 108 177, getppid 110 173, getpgrp 111 -, getgroups 115 158,

@@ -1,12 +1,16 @@
-"""Jobs and how they ended, between the process that asks and the warm one that runs programs."""
+"""What passes between the sandbox's processes.
+
+The process that asks sends the warm parent single bytes, and gets short answers of fixed length. Jobs and results pass
+between it and the process of a program alone, so that the warm parent, whose memory all later programs inherit, never
+holds any.
+"""
 
 import json
 import math
-import socket
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +18,19 @@ from numpy.typing import NDArray
 from evodiverse.kit.text import printable
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
-# The first byte that a program's process sends: it is confined, or cannot be.
-READY, BROKEN = b"R", b"B"
+FORK: Final = b"F"
+"""Asks the warm parent for a process, which it answers with `FORKED`, its id, and the pipes to it."""
+END: Final = b"E"
+"""Asks the warm parent to kill that process, which it answers with `ENDED` and a `kernel.Ending`."""
+FORKED: Final = b"f"
+ENDED: Final = b"e"
+READY: Final = b"R"
+"""What a program's process sends first when it is confined, and the warm parent when it has started."""
+LIMITED, COUNTED = b"1", b"0"
+"""What the warm parent sends behind `READY`: the kernel limits what programs write, or it must be counted."""
+BROKEN: Final = b"B"
+"""What either sends in place of an answer when it cannot go on; the reason follows."""
+PID: Final = struct.Struct("=q")
 _LENGTH = struct.Struct("!Q")
 _MAX_DETAIL = 400
 _MAX_DIGITS = 300
@@ -32,25 +47,8 @@ class UnusableError(Exception):
         self.rejection = Rejection(reason, detail)
 
 
-def send(connection: socket.socket, header: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> None:
-    """Send a message: a header, and bytes beside it."""
-    text = json.dumps({**header, "sizes": [len(blob) for blob in blobs]}).encode()
-    connection.sendall(b"".join([_LENGTH.pack(len(text)), text, *blobs]))
-
-
-def receive(connection: socket.socket) -> tuple[dict[str, Any], list[bytes]]:
-    """Return the next message.
-
-    Raises:
-        EOFError: The other side is gone.
-    """
-    (length,) = _LENGTH.unpack(_read(connection, _LENGTH.size))
-    header = json.loads(_read(connection, length))
-    return header, [_read(connection, size) for size in header.pop("sizes")]
-
-
-def pack_job(job: Job) -> tuple[dict[str, Any], list[bytes]]:
-    """Return a job as a message."""
+def pack_job(job: Job) -> bytes:
+    """Return a job as `read_job` reads it: the length of a header, the header, and the bytes of the arrays."""
     blobs: list[bytes] = []
     arguments = []
     for value in job.arguments:
@@ -67,14 +65,20 @@ def pack_job(job: Job) -> tuple[dict[str, Any], list[bytes]]:
         "limits": asdict(job.limits),
         "driver": job.driver,
     }
-    return header, blobs
+    text = json.dumps(header).encode()
+    return b"".join([_LENGTH.pack(len(text)), text, *blobs])
 
 
-def unpack_job(header: Mapping[str, Any], blobs: Sequence[bytes]) -> Job:
-    """Return the job that `pack_job` packed; its arrays may be written to."""
-    rest = iter(blobs)
+def read_job(stream: BinaryIO) -> Job:
+    """Return the job that `pack_job` packed; its arrays may be written to.
+
+    Raises:
+        EOFError: The stream ends before the job does.
+    """
+    (length,) = _LENGTH.unpack(_read(stream, _LENGTH.size))
+    header = json.loads(_read(stream, length))
     arguments = tuple(
-        np.frombuffer(bytearray(next(rest))).reshape(argument["shape"]) if "shape" in argument else argument["value"]
+        _read_array(stream, argument["shape"]) if "shape" in argument else argument["value"]
         for argument in header["arguments"]
     )
     shapes = header["returns"]
@@ -177,12 +181,12 @@ def _describe_infinite(place: int, value: NDArray[np.float64]) -> str:
     return f"value {place} holds {count} numbers that are not finite" if value.shape else f"value {place} is not finite"
 
 
-def _read(connection: socket.socket, size: int) -> bytes:
-    parts, left = [], size
-    while left:
-        part = connection.recv(min(left, 1 << 20))
-        if not part:
-            raise EOFError
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
+def _read_array(stream: BinaryIO, shape: Sequence[int]) -> NDArray[np.float64]:
+    return np.frombuffer(bytearray(_read(stream, 8 * math.prod(shape)))).reshape(shape)
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    part = stream.read(size)
+    if len(part) < size:
+        raise EOFError(f"expected {size} bytes of a job, got {len(part)}")
+    return part

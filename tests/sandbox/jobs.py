@@ -1,5 +1,7 @@
-"""Calls of small programs."""
+"""Calls of small programs, and waiting for what they do to other processes."""
 
+import time
+from collections.abc import Callable
 from textwrap import dedent
 
 from evodiverse.vocabulary import Array, Job, Limits
@@ -18,3 +20,12 @@ def body(code: str, *arguments: object, returns: tuple[Array, ...] | None = None
 def module(source: str, *arguments: object, returns: tuple[Array, ...] | None = None, limits: Limits = AMPLE) -> Job:
     """A program whose function is ``main``."""
     return Job(dedent(source), "main", arguments, returns, limits)
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    """Wait for something that happens soon, in another process."""
+    for _ in range(500):
+        if holds():
+            return True
+        time.sleep(0.01)
+    return False

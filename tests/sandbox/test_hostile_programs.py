@@ -2,7 +2,6 @@
 
 import os
 import re
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,11 @@ PAIR = (Array((2,)), Array(()))
 @pytest.fixture(autouse=True)
 def _unharmed(sandbox: ProcessSandbox) -> None:
     """After each of them the sandbox works, in the same process, and nothing is left of the program."""
-    pid = sandbox._parent()._process.pid
+    pid = sandbox._parent().pid
     yield
     (after,) = sandbox.run([body("return 6 * 7")])
     assert (after.value, after.failure) == (42, None)
-    assert sandbox._parent()._process.pid == pid
+    assert sandbox._parent().pid == pid
     assert Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
 
 
@@ -139,6 +138,9 @@ def test_a_program_opens_no_socket(sandbox: ProcessSandbox, code: str) -> None:
         "import os\nos.sched_setaffinity(os.getppid(), [0])",
         "import os\nos.setpgid(0, os.getpgid(os.getppid()))",
         "import fcntl, os\nfcntl.fcntl(1, fcntl.F_SETOWN, os.getppid())",
+        "import fcntl, os\nfcntl.flock(os.open(os.__file__, os.O_RDONLY), fcntl.LOCK_SH)",
+        "import fcntl, os\nfcntl.lockf(os.open(os.__file__, os.O_RDONLY), fcntl.LOCK_SH)",
+        "import fcntl, os\nfcntl.fcntl(os.open(os.__file__, os.O_RDONLY), fcntl.F_GETLK, bytes(32))",
         "import os\nos.setuid(65534)",
         "import os\nos.unshare(os.CLONE_NEWUSER)" if hasattr(os, "unshare") else "raise PermissionError",
         "import os\nos.chroot('.')",
@@ -211,7 +213,7 @@ def test_a_system_call_of_another_flavor_ends_the_program(sandbox: ProcessSandbo
 def test_a_program_sees_and_changes_no_file_of_others(sandbox: ProcessSandbox, tmp_path: Path, code: str) -> None:
     for name in (".env", "replies.sqlite"):
         (tmp_path / name).write_text("secret")
-    assert "PermissionError" in refuse(sandbox, code, str(tmp_path))
+    assert re.search("PermissionError|Invalid cross-device link", refuse(sandbox, code, str(tmp_path)))
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         ".env": "secret",
         "replies.sqlite": "secret",
@@ -381,62 +383,6 @@ def test_the_time_of_all_threads_counts(sandbox: ProcessSandbox) -> None:
     failure = run(sandbox, body(code, limits=QUICK)).failure
     assert failure is not None
     assert failure.reason is Reason.TIMED_OUT
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "for k in range(5000): open(f'f{k}', 'w').close()\nimport time\ntime.sleep(99)",
-        "while True:\n  with open('big', 'ab') as file: file.write(b'x' * 10**7)",
-        "import time\nfor k in range(20):\n  with open(str(k), 'wb') as f: f.write(b'x' * 10**7)\ntime.sleep(99)",
-    ],
-)
-def test_a_disk_is_not_filled(sandbox: ProcessSandbox, code: str) -> None:
-    failure = run(sandbox, body(code)).failure
-    assert failure is not None
-    assert failure.reason is Reason.CRASHED
-
-
-def test_nothing_is_left_of_what_a_program_wrote(sandbox: ProcessSandbox) -> None:
-    code = """
-    import os
-    os.makedirs("a/" * 200)
-    open("a/file", "w").close()
-    return os.getcwd()
-    """
-    folder = run(sandbox, body(code)).value
-    assert Path(folder).parent.parent == Path(tempfile.gettempdir())
-    assert list(Path(folder).parent.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import os\nfor k in range(990): os.mkdir('a'); os.chdir('a')\nreturn 1",
-        "import os\nfor k in range(40): os.mkdir('a' * 250); os.chdir('a' * 250)\nreturn 1",
-        "import os\nos.umask(0o777)\nos.makedirs('a/b')\nreturn 1",
-        "import os\nos.mkdir(b'\\xff\\n')\nopen(b'\\xff\\n/\\xfe', 'w').close()\nreturn 1",
-    ],
-)
-def test_folders_too_deep_or_odd_to_be_walked_are_deleted(sandbox: ProcessSandbox, code: str) -> None:
-    root = Path(run(sandbox, body("import os\nreturn os.getcwd()")).value).parent
-    run(sandbox, body(code))
-    assert list(root.iterdir()) == []
-
-
-def test_files_that_were_deleted_and_are_still_held_count(sandbox: ProcessSandbox) -> None:
-    code = """
-    import mmap, os, time
-    held = []
-    for k in range(8):
-        with open("f", "w+b") as file:
-            file.write(b"x" * 15_900_000)
-            file.flush()
-            held.append(mmap.mmap(file.fileno(), 4096))
-        os.unlink("f")
-    time.sleep(30)
-    """
-    assert "more files than it may" in refuse(sandbox, code)
 
 
 def test_threads_are_not_started_without_end(sandbox: ProcessSandbox) -> None:

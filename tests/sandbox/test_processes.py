@@ -5,9 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,21 +16,12 @@ from evodiverse.errors import ServiceError
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.vocabulary import Array, Execution, Job, Limits, Reason
-from tests.sandbox.jobs import AMPLE, body, module
+from tests.sandbox.jobs import AMPLE, body, module, until
 
 
 def run(sandbox: ProcessSandbox, job: Job) -> Execution:
     (execution,) = sandbox.run([job])
     return execution
-
-
-def until(holds: Callable[[], bool]) -> bool:
-    """Wait for something that happens soon, in another process."""
-    for _ in range(500):
-        if holds():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def test_jobs_are_answered_in_order(sandbox: ProcessSandbox) -> None:
@@ -210,15 +199,91 @@ def test_this_machine_has_no_gaps() -> None:
 def test_a_sandbox_can_be_sent_to_another_process(sandbox: ProcessSandbox) -> None:
     sent = pickle.loads(pickle.dumps(sandbox))
     assert run(sent, body("return 7")).value == 7
-    assert sent._parent()._process.pid != sandbox._parent()._process.pid
+    assert sent._parent().pid != sandbox._parent().pid
     sent.close()
 
 
 def test_a_killed_warm_parent_is_replaced(sandbox: ProcessSandbox) -> None:
-    before = sandbox._parent()._process.pid
+    before = sandbox._parent().pid
     os.kill(before, signal.SIGKILL)
     assert run(sandbox, body("return 7")).value == 7
-    assert sandbox._parent()._process.pid != before
+    assert sandbox._parent().pid != before
+
+
+@pytest.mark.parametrize("mounts", [True, False])
+def test_a_killed_warm_parent_leaves_no_folder(mounts: bool) -> None:
+    sandbox = ProcessSandbox(mounts=mounts)
+    folder = Path(run(sandbox, body("import os\nreturn os.getcwd()")).value).parent
+    os.kill(sandbox._parent().pid, signal.SIGKILL)
+    assert run(sandbox, body("open('f', 'w').close()\nreturn 7")).value == 7
+    assert not folder.exists()
+    sandbox.close()
+
+
+def killed_while_it_starts(tmp_path: Path, times: int) -> ProcessSandbox:
+    """A sandbox whose warm parent is killed so many times by what it loads."""
+    tmp_path.joinpath("deadly_library.py").write_text(
+        f"import os, signal\n"
+        f"for k in range({times}):\n"
+        f"    try:\n"
+        f"        os.mkdir({str(tmp_path)!r} + f'/{{k}}')\n"
+        f"    except FileExistsError:\n"
+        f"        continue\n"
+        f"    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    return ProcessSandbox(preload=["deadly_library"])
+
+
+def test_a_warm_parent_that_is_killed_while_it_starts_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    sandbox = killed_while_it_starts(tmp_path, times=1)
+    assert run(sandbox, body("return 7")).value == 7
+    sandbox.close()
+
+
+def test_a_warm_parent_that_is_killed_twice_while_it_starts_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        ServiceError,
+        match=r"died twice \(SIGKILL: killed, or out of memory, while it started\); start the same command to resume",
+    ):
+        killed_while_it_starts(tmp_path, times=2).prepare()
+
+
+def test_a_job_that_no_pipe_holds_arrives(sandbox: ProcessSandbox) -> None:
+    array = np.arange(500_000.0)
+    assert run(sandbox, body("return float(argument_0.sum())", array)).value == array.sum()
+
+
+PAUSED = """
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.vocabulary import Limits
+from tests.sandbox.jobs import body
+sandbox = ProcessSandbox()
+print(sandbox._parent().pid, flush=True)
+limits = Limits(cpu_seconds=0.4)
+code = "import ctypes, time\\nctypes.CDLL(None).prctl(15, b'asleep')\\ntime.sleep(0.5)\\nreturn 'x' * 10**5"
+(execution,) = sandbox.run([body(code, limits=limits)])
+print(execution.failure, flush=True)
+"""
+
+
+def test_time_in_which_the_asking_process_was_stopped_does_not_count() -> None:
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", PAUSED], stdout=subprocess.PIPE, text=True, cwd=root) as asking:
+        warm = int(asking.stdout.readline())
+        children = Path(f"/proc/{warm}/task/{warm}/children")
+        assert until(lambda: children.read_text() != "")
+        name = Path(f"/proc/{int(children.read_text())}/comm")
+        assert until(lambda: name.read_text() == "asleep\n")
+        asking.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)  # more than the 1.2 s that the program may be there
+        asking.send_signal(signal.SIGCONT)
+        assert asking.stdout.readline() == "None\n"
 
 
 def test_threads_run_programs_side_by_side_and_each_has_a_parent(sandbox: ProcessSandbox) -> None:
@@ -237,7 +302,7 @@ def test_closing_ends_what_runs_in_other_threads(tmp_path: Path) -> None:
         threads.submit(sandbox.prepare).result()
         (parent,) = sandbox._parents
         running = threads.submit(run, sandbox, body("import time\nwhile True: time.sleep(1)"))
-        children = Path(f"/proc/{parent._process.pid}/task/{parent._process.pid}/children")
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
         assert until(lambda: children.read_text() != "")
         sandbox.close()
         with pytest.raises(ServiceError, match="the sandbox was closed while a program ran"):
@@ -253,7 +318,7 @@ def test_a_sandbox_that_does_not_start_says_why() -> None:
 def test_a_closed_sandbox_leaves_nothing() -> None:
     sandbox = ProcessSandbox()
     folder = Path(run(sandbox, body("import os\nreturn os.getcwd()")).value).parent
-    pid = sandbox._parent()._process.pid
+    pid = sandbox._parent().pid
     assert folder.exists()
     sandbox.close()
     assert not Path(f"/proc/{pid}").exists()
@@ -261,33 +326,32 @@ def test_a_closed_sandbox_leaves_nothing() -> None:
 
 
 HOLDER = """
-import sys
 from evodiverse.sandbox.processes import ProcessSandbox
 from tests.sandbox.jobs import body
 sandbox = ProcessSandbox()
-print(sandbox._parent()._process.pid, flush=True)
+(execution,) = sandbox.run([body("import os\\nreturn os.getcwd()")])
+print(sandbox._parent().pid, execution.value, flush=True)
 sandbox.run([body("import time\\nwhile True: time.sleep(1)")])
 """
 
 
 def test_when_the_asking_process_is_killed_the_warm_parent_and_the_program_end() -> None:
-    before = set(Path(tempfile.gettempdir()).glob("evodiverse-sandbox-*"))
     root = Path(__file__).parents[2]
-    with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, cwd=root) as holder:
-        warm = int(holder.stdout.readline())
+    with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True, cwd=root) as holder:
+        warm, folder = holder.stdout.readline().split()
         children = Path(f"/proc/{warm}/task/{warm}/children")
         assert until(lambda: children.read_text() != "")
         program = int(children.read_text())
         holder.kill()
     assert until(lambda: not Path(f"/proc/{program}").exists())
     assert until(lambda: not Path(f"/proc/{warm}").exists() or "Z" in Path(f"/proc/{warm}/stat").read_text())
-    assert until(lambda: set(Path(tempfile.gettempdir()).glob("evodiverse-sandbox-*")) <= before)
+    assert until(lambda: not Path(folder).parent.exists())
 
 
 ORPHAN = """
 import os, sys, time
 from evodiverse.sandbox import parent
-from evodiverse.sandbox.kernel import PR_SET_CHILD_SUBREAPER, prctl
+from evodiverse.sandbox.kernel import PR_SET_CHILD_SUBREAPER, Ending, prctl
 prctl(PR_SET_CHILD_SUBREAPER, 1)
 read, write = os.pipe()
 child = os.fork()
@@ -299,7 +363,7 @@ if child == 0:
         time.sleep(1000)
     time.sleep(1000)
 grandchild = os.read(read, 20).decode()
-parent.end(child)
+parent.end(child, Ending())
 print(os.path.exists("/proc/" + grandchild))
 """
 
@@ -323,7 +387,7 @@ def test_ten_thousand_programs_leave_no_process_and_no_open_file() -> None:
         ),
     ]
     folder = Path(run(sandbox, body("import os\nreturn os.getcwd()")).value).parent
-    pid = sandbox._parent()._process.pid
+    pid = sandbox._parent().pid
 
     def count() -> tuple[int, int, str, int]:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text()

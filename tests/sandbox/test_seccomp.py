@@ -71,6 +71,10 @@ def test_calls_of_another_architecture_or_flavor_kill(machine: str) -> None:
         ("prctl", (1,), REFUSE),
         ("prctl", (22,), REFUSE),
         ("fcntl", (3, 1030), ALLOW),
+        ("fcntl", (3, 5), REFUSE),  # locks, which other programs see
+        ("fcntl", (3, 6), REFUSE),
+        ("fcntl", (3, 7), REFUSE),
+        ("fcntl", (3, 37), REFUSE),
         ("fcntl", (3, 8), REFUSE),
         ("fcntl", (3, 10), REFUSE),
         ("fcntl", (3, 15), REFUSE),

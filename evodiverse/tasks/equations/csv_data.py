@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from evodiverse.errors import InputError, reason
+from evodiverse.kit.inputs import DATA_BYTES, open_input
 from evodiverse.tasks.equations.problems.problem import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
@@ -65,6 +66,7 @@ def _is_usable(name: str) -> bool:
 
 def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
     try:
+        open_input(path, DATA_BYTES).close()  # only then by its path, whose ending may say that it is compressed
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=False))
         table.column_names  # noqa: B018 (which are read only now)
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:

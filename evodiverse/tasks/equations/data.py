@@ -16,6 +16,7 @@ import numpy as np
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, describe, reason
+from evodiverse.kit.inputs import DATA_BYTES, open_input
 from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.problems import (
@@ -101,7 +102,7 @@ def _files(data: DataSettings) -> list[Path | None]:
 
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_input(path, DATA_BYTES) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"cannot read {path} ({reason(error)})") from error

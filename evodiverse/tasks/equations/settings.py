@@ -8,6 +8,7 @@ from typing import Final
 
 from evodiverse.documented import documented, documented_mapping
 from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 BUILTIN: Final = "builtin"
 CSV: Final = "csv"
@@ -80,7 +81,10 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     ]
     rules += [
         (0 < settings.timeout < 1e6, f"task.timeout must be above 0 and below 1e6, got {settings.timeout}"),
-        (settings.memory >= 500, f"task.memory must be at least 500, got {settings.memory}"),
+        (
+            MIN_MEMORY_MB <= settings.memory <= MAX_MEMORY_MB,
+            f"task.memory must be between {MIN_MEMORY_MB} and {MAX_MEMORY_MB}, got {settings.memory}",
+        ),
     ]
     return [message for holds, message in rules if not holds] + _problem_violations(settings)
 

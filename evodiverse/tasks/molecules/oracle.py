@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
-from evodiverse.errors import DataError, InputError, Interrupted, describe
+from evodiverse.errors import DataError, InputError, Interrupted, describe, reason
+from evodiverse.kit.inputs import DATA_BYTES, open_input
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 
 OracleFunction = Callable[[list[str]], ArrayLike]
@@ -262,9 +263,10 @@ def file_sha256(path: Path) -> str:
         DataError: It cannot be read.
     """
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with open_input(path, DATA_BYTES) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(f"cannot read {path} ({error.strerror}); check the path") from error
+        raise DataError(f"cannot read {path} ({reason(error)}); check the path") from error
 
 
 @functools.cache

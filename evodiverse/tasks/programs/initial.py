@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evodiverse.errors import InputError, reason
+from evodiverse.kit.inputs import TEXT_BYTES, read_input
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.vocabulary import Rejection
 
@@ -19,7 +20,7 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
     path_of: dict[str, Path] = {}
     for path in paths:
         try:
-            source = path.read_bytes().decode("utf-8-sig")
+            source = read_input(path, TEXT_BYTES).decode("utf-8-sig")
         except OSError as error:
             violations.append(f"task.initial.path: cannot read {path} ({reason(error)})")
             continue

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 Circle = tuple[float, float, float]  # x, y, radius
 
 TOLERANCE = 1e-6
-_ROUNDING = 1e-14  # far more than rounding can do to a length in the square
+_ROUNDING = 1e-14  # relative; far more than rounding can do to a distance or a sum of radii
+_TINY = 1e-300  # below it, floats lose digits
 
 
 def find_violation(centers: FloatArray, radii: FloatArray, tolerance: float = TOLERANCE) -> str | None:
@@ -60,24 +62,43 @@ def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
     # Exact: where the subtraction rounds, x is below 1/2 and therefore itself the smaller of the two.
     walls = np.minimum(centers, 1 - centers).min(axis=1)
     walled = np.minimum(radii, walls).clip(min=0.0)
-    overlapping = _find_overlapping(centers, walled)
-    return _settle(centers, _share(centers, walled, overlapping), overlapping) if overlapping else walled
+    overlapping = _find_overlapping(centers, walled, np.column_stack(np.triu_indices(len(radii), 1)))
+    return _settle(centers, _share(centers, walled, overlapping), overlapping) if len(overlapping) else walled
 
 
-def _find_overlapping(centers: FloatArray, radii: FloatArray) -> list[tuple[int, int]]:
-    one, other = np.triu_indices(len(radii), 1)
+def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -> IntArray:
+    """Return the pairs of circles that overlap; radii are at least 0.
+
+    Floats decide where they cannot err: of circles with one center, and of those whose overlap or gap is far larger
+    than rounding. The rest, which touch but for rounding, are decided in integers.
+
+    Args:
+        centers: ``(n, 2)``, in the square of those circles that have a radius above 0.
+        radii: ``(n,)``.
+        pairs: ``(m, 2)`` of indices.
+
+    Returns:
+        ``(k, 2)``, in the order of ``pairs``.
+    """
+    one, other = pairs.T
     sums = radii[one] + radii[other]
-    near = (sums > 0) & (_distances(centers[one], centers[other]) <= sums + _ROUNDING)
+    with np.errstate(over="ignore"):
+        distances = np.hypot(*(centers[one] - centers[other]).T)
+    overlaps = (sums > 0) & (distances < sums)
+    is_close = np.abs(distances - sums) <= _ROUNDING * sums + _TINY
+    unclear = np.flatnonzero((sums > 0) & (distances > 0) & is_close)
     circles = _circles(centers, radii)
-    pairs = zip(one[near].tolist(), other[near].tolist(), strict=True)
-    return [(first, second) for first, second in pairs if _overlap(circles[first], circles[second])]
+    for at in unclear.tolist():
+        overlaps[at] = _overlap(circles[one[at]], circles[other[at]])
+    overlapping: IntArray = pairs[overlaps]
+    return overlapping
 
 
-def _share(centers: FloatArray, radii: FloatArray, overlapping: list[tuple[int, int]]) -> FloatArray:
+def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> FloatArray:
     """Return what the radii fall to when each overlap is shared, up to rounding."""
     circles = _circles(centers, radii)
     shared = radii.copy()
-    for pair in overlapping:
+    for pair in overlapping.tolist():
         for mine, others in (pair, pair[::-1]):
             (*center, radius), (*other_center, other_radius) = circles[mine], circles[others]
             distance = math.dist(center, other_center)
@@ -86,10 +107,10 @@ def _share(centers: FloatArray, radii: FloatArray, overlapping: list[tuple[int, 
     return shared
 
 
-def _settle(centers: FloatArray, radii: FloatArray, overlapping: list[tuple[int, int]]) -> FloatArray:
+def _settle(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> FloatArray:
     """Return the radii lowered, ulp by ulp, until none of these pairs overlaps."""
     circles = _circles(centers, radii)
-    for pair in overlapping:
+    for pair in _find_overlapping(centers, radii, overlapping).tolist():  # a lower radius makes no new overlap
         while _overlap(*(circles[index] for index in pair)):
             larger = max(pair, key=lambda index: circles[index][2])
             x, y, radius = circles[larger]

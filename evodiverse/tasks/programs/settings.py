@@ -1,13 +1,16 @@
 """Configuration keys of the program tasks (``task.*``)."""
 
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from evodiverse.documented import documented
+from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 CIRCLE_PACKING = "circle_packing"
+MAX_CIRCLES = 500
+"""More would take seconds to score, which no limit of the sandbox bounds."""
+MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
 
 
 @dataclass
@@ -65,7 +68,10 @@ def find_setting_violations(settings: ProgramSettings) -> list[str]:
     """Return what is wrong with the values, each with its key."""
     rules = [
         (0 < settings.timeout < 1e6, f"task.timeout must be above 0 and below 1e6, got {settings.timeout}"),
-        (settings.memory >= 500, f"task.memory must be at least 500, got {settings.memory}"),
+        (
+            MIN_MEMORY_MB <= settings.memory <= MAX_MEMORY_MB,
+            f"task.memory must be between {MIN_MEMORY_MB} and {MAX_MEMORY_MB}, got {settings.memory}",
+        ),
         (settings.max_characters >= 1, f"task.max_characters must be at least 1, got {settings.max_characters}"),
         (bool(settings.evaluator), "task.evaluator has no value; name your own evaluator.py"),
         (
@@ -80,10 +86,12 @@ def _packing_violations(settings: ProgramSettings) -> list[str]:
     if not settings.is_circle_packing:
         return []
     violations = []
-    if settings.n is None or not 1 <= settings.n <= 10_000:
-        violations.append(f"task.n must be between 1 and 10000, got {settings.n}; task=circle_packing sets it")
-    if settings.reference is None or not (isfinite(settings.reference) and settings.reference > 0):
-        violations.append(f"task.reference must be above 0, got {settings.reference}")
+    if settings.n is None or not 1 <= settings.n <= MAX_CIRCLES:
+        violations.append(f"task.n must be between 1 and {MAX_CIRCLES}, got {settings.n}; task=circle_packing sets it")
+    if settings.reference is None or not MIN_REFERENCE <= settings.reference <= MAX_REFERENCE:
+        violations.append(
+            f"task.reference must be between {MIN_REFERENCE:g} and {MAX_REFERENCE:g}, got {settings.reference}"
+        )
     if settings.n not in {None, 26} and settings.reference == 2.635:
         violations.append(f"task.reference=2.635 is for 26 circles; give the one for task.n={settings.n}")
     return violations

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe
+from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
+from evodiverse.kit.inputs import TEXT_BYTES, read_input
 from evodiverse.tasks.programs.evaluators import Scored
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
@@ -138,9 +139,9 @@ def evaluator_sha256(path: Path) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_input(path, TEXT_BYTES)
     except OSError as error:
-        raise InputError(f"task.evaluator={path} cannot be read ({error.strerror}); check the path") from error
+        raise InputError(f"task.evaluator={path} cannot be read ({reason(error)}); check the path") from error
 
 
 @cache

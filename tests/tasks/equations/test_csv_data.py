@@ -1,3 +1,5 @@
+import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -78,3 +80,20 @@ def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:
     unreadable, lacking = caught.value.violations
     assert "No such file" in unreadable
     assert "lacks the columns t" in lacking
+
+
+def test_a_device_or_a_pipe_is_no_data(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError) as caught:
+        read_splits(Path("/dev/zero"), tmp_path / "pipe", written(tmp_path, GOOD), "y")
+    why = "it is a device or a pipe, expected a file"
+    assert caught.value.violations[:2] == (
+        f"task.data.train: cannot read /dev/zero ({why})",
+        f"task.data.test_id: cannot read {tmp_path / 'pipe'} ({why})",
+    )
+
+
+def test_compressed_data_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv.gz"
+    path.write_bytes(gzip.compress(GOOD.encode()))
+    assert read_splits(path, None, None, "y")[0] == ["x", "t"]

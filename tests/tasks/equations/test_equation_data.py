@@ -135,6 +135,7 @@ def test_sources_change_with_the_data(tmp_path: Path) -> None:
             {"problem": "builtin/oscillator1", "fit": "adam", "energy": "mse", "timeout": 0.0, "memory": 10},
             ["task.fit must be", "task.energy must be", "task.timeout must be", "task.memory must be"],
         ),
+        ({"problem": "builtin/oscillator1", "memory": 10**15}, ["task.memory must be between 500 and 1000000"]),
         (
             {"problem": "builtin/oscillator1", "data": DataSettings(normalize="train")},
             ["task.data.normalize must be target or none, got train"],

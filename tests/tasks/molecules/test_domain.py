@@ -139,6 +139,14 @@ def test_sound_settings_have_no_violations() -> None:
         (MoleculeSettings(JNK3, mutation_rate=1.5), "task.mutation_rate must be between 0 and 1, got 1.5"),
         (MoleculeSettings(JNK3, mutation_rate=float("nan")), "task.mutation_rate must be between 0 and 1, got nan"),
         (MoleculeSettings(Oracle()), "task.oracle names no oracle; set published, path or _target_"),
+        (
+            MoleculeSettings(Oracle(path="/dev/zero")),
+            "cannot read /dev/zero (it is a device or a pipe, expected a file); check the path",
+        ),
+        (
+            MoleculeSettings(JNK3, Initial(path="/dev/zero")),
+            "task.initial.path: cannot read /dev/zero: it is a device or a pipe, expected a file",
+        ),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_named_with_its_key(settings: MoleculeSettings, violation: str) -> None:

@@ -215,3 +215,17 @@ def test_a_tolerated_inflation_buys_nothing() -> None:
     centers, radii = grid(4)
     assert find_violation(centers, radii + 0.49e-6) is None
     assert math.fsum(shrink(centers, radii + 0.49e-6)) <= math.fsum(radii) == 2
+
+
+def test_of_circles_with_one_center_nothing_is_left() -> None:
+    centers, radii = np.full((200, 2), 0.5), np.full(200, 4e-7)
+    assert find_violation(centers, radii) is None
+    assert shrink(centers, radii).tolist() == [0.0] * 200
+
+
+@LAW
+@given(st.integers(3, 300), st.integers(3, 300), st.integers(0, 2**32))
+def test_circles_far_smaller_than_rounding_are_shrunk_exactly(spread: int, size: int, seed: int) -> None:
+    draws = np.random.default_rng(seed)
+    centers = 0.5 + (draws.random((6, 2)) - 0.5) * 10.0**-spread
+    assert is_exact_packing(centers, shrink(centers, draws.random(6) * 10.0**-size))

@@ -26,14 +26,20 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"n": 0}, "task.n must be between 1 and 10000, got 0"),
+        ({"n": 0}, "task.n must be between 1 and 500, got 0"),
+        ({"n": 2000}, "task.n must be between 1 and 500, got 2000"),
         ({"n": None}, "task.n must be between"),
-        ({"reference": 0.0}, "task.reference must be above 0"),
-        ({"reference": float("inf")}, "task.reference must be above 0"),
+        ({"reference": 0.0}, "task.reference must be between 0.001 and 1e\\+06, got 0.0"),
+        ({"reference": 1e-320}, "task.reference must be between"),
+        ({"reference": float("inf")}, "task.reference must be between"),
+        ({"reference": float("nan")}, "task.reference must be between"),
         ({"n": 30}, "task.reference=2.635 is for 26 circles; give the one for task.n=30"),
         ({"timeout": 0.0}, "task.timeout must be above 0 and below 1e6"),
         ({"timeout": float("nan")}, "task.timeout must be above 0"),
-        ({"memory": 100}, "task.memory must be at least 500"),
+        ({"memory": 100}, "task.memory must be between 500 and 1000000, got 100"),
+        ({"memory": 10**15}, "task.memory must be between 500 and 1000000, got 1000000000000000"),
+        ({"initial": Initial("/dev/zero")}, r"task.initial.path: cannot read /dev/zero \(it is a device or a pipe"),
+        ({"evaluator": "/dev/zero"}, r"task.evaluator=/dev/zero cannot be read \(it is a device or a pipe"),
         ({"max_characters": 0}, "task.max_characters must be at least 1"),
         ({"evaluator": ""}, "task.evaluator has no value"),
         ({"prompts": PromptSettings(mode="patch")}, "task.prompts.mode must be"),
@@ -48,7 +54,7 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
     ],
 )
 def test_settings_that_cannot_be_meant_are_named(change: dict[str, object], words: str) -> None:
-    settings = dataclasses.replace(BINS if change.get("evaluator") == "absent.py" else PACKING, **change)
+    settings = dataclasses.replace(BINS if change.get("evaluator") else PACKING, **change)
     with pytest.raises(InputError, match=words):
         raise InputError(*domain.find_violations(settings))
 

@@ -1,5 +1,6 @@
 """How a model is asked for a program, and how its answer is read."""
 
+import os
 import re
 from pathlib import Path
 
@@ -233,3 +234,12 @@ def test_a_template_that_is_not_text_is_refused(tmp_path: Path) -> None:
 
 def test_the_shipped_templates_name_no_field_in_vain() -> None:
     assert set(read_templates(SHIPPED)) == set(FIELDS)
+
+
+def test_a_template_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    for name in FIELDS:
+        os.mkfifo(tmp_path / f"{name}.txt")
+    with pytest.raises(InputError) as caught:
+        read_templates(tmp_path)
+    assert len(caught.value.violations) == len(FIELDS)
+    assert all("(it is a device or a pipe, expected a file)" in line for line in caught.value.violations)

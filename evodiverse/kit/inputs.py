@@ -1,0 +1,64 @@
+"""Files that a user names, which are read only if they are files."""
+
+import errno
+import os
+import stat
+from io import BufferedReader, TextIOWrapper
+from pathlib import Path
+from typing import Final
+
+TEXT_BYTES: Final = 10_000_000
+"""The largest text that is read: a program, a template."""
+DATA_BYTES: Final = 4_000_000_000
+"""The largest file of data that is read into memory."""
+
+
+def open_input(path: Path, at_most: int | None) -> BufferedReader:
+    """Open a file that a user names, for reading, without waiting for what a pipe or a device might send.
+
+    Args:
+        path: The file, or a link to it.
+        at_most: Size in bytes that it may have, None for any.
+
+    Raises:
+        OSError: It cannot be opened, is no regular file or is too large; `errors.reason` says which.
+        ValueError: The path holds a null byte.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _check_input(os.fstat(descriptor), at_most)
+        return os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
+
+
+def _check_input(status: os.stat_result, at_most: int | None) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is a device or a pipe, expected a file")
+    if at_most is not None and status.st_size > at_most:
+        raise OSError(f"it has {status.st_size:,} bytes, expected at most {at_most:,}")
+
+
+def read_input(path: Path, at_most: int) -> bytes:
+    """Return the content of a file that a user names; see `open_input`.
+
+    Raises:
+        OSError: It cannot be read, is no regular file or is too large.
+        ValueError: The path holds a null byte.
+    """
+    with open_input(path, at_most) as file:
+        return file.read()
+
+
+def read_text_input(path: Path, at_most: int, encoding: str) -> str:
+    """Return the text of a file that a user names, its lines ended by line feeds; see `open_input`.
+
+    Raises:
+        OSError: It cannot be read, is no regular file or is too large.
+        ValueError: The path holds a null byte, or the content is no text of this encoding.
+    """
+    with open_input(path, at_most) as file, TextIOWrapper(file, encoding) as text:
+        return text.read()

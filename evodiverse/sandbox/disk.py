@@ -1,0 +1,187 @@
+"""The folder that a program may write to, and how much it has written there where the kernel does not limit it."""
+
+import errno
+import itertools
+import os
+import signal
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+MAX_FILES: Final = 1_000
+MAX_DISK_BYTES: Final = 64_000_000
+MAX_FILE_BYTES: Final = 16_000_000
+_BLOCK: Final = 512
+_DELETED: Final = b" (deleted)"
+# Memory that a program shares with nobody; its name tells it from a file.
+_SHARED_MEMORY: Final = b"/dev/zero (deleted)"
+# Looks at whether a process that was told to stop has stopped, and the time between two.
+_STOP_LOOKS, _STOP_SECONDS = 50, 0.0005
+
+
+def program_folder(root: str) -> str:
+    """Return the folder of the program that runs, in the folder ``root`` of its warm parent."""
+    return os.path.join(root, "job")
+
+
+class CountedFolder:
+    """A program's folder on an ordinary disk, where what the program writes is counted.
+
+    Args:
+        root: The folder that it lies in, which holds nothing else.
+        warm_parent: The process that forks the programs.
+    """
+
+    def __init__(self, root: str, warm_parent: int) -> None:
+        self._root = root
+        self._folder = program_folder(root)
+        self._warm_parent = warm_parent
+
+    def clear(self) -> None:
+        """Leave an empty folder, whatever a program made of it."""
+        empty(self._root)
+        os.mkdir(self._folder, stat.S_IRWXU)
+
+    def is_too_large(self, pid: int | None) -> bool:
+        """Return whether a program has written more than it may, or made what cannot be looked into.
+
+        Args:
+            pid: The program's process, which is stopped for a moment, so that it neither renames nor deletes while its
+                files are counted; None if it has ended.
+        """
+        if pid is None:
+            return _is_too_large(self._folder, 0)
+        with _stopped(pid):
+            return _is_too_large(self._folder, _deleted_bytes(pid, self._folder, self._warm_parent))
+
+
+def remove(root: str) -> None:
+    """Delete a folder and all that is in it; one that is gone already is no error."""
+    with suppress(FileNotFoundError):
+        while True:
+            empty(root)
+            try:
+                return os.rmdir(root)
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:  # a program that is being killed has written once more
+                    raise
+
+
+def empty(folder: str) -> None:
+    """Delete what is in a folder, whatever a program made of it.
+
+    What lies deeper is moved up first, so that neither the depth of a tree nor the length of its paths matters.
+    """
+    moved = itertools.count()
+    prefix = os.urandom(8).hex()
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        while names := _list_opened(top):
+            for name, is_folder in names:
+                if not is_folder:
+                    os.unlink(name, dir_fd=top)
+                    continue
+                inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+                try:
+                    for deeper, _ in _list_opened(inner):
+                        os.rename(deeper, f"{prefix}-{next(moved)}", src_dir_fd=inner, dst_dir_fd=top)
+                finally:
+                    os.close(inner)
+                os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+
+
+def _list_opened(folder: int) -> list[tuple[str, bool]]:
+    """Return the names in an open folder, and which are folders, which are opened up for their owner."""
+    with os.scandir(folder) as entries:
+        names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in names:
+        if is_folder:
+            os.chmod(name, stat.S_IRWXU, dir_fd=folder)
+    return names
+
+
+def _is_too_large(folder: str, n_bytes: int) -> bool:
+    """Return whether a folder and ``n_bytes`` more are too much, or it cannot be looked into."""
+    n_files = 0
+    folders = [folder]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    n_files += 1
+                    if n_files > MAX_FILES:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        n_bytes += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
+        except FileNotFoundError:  # which the program is deleting
+            continue
+        except OSError:
+            return True
+    return n_bytes > MAX_DISK_BYTES
+
+
+def _deleted_bytes(pid: int, folder: str, warm_parent: int) -> int:
+    """Return how large the files may be that a process has deleted and still holds, on Linux.
+
+    Open ones are measured; one that is only mapped counts as the largest file there may be.
+    """
+    sizes: dict[int, int] = {}
+    device = os.stat(folder).st_dev
+    for descriptor in _list(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):  # closed since
+            status = os.stat(f"/proc/{pid}/fd/{descriptor}")
+            if status.st_dev == device and status.st_nlink == 0:
+                sizes[status.st_ino] = status.st_blocks * _BLOCK
+    mapped = _deleted_mappings(pid) - _deleted_mappings(warm_parent)
+    return sum(sizes.values()) + MAX_FILE_BYTES * len(mapped - set(sizes))
+
+
+def _deleted_mappings(pid: int) -> set[int]:
+    """Return the inodes of the deleted files that a process has mapped."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as maps:
+            entries = maps.read().split(b"\n")  # the kernel escapes a line feed in a name, and nothing else
+    except OSError:  # it is gone, or the system has no /proc
+        return set()
+    parts = [entry.split(None, 5) for entry in entries if entry.endswith(_DELETED)]
+    return {int(inode) for *_, inode, path in parts if path != _SHARED_MEMORY}
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # the process is gone, or the system has no /proc
+        return []
+
+
+@contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    """Stop a process for as long as the context lasts; one that does not stop at once is not waited for."""
+    _signal(pid, signal.SIGSTOP)
+    try:
+        for _ in range(_STOP_LOOKS):
+            if all(_is_stopped(f"/proc/{pid}/task/{thread}/stat") for thread in _list(f"/proc/{pid}/task")):
+                break
+            time.sleep(_STOP_SECONDS)
+        yield
+    finally:
+        _signal(pid, signal.SIGCONT)
+
+
+def _is_stopped(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in b"RSD"
+    except OSError:  # the thread has ended
+        return True
+
+
+def _signal(pid: int, signum: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signum)

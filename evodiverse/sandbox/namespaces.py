@@ -1,0 +1,69 @@
+"""A disk for each program: a file system in memory whose size the kernel limits and that nobody else sees.
+
+It takes a user namespace, in which an ordinary account may mount. Many containers and some systems refuse that.
+"""
+
+import os
+import sys
+from typing import Final
+
+from evodiverse.sandbox.disk import MAX_DISK_BYTES, MAX_FILES
+from evodiverse.sandbox.kernel import (
+    CLONE_NEWNS,
+    CLONE_NEWUSER,
+    MS_NODEV,
+    MS_NOEXEC,
+    MS_NOSUID,
+    MS_PRIVATE,
+    MS_REC,
+    mount,
+    unmount,
+    unshare,
+)
+
+_OPTIONS: Final = f"size={MAX_DISK_BYTES},nr_inodes={MAX_FILES},mode=700"
+
+
+def can_mount(folder: str) -> bool:
+    """Return whether this process can `enter` namespaces and mount a disk on a folder there.
+
+    A child tries it, for a kernel may grant the namespaces and then refuse to mount in them.
+    """
+    if sys.platform != "linux" or len(os.listdir("/proc/self/task")) > 1:  # a process with threads cannot
+        return False
+    pid = os.fork()
+    if pid == 0:
+        try:
+            enter()
+            mount_disk(folder)
+            unmount(folder)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    return status == 0
+
+
+def enter() -> None:
+    """Move this process, which must have one thread, into a user and a mount namespace of its own.
+
+    It keeps its account, and what it mounts from now on ends with it and its children.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    unshare(CLONE_NEWUSER | CLONE_NEWNS)
+    for name, text in {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}.items():
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    mount("none", "/", MS_REC | MS_PRIVATE)
+
+
+def mount_disk(folder: str) -> None:
+    """Mount an empty disk of ``MAX_DISK_BYTES`` and ``MAX_FILES`` on a folder.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    mount("tmpfs", folder, MS_NOSUID | MS_NODEV | MS_NOEXEC, _OPTIONS)

@@ -1,0 +1,248 @@
+"""A warm parent as the process that asks sees it: started, asked for processes, and ended.
+
+Jobs and results stay on this side, out of reach of all programs.
+"""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final
+
+from evodiverse.errors import ServiceError, reason
+from evodiverse.sandbox import wire
+from evodiverse.sandbox.disk import CountedFolder, program_folder, remove
+from evodiverse.sandbox.kernel import Ending
+from evodiverse.sandbox.running import TOO_MUCH_DISK, Running, timed_out
+from evodiverse.vocabulary import Execution, Job, Reason, Rejection
+
+# How long the warm parent may take to start, to answer, and to end.
+_READY_SECONDS: Final = 120.0
+_ANSWER_SECONDS: Final = 30.0
+_END_SECONDS: Final = 5.0
+_N_PIPES: Final = 4
+
+
+class DiedError(Exception):
+    """A warm parent was killed, or does not answer; the message says which."""
+
+
+class WarmParent:
+    """A warm parent, which runs one program at a time.
+
+    Args:
+        preload: Modules that it loads.
+        mounts: Whether it may mount a disk for each program; see `ProcessSandbox`.
+
+    Raises:
+        DiedError: It was killed while it started.
+        ServiceError: It does not start.
+    """
+
+    def __init__(self, preload: Sequence[str], *, mounts: bool) -> None:
+        root = os.path.realpath(tempfile.mkdtemp(prefix="evodiverse-sandbox-"))
+        os.mkdir(program_folder(root))
+        self._connection, there = socket.socketpair()
+        try:
+            with there:
+                self._process = _start(there, [root, str(mounts), *preload])
+        except OSError as error:
+            self._connection.close()
+            remove(root)
+            raise ServiceError(f"the sandbox does not start ({reason(error)})") from error
+        self._finalizer = weakref.finalize(self, _end, self._connection, self._process, root)
+        try:
+            is_counted = self._await_start() == wire.COUNTED
+        except BaseException:
+            self.close()
+            raise
+        self._connection.settimeout(_ANSWER_SECONDS)
+        self._folder = CountedFolder(root, self.pid) if is_counted else None
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    def run(self, job: Job) -> Execution:
+        """Return how a call ended.
+
+        Raises:
+            DiedError: The warm parent is gone or does not answer.
+            ServiceError: A process could not be made or confined.
+        """
+        began = time.monotonic()
+        if self._folder is not None:
+            self._folder.clear()
+        with ExitStack() as stack:
+            answer, fds = self._ask(wire.FORK, wire.FORKED, wire.PID.size)
+            for fd in fds:
+                stack.callback(os.close, fd)
+            (pid,) = wire.PID.unpack(answer)
+            running = Running(pid, fds, wire.pack_job(job), job.limits)
+            try:
+                failure = running.watch(self._connection.fileno(), self._folder)
+            except EOFError:
+                raise DiedError(self._explain_death()) from None
+            answer, _ = self._ask(wire.END, wire.ENDED, ctypes.sizeof(Ending))
+            stdout, stderr, sent = running.read_rest()
+        ending = Ending.from_buffer_copy(answer)
+        if failure is None and sent[:1] != wire.READY:
+            why = wire.clean(sent[1:].decode(errors="replace"))
+            raise ServiceError(f"a program's process cannot be confined ({why})")
+        failure = failure or self._judge(job, ending)
+        value = None
+        if failure is None:
+            try:
+                value = wire.read_result(sent[1:], job.returns)
+            except wire.UnusableError as error:
+                failure = error.rejection
+        return Execution(
+            value=value,
+            failure=failure,
+            stdout=stdout.decode(errors="replace"),
+            stderr=stderr.decode(errors="replace"),
+            cpu_seconds=ending.cpu_seconds,
+            wall_seconds=time.monotonic() - began,
+        )
+
+    def close(self) -> None:
+        """End it and the program that it runs, and delete their folder."""
+        self._finalizer()
+
+    def _judge(self, job: Job, ending: Ending) -> Rejection | None:
+        """Return what is wrong with how a program ended that did not have to be ended."""
+        if ending.cpu_seconds > job.limits.cpu_seconds:
+            return timed_out(job.limits)
+        if self._folder is not None and self._folder.is_too_large(None):
+            return TOO_MUCH_DISK
+        status = os.waitstatus_to_exitcode(ending.status)
+        if status < 0:
+            return Rejection(Reason.CRASHED, f"it was ended by {_name_signal(-status)}")
+        return Rejection(Reason.CRASHED, f"it exited with status {status}") if status else None
+
+    def _await_start(self) -> bytes:
+        """Return what the warm parent says when it has started: whether what programs write must be counted."""
+        self._connection.settimeout(_READY_SECONDS)
+        try:
+            kind = self._connection.recv(1)
+            if kind == wire.READY:
+                return self._connection.recv(1)
+            message = self._read_message() if kind else ""
+        except TimeoutError:
+            message = f"it has not started within {_READY_SECONDS:g} s"
+        except ConnectionError:
+            message = ""
+        raise ServiceError(f"the sandbox does not start ({message or self._explain_start()})")
+
+    def _ask(self, request: bytes, answer: bytes, size: int) -> tuple[bytes, list[int]]:
+        """Send a request and return the answer behind its first byte, and the open files that came with it.
+
+        Raises:
+            DiedError: There is no answer.
+            ServiceError: The answer is that it cannot be done.
+        """
+        try:
+            self._connection.sendall(request)
+            kind, fds, _, _ = socket.recv_fds(self._connection, 1, _N_PIPES)
+            body = self._connection.recv(size, socket.MSG_WAITALL) if kind == answer else b""
+            if len(body) == size:
+                return body, fds
+            message = self._read_message() if kind == wire.BROKEN else ""
+        except OSError:
+            message = ""
+        if message:
+            raise ServiceError(f"the sandbox failed ({message}); fix that and start the same command to resume")
+        raise DiedError(self._explain_death())
+
+    def _read_message(self) -> str:
+        """Return the message that the warm parent sends before it ends."""
+        parts = list(iter(lambda: self._connection.recv(1 << 12), b""))
+        return wire.clean(b"".join(parts).decode(errors="replace"))
+
+    def _explain_start(self) -> str:
+        """Return why the warm parent ended before it said anything.
+
+        Raises:
+            DiedError: It was killed.
+        """
+        status = self._wait()
+        if status is None or status < 0:
+            raise DiedError(f"{self._explain_death()}, while it started")
+        _, messages = self._process.communicate()
+        return wire.clean(messages.decode(errors="replace")[-300:])
+
+    def _explain_death(self) -> str:
+        """Return what happened to a warm parent that has not answered."""
+        status = self._wait()
+        if status is None:
+            return "it does not answer"
+        return f"{_name_signal(-status)}: killed, or out of memory" if status < 0 else f"exit status {status}"
+
+    def _wait(self) -> int | None:
+        try:
+            return self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """Start a warm parent with one end of a connection.
+
+    Raises:
+        OSError: The system refused.
+    """
+    own = str(Path(__file__).parents[2])
+    path = [entry for entry in sys.path if os.path.isabs(entry) and entry not in {os.getcwd(), own}]
+    start = (
+        f"import sys; sys.path[:] = {[own, *path]!r}; from evodiverse.sandbox.parent import main; "
+        "sys.path.append(sys.path.pop(0)); main()"  # a file next to the package must not shadow a library's
+    )
+    return subprocess.Popen(
+        [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(connection.fileno()), *arguments],
+        pass_fds=[connection.fileno()],
+        env=_environment(),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Return what the warm parent needs to start; it empties it before there are programs."""
+    threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+    kept = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
+    return {
+        **{name: os.environ[name] for name in kept if name in os.environ},
+        **dict.fromkeys(threads, "1"),
+        "PYTHONHASHSEED": "0",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def _end(connection: socket.socket, process: "subprocess.Popen[bytes]", root: str) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for an answer
+    connection.close()
+    if process.stderr is not None:
+        process.stderr.close()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    remove(root)
+
+
+def _name_signal(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
