@@ -29,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("outputs", nargs="?", type=Path, default=Path("outputs"), help="folder of all runs (outputs)")
     parser.add_argument("--task", help="only this task, such as jnk3")
-    parser.add_argument("--llm", help="only runs with this option of language model, such as off")
+    parser.add_argument("--llm", help="only runs of this language model: off, DeepSeek-V3.2 …")
     arguments = parser.parse_args()
     try:
         return write(arguments.outputs, arguments.task or None, arguments.llm or None)
@@ -47,7 +47,7 @@ def write(outputs: Path, task: str | None, llm: str | None) -> int:
         raise InputError(f"{outputs} is no folder; name that of your runs")
     survey = survey_runs(outputs)
     known = [run for run in survey.complete if run.overrides is not None]
-    wanted = [run for run in known if task in (None, run.task) and llm in (None, run.llm)]
+    wanted = [run for run in known if task in (None, run.task) and llm in (None, read_result(run, {}).model)]
     if not wanted and (task or llm):
         raise InputError(f"no complete run of {' and '.join(filter(None, [task, llm]))} below {outputs}")
     measured = measure(wanted)
