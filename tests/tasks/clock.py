@@ -1,7 +1,10 @@
 """The processor's time that reading hostile text takes."""
 
+import gc
 import time
 from collections.abc import Callable
+
+from evodiverse.llm.client import MAX_CHARACTERS as MAX_REPLY
 
 MAX_SECONDS = 1.0
 """What a runner may spend on anything that a reply holds."""
@@ -10,22 +13,34 @@ _NEGLIGIBLE = 0.02
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Return how long this process computes, in seconds; what others do meanwhile does not count."""
-    began = time.process_time()
-    work()
-    return time.process_time() - began
+    """Return how long this process computes, in seconds.
 
-
-def is_linear(read: Callable[[str], object], flood: Callable[[int], str], size: int) -> bool:
-    """Tell whether a flood of twice the size takes at most three times as long; quadratic work takes four times.
-
-    Each size is timed up to five times and the fastest counts, as a garbage collection may hit any of them.
+    What other processes do meanwhile does not count, nor garbage collection, which goes through all that tests hold.
     """
-    short, long = flood(size), flood(2 * size)
-    short_seconds = long_seconds = float("inf")
+    gc.disable()
+    try:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+    finally:
+        gc.enable()
+
+
+def is_read_in_time(read: Callable[[str], object], flood: Callable[[int], str], size: int = MAX_REPLY) -> bool:
+    """Tell whether a flood takes less than a second, and at most eight times as long as a quarter of it.
+
+    Work that is quadratic takes sixteen times as long. Each is timed up to five times and the fastest counts.
+
+    Args:
+        read: What is timed.
+        flood: Makes a text of about so many characters.
+        size: Characters.
+    """
+    quarter, whole = flood(size // 4), flood(size)
+    quarter_seconds = whole_seconds = float("inf")
     for _ in range(5):
-        short_seconds = min(short_seconds, cpu_seconds(lambda: read(short)))
-        long_seconds = min(long_seconds, cpu_seconds(lambda: read(long)))
-        if long_seconds < max(3 * short_seconds, _NEGLIGIBLE):
+        quarter_seconds = min(quarter_seconds, cpu_seconds(lambda: read(quarter)))
+        whole_seconds = min(whole_seconds, cpu_seconds(lambda: read(whole)))
+        if whole_seconds < min(max(8 * quarter_seconds, _NEGLIGIBLE), MAX_SECONDS):
             return True
     return False
