@@ -8,7 +8,6 @@ come.
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, NamedTuple
 
 from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
@@ -18,6 +17,8 @@ PARAMS = "params"
 MAX_PARAMS = 10
 MAX_NODES = 2_000
 MAX_TURNS = 20
+# Statements, turns of loops, arguments of inlined functions and parts of indices, each as often as it is read.
+MAX_STEPS = 20_000
 MAX_DEPTH = 100
 MAX_CHARACTERS = 20_000
 # numpy's functions that work element by element, by their number of arguments.
@@ -120,14 +121,21 @@ def build_skeleton(
     """
     try:
         statements = _Reader(variables, others).read(function)
+    except SkeletonError:
+        raise
     except RecursionError:
         raise SkeletonError("nested too deeply") from None
+    except ValueError:  # what a message would show
+        raise SkeletonError("a whole number with more digits than Python writes") from None
     numbers = _Numbers()
     statements = [numbers.visit(statement) for statement in statements]
     n_params = len(numbers.found)
     arguments = ", ".join([*variables, PARAMS])
     body = "\n".join(f"    {ast.unparse(ast.fix_missing_locations(statement))}" for statement in statements)
-    return Skeleton(f"def {NAME}({arguments}):\n{body}\n", n_params, find_linear(statements, n_params))
+    source = f"def {NAME}({arguments}):\n{body}\n"
+    if len(source) > MAX_CHARACTERS:  # nobody could read it again
+        raise SkeletonError(f"{len(source):,} characters with its loops unrolled, at most {MAX_CHARACTERS:,}")
+    return Skeleton(source, n_params, find_linear(statements, n_params))
 
 
 class _Scope(NamedTuple):
@@ -156,10 +164,12 @@ class _Reader:
         self._variables = tuple(variables)
         self._others = others
         self._taken = {*variables, PARAMS, NAME, "np"}
+        self._last_names: dict[str, str] = {}
         self._scope = _Scope({}, {}, {})
         self._inlined: list[str] = []
         self._before: list[ast.stmt] = []
         self._n_nodes = 0
+        self._n_steps = 0
         self._depth = 0
         self._line = 0
 
@@ -197,6 +207,7 @@ class _Reader:
     def _block(self, body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         for statement in body:
             self._line = statement.lineno
+            self._step()
             match statement:
                 case ast.Expr(ast.Constant(str())) | ast.Pass():
                     pass
@@ -219,6 +230,11 @@ class _Reader:
                 case _:
                     raise self._refused(f"a statement of the kind {type(statement).__name__}")
 
+    def _step(self) -> None:
+        self._n_steps += 1
+        if self._n_steps > MAX_STEPS:
+            raise self._refused(f"more than {MAX_STEPS:,} statements and turns of loops")
+
     def _take_before(self) -> list[ast.stmt]:
         """Return the statements that what was read last needs before it: those of inlined functions."""
         taken, self._before = self._before, []
@@ -233,6 +249,7 @@ class _Reader:
         if n_turns > MAX_TURNS:
             raise self._refused(f"a loop of {n_turns} turns, at most {MAX_TURNS}")
         for turn in turns:
+            self._step()
             self._scope.bind(name, ast.Constant(turn))
             yield from self._block(inner)
 
@@ -255,6 +272,7 @@ class _Reader:
 
     def _pairs(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         """Yield the names that an assignment gives values to, each with its value."""
+        self._step()
         match target, value:
             case ast.Name(name), _:
                 yield name, value
@@ -276,10 +294,12 @@ class _Reader:
 
     def _free_name(self, name: str) -> str:
         """Return a name for a local that nothing else has."""
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
+        free = self._last_names.get(name, name)
+        while free in self._taken:
+            free += "_"
+        self._taken.add(free)
+        self._last_names[name] = free  # all shorter ones are taken
+        return free
 
     def _expression(self, node: ast.expr) -> ast.expr:
         self._n_nodes += 1
@@ -297,9 +317,7 @@ class _Reader:
             case ast.Constant(bool()):
                 raise self._refused(str(node.value))
             case ast.Constant(int() | float() as number):
-                if not abs(number) < 1e300 or not isfinite(number):
-                    raise self._refused(f"the number {str(number)[:20]}")
-                return ast.Constant(number)
+                return self._number(number)
             case ast.Name(name):
                 return self._name(name)
             case ast.Attribute(ast.Name("np" | "numpy" | "math"), ("pi" | "e") as name):
@@ -333,10 +351,10 @@ class _Reader:
         if FUNCTIONS.get(name) != len(arguments):
             known = f"{FUNCTIONS[name]} arguments" if name in FUNCTIONS else "no function that works element by element"
             raise self._refused(f"np.{name}: {known}")
-        values = [self._expression(argument) for argument in arguments]
         if name == "full_like":  # which takes no parameter of another shape
-            return ast.BinOp(values[1], ast.Mult(), _numpy("ones_like", values[:1]))
-        return _numpy(name, values)
+            ones = self._expression(_numpy("ones_like", [arguments[0]]))
+            return ast.BinOp(self._expression(arguments[1]), ast.Mult(), ones)
+        return _numpy(name, [self._expression(argument) for argument in arguments])
 
     def _inline(self, function: ast.FunctionDef, arguments: Sequence[ast.expr]) -> ast.expr:
         """Return what a call of another function returns, with that function's assignments put before."""
@@ -353,9 +371,13 @@ class _Reader:
             raise self._refused(f"{function.name} has a default that is no number")
         given = [*arguments, *left_out]
         for name, argument in zip(names, given, strict=True):
-            view = self._view(argument)
+            self._step()
+            view, known = self._view(argument), self._known_number(argument)
             if view is not None:
                 inner.views[name] = view
+                continue
+            if known is not None:
+                inner.names[name] = known
                 continue
             value = self._expression(argument)
             if not isinstance(value, ast.Name | ast.Constant):
@@ -379,7 +401,21 @@ class _Reader:
             raise self._refused("params without an index")
         if name not in self._scope.names:
             raise self._refused(f"{name}, which is no variable")
-        return self._scope.names[name]
+        meant = self._scope.names[name]
+        return self._number(meant.value) if isinstance(meant, ast.Constant) else meant
+
+    def _number(self, number: Any) -> ast.expr:
+        """Return the expression of a number as Python reads it: one below zero, a loop's turn, is a negation."""
+        if not abs(number) < 1e300:
+            raise self._refused(f"the number {str(number)[:20]}")
+        if number < 0:
+            return ast.UnaryOp(ast.USub(), self._expression(ast.Constant(-number)))
+        return ast.Constant(number)
+
+    def _known_number(self, node: ast.expr) -> ast.Constant | None:
+        """Return the number that a name stands for: the turn of a loop, or what a function was called with."""
+        meant = self._scope.names.get(node.id) if isinstance(node, ast.Name) else None
+        return meant if isinstance(meant, ast.Constant) else None
 
     def _view(self, node: ast.expr) -> int | None:
         """Return the place in ``params`` where an expression begins that is all of it, or what follows a place."""
@@ -398,11 +434,12 @@ class _Reader:
 
     def _integer(self, node: ast.expr) -> int:
         """Return the number that an index or a bound is: a constant, or the turn of a loop, or a sum of these."""
+        self._step()
         match node:
             case ast.Constant(int() as number) if not isinstance(number, bool) and abs(number) < 1_000:
                 return number
-            case ast.Name(name) if isinstance(self._scope.names.get(name), ast.Constant):
-                return self._integer(self._scope.names[name])
+            case ast.Name() if (known := self._known_number(node)) is not None:
+                return self._integer(known)
             case ast.BinOp(left, (ast.Add() | ast.Sub() | ast.Mult()) as operator, right):
                 one, other = self._integer(left), self._integer(right)
                 if isinstance(operator, ast.Mult):

@@ -6,6 +6,12 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 # No molecule within a sensible size needs more; keeps a flood of text away from the parser.
 MAX_CHARACTERS = 5_000
+# Rings that no others add up to; drugs have up to a dozen. RDKit finds all rings that are as short, which may be
+# exponentially many, and looks for aromaticity in sets of them, which takes minutes where they are.
+MAX_RINGS = 18
+MAX_SHORT_RINGS = 32
+# So few are read at once, however many are as short.
+_FEW_RINGS = 10
 
 
 def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
@@ -25,6 +31,10 @@ def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
     if not (smiles.isascii() and smiles.isprintable()):  # RDKit would pass over them
         return Rejection(Reason.UNPARSABLE, "characters that no SMILES has")
     with rdBase.BlockLogs():
+        graph: Chem.Mol | None = Chem.MolFromSmiles(smiles, sanitize=False)
+        excess = None if graph is None else _find_excess(graph, max_heavy_atoms)
+        if excess is not None:
+            return Rejection(Reason.TOO_LARGE, excess)
         molecule: Chem.Mol | None = Chem.MolFromSmiles(smiles)
     if molecule is None:
         return Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")
@@ -43,3 +53,23 @@ def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
     if "." in canonical:
         return Rejection(Reason.MULTI_FRAGMENT, "several fragments")
     return Hypothesis(canonical, canonical)
+
+
+def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:
+    """Return what a molecule has so much of that RDKit would take long to make sense of it.
+
+    Args:
+        graph: Atoms and bonds as they are written, of which nothing is known yet.
+        max_heavy_atoms: As many may be bound to several others, which no hydrogen is.
+    """
+    n_atoms = graph.GetNumAtoms()
+    if n_atoms > max_heavy_atoms:
+        n_heavy, n_inner = graph.GetNumHeavyAtoms(), sum(atom.GetDegree() > 1 for atom in graph.GetAtoms())
+        if n_inner > max_heavy_atoms:
+            kind = "heavy atoms" if n_heavy >= n_inner else "atoms bound to several others"
+            return f"{max(n_heavy, n_inner)} {kind}, at most {max_heavy_atoms}"
+    n_rings = graph.GetNumBonds() - n_atoms + len(Chem.GetMolFrags(graph))
+    if n_rings > MAX_RINGS:
+        return f"{n_rings} rings, at most {MAX_RINGS}"
+    n_short = len(Chem.GetSymmSSSR(graph)) if n_rings > _FEW_RINGS else 0
+    return f"{n_short} rings of the shortest kind, at most {MAX_SHORT_RINGS}" if n_short > MAX_SHORT_RINGS else None

@@ -9,6 +9,8 @@ from evodiverse.vocabulary import Reason, Rejection
 
 # More than anybody needs for a program, and few enough to try each on a long text.
 MAX_BLOCKS = 50
+# Of a program between two blocks; each block goes through all of them.
+MAX_LINES = 50_000
 _MAX_SHOWN = 80
 _MARKER = re.compile(
     r"^[ \t]*(?:(?P<search><{5,9}[ \t]*SEARCH)|(?P<divider>={5,9})|(?P<replace>>{5,9}[ \t]*REPLACE))[ \t]*$",
@@ -68,6 +70,8 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
         if isinstance(edited, str):
             return Rejection(Reason.NO_MATCH, f"block {number} {edited}")
         lines = edited
+        if len(lines) > MAX_LINES:
+            return Rejection(Reason.TOO_LARGE, f"{len(lines):,} lines after block {number}, at most {MAX_LINES:,}")
     if lines == before:
         return Rejection(Reason.NO_ANSWER, "the reply changes nothing")
     return "".join(f"{line}\n" for line in lines)

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.replies import read_reply
+from evodiverse.tasks.equations.reply_code import MAX_CHARACTERS
 from evodiverse.vocabulary import Reason, Rejection
+from tests.tasks.clock import is_read_in_time
 
 XV = ("x", "v")
 EARLIER = {
@@ -322,15 +324,39 @@ FLOODS = [
     *("`", "```", "```\n", "~~~\n", "def ", "def \n", "def f(x):\n return x\n", "def f(x):\n return x +\n"),
     *("class a:\n", "@f\n", "return x\n", "return (\n", "return x\n```\n", "    return x\n\t", "x = 1 +\n"),
     *("a = ", "a, ", "a: ", "=", "(", "{[", '"""', "'", "f'{", "-", "not ", "lambda: ", "x = lambda: ", "x if x else "),
-    *("x.", "x[", "x<", "f(", "f(a=", "match x:\n ", "<think>", "</think>", "#", "é", "\0", "\ud800"),
+    *(
+        "x.",
+        "x[",
+        "x<",
+        "x;",
+        "f(",
+        "f(a=",
+        "f'{x}'",
+        "\u0301\u0327",
+        "match x:\n ",
+        "<think>",
+        "</think>",
+        "#",
+        "é",
+        "\0",
+        "\ud800",
+    ),
     *(" ", "\t", "\n", "\r", "\r\n", "\\\n"),
 ]
 
 
 @pytest.mark.parametrize("unit", FLOODS)
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("```\ndef f(x):\n    return ", ""), ("", f"\n{FUNCTION}")])
-def test_a_flood_is_read_in_no_time(unit: str, before: str, after: str) -> None:
-    assert isinstance(read(before + unit * (500_000 // len(unit)) + after), str | Rejection)
+def test_a_flood_is_read_in_linear_time(unit: str, before: str, after: str) -> None:
+    def flood(size: int) -> str:
+        return before + unit * ((size - len(before) - len(after)) // len(unit)) + after
+
+    assert is_read_in_time(read, flood, MAX_CHARACTERS)
+
+
+@pytest.mark.parametrize("unit", ["x", "```\n", "<think>", "</think>", "\r", "\r\n", "\n"])
+def test_what_comes_before_the_end_is_passed_over_in_linear_time(unit: str) -> None:
+    assert is_read_in_time(read, lambda size: unit * (size // len(unit)) + FUNCTION)
 
 
 def test_functions_that_call_each_other_in_a_long_chain_are_refused() -> None:

@@ -1,4 +1,5 @@
 import ast
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import SkeletonError, read_skeleton
+from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 
 XT = ("x", "t")
 
@@ -230,6 +232,102 @@ def test_what_is_no_skeleton_is_refused_with_its_line(body: str, complaint: str)
 def test_hostile_programs_are_refused(source: str, complaint: str) -> None:
     with pytest.raises(SkeletonError, match=complaint):
         read_skeleton(source, XT)
+
+
+def nest(n_loops: int, inner: str, before: str = "", n_turns: int = 20) -> str:
+    """An equation with loops inside each other."""
+    loops = "".join(f"{' ' * depth}for i{depth} in range({n_turns}):\n" for depth in range(1, n_loops + 1))
+    indented = "".join(f"{' ' * (n_loops + 1)}{line}\n" for line in inner.splitlines())
+    return f"{before}def equation(x, t, params):\n{loops}{indented} return x\n"
+
+
+# Each is read again and again in loops, without ever making an operation.
+IDLE = {
+    "pass": nest(12, "pass"),
+    "a docstring": nest(12, "'again'"),
+    "an import": nest(12, "import numpy as np"),
+    "another name for the parameters": nest(12, "p = params"),
+    "loops without turns": nest(3, "for j in range(0):\n pass\n" * 500),
+    "a long index": nest(4, f"p = params[{' * '.join(['(' + ' + '.join(['1'] * 90) + ' - 90)'] * 40)}:]"),
+    "long bounds": nest(4, f"for j in range({' + '.join(['0'] * 80)}):\n pass"),
+    "names for nothing": nest(4, f"({'(), ' * 2_000}) = ({'(), ' * 2_000})"),
+    "calls of a function of many arguments": nest(
+        2,
+        f"x = f({', '.join(['params'] * 1_200)})",
+        f"def f({', '.join(f'a{at}' for at in range(1_200))}):\n return 1\n",
+    ),
+    "calls that call each other": nest(
+        1,
+        "x = f0(params)",
+        "".join(f"def f{at}(p):\n for i in range(20):\n  p = p\n return f{at + 1}(p)\n" for at in range(20))
+        + "def f20(p):\n for i in range(20):\n  for j in range(20):\n   p = p\n return p[0]\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("program", IDLE.values(), ids=IDLE)
+def test_loops_that_compute_nothing_are_refused_at_once(program: str) -> None:
+    def read() -> None:
+        with pytest.raises(SkeletonError, match="more than 20,000 statements and turns of loops"):
+            read_skeleton(program, XT)
+
+    assert cpu_seconds(read) < MAX_SECONDS
+
+
+def equation(body: str) -> str:
+    return f"def equation(x, t, params):\n{indent(body, ' ')}\n"
+
+
+def product(n_factors: int) -> str:
+    """A whole number of three digits a factor, read without much depth."""
+    return " * ".join([f"({' * '.join(['999'] * 40)})"] * (n_factors // 40))
+
+
+LONG = "a" * 6_000
+TURN = "for i in range({0}, {0} + 1):\n x = i\nreturn x"
+# At the bounds of what is read: operations, depth, characters, numbers.
+LARGE = {
+    "all operations": nest(2, "x = x + params[0]", n_turns=18),
+    "deep": equation(f"return {'abs(' * 98}x{')' * 98}"),
+    "arrays of a constant in each other": equation(f"return {'np.full_like(' * 97}x{', x)' * 97}"),
+    "arrays of a constant": nest(2, "x = np.full_like(x, t)", n_turns=19),
+    "locals of a function that is called often": nest(2, "x = f(x)", "def f(x):\n a = x\n return a\n"),
+    "long names in such a function": nest(2, "x = f(x)", f"def f(x):\n {LONG} = x\n return {LONG}\n"),
+    "long names": equation(f"{LONG} = x\nfor i in range(20):\n {LONG} = {LONG} + i\nreturn {LONG}"),
+    "numbers that are written longer": nest(2, "x = 1e15 + x + x", n_turns=19),
+    "turns below zero": equation("for i in range(0 - 9, 9):\n x = x + t * i\nreturn x"),
+    "a turn that cannot be written": equation(TURN.format(product(1_500))),
+    "a large turn": equation(TURN.format(product(120))),
+    "a large index": equation(f"return params[{product(1_600)}]"),
+    "a number that cannot be written": equation(f"return 0x{'f' * 9_000}"),
+    "a number that cannot be shown": equation(f"return x[0x{'f' * 9_000}]"),
+}
+
+
+@pytest.mark.parametrize("program", LARGE.values(), ids=LARGE)
+def test_what_is_accepted_can_be_read_again_and_what_is_not_is_refused_at_once(program: str) -> None:
+    def read() -> None:
+        try:
+            skeleton = read_skeleton(program, XT)
+        except SkeletonError:
+            return
+        assert read_skeleton(skeleton.source, XT) == skeleton
+
+    assert cpu_seconds(read) < MAX_SECONDS
+
+
+def test_a_turn_below_zero_keeps_its_sign_in_a_power() -> None:
+    source = read("y = x\nfor i in range(1 - 3, 0):\n    y = y + i ** 2\nreturn y")
+    assert body_of(source) == "y = x; y = y + (-2) ** 2; y = y + (-1) ** 2; return y"
+
+
+def test_a_function_may_be_given_a_turn_as_an_index() -> None:
+    program = (
+        "def at(p, place):\n    return p[place + 2]\n"
+        "def equation(x, t, params):\n    for i in range(0 - 2, 1):\n        x = x + at(params, i)\n    return x\n"
+    )
+    source = read_skeleton(program, XT).source
+    assert body_of(source) == "x_ = x + params[0]; x_ = x_ + params[1]; x_ = x_ + params[2]; return x_"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """What is a molecule, what is not and why, and when two texts are the same one."""
 
+from collections.abc import Iterable
+from itertools import product
+
 import pytest
 from rdkit import Chem
 
@@ -7,6 +10,7 @@ from evodiverse.data.cache import artefact_path
 from evodiverse.tasks.molecules.oracle import ForestOracle
 from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, parse_smiles
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
+from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 from tests.tasks.molecules.drugs import DRUGS
 
 STEREOISOMERS = [
@@ -223,3 +227,100 @@ def test_a_text_of_just_the_largest_length_is_read() -> None:
 def test_rdkit_does_not_print_why_it_reads_no_molecule(capfd: pytest.CaptureFixture[str]) -> None:
     parse("c1ccc")
     assert capfd.readouterr() == ("", "")
+
+
+# What RDKit would take long for
+
+
+def spell(bonds: Iterable[tuple[int, int]], atom: str) -> str:
+    """The SMILES of a graph whose nodes are numbered: every bond closes a ring between atoms written apart."""
+    digits: dict[int, str] = {}
+    for number, ends in enumerate(bonds, 10):
+        for end in ends:
+            digits[end] = digits.get(end, "") + (f"%{number}" if number < 100 else f"%({number})")
+    return ".".join(atom + digits[end] for end in sorted(digits))
+
+
+def ring(n: int) -> list[tuple[int, int]]:
+    return [(at, (at + 1) % n) for at in range(n)]
+
+
+def prism(n: int) -> list[tuple[int, int]]:
+    """Two rings, each atom of one bound to its counterpart."""
+    return [*ring(n), *((n + one, n + other) for one, other in ring(n)), *((at, n + at) for at in range(n))]
+
+
+def mesh(rows: int, columns: int) -> list[tuple[int, int]]:
+    """A honeycomb on a torus, two atoms a cell."""
+    cells = list(product(range(rows), range(columns)))
+    place = {cell: 2 * at for at, cell in enumerate(cells)}
+    inside = [(place[cell], place[cell] + 1) for cell in cells]
+    down = [(place[row, column] + 1, place[(row + 1) % rows, column]) for row, column in cells]
+    right = [(place[row, column] + 1, place[row, (column + 1) % columns]) for row, column in cells]
+    return [*inside, *down, *right]
+
+
+def diamonds(n: int) -> list[tuple[int, int]]:
+    """A ring of rings of four: there are two ways through each, so that 2**n rings are as short."""
+    corners = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)]
+    return [(4 * at + one, (4 * at + other) % (4 * n)) for at in range(n) for one, other in corners]
+
+
+def bipartite(few: int, many: int) -> list[tuple[int, int]]:
+    return list(product(range(few), range(few, few + many)))
+
+
+CAGES = {
+    "a honeycomb of nitrogen": spell(mesh(4, 10), "N"),
+    "a narrow honeycomb of nitrogen": spell(mesh(2, 20), "N"),
+    "a small honeycomb of phosphorus": spell(mesh(2, 8), "P"),
+    "a prism of nitrogen": spell(prism(40), "N"),
+    "diamonds of nitrogen": spell(diamonds(17), "N"),
+    "fewer diamonds of nitrogen": spell(diamonds(13), "N"),
+    "many diamonds of carbon": spell(diamonds(20), "C"),
+    "uranium bound to all others": spell(bipartite(5, 60), "[U]"),
+    "a long ring": f"c1{'c' * 4_900}1",
+    "a long ring of hydrogen": f"[2H]1{'[2H]' * 1_200}C1",
+    "a long ring of placeholders": f"C1{'*' * 4_900}1",
+}
+
+
+@pytest.mark.parametrize("smiles", CAGES.values(), ids=CAGES)
+def test_rings_that_rdkit_would_work_on_for_long_are_too_large_at_once(smiles: str) -> None:
+    assert len(smiles) <= MAX_CHARACTERS
+    assert cpu_seconds(lambda: rejection(smiles)) < MAX_SECONDS
+    assert rejection(smiles).reason is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    "smiles",
+    [
+        pytest.param("C/C=C/" * 26, id="cis-and-trans"),
+        pytest.param("[C@H](O)" * 40, id="stereocenters"),
+        pytest.param("[C@H](O)" * 600, id="too-many-stereocenters"),
+        pytest.param("".join(f"[C@H:{at}](O)" for at in range(350)), id="mapped-stereocenters"),
+        pytest.param("[U@OH5](F)(F)(F)(F)" * 15, id="octahedral-centers"),
+        pytest.param("C=" * 2_400 + "C", id="a-long-allene"),
+        pytest.param("C1" * 2_500, id="rings-of-two"),
+        pytest.param("".join(f"C%({at})" for at in range(600)), id="rings-never-closed"),
+        pytest.param("C(" * 1_600 + "C" + ")" * 1_600, id="branches-in-each-other"),
+        pytest.param("[U]" + "(F)" * 1_600, id="branches-of-one-atom"),
+        pytest.param("C." * 2_400 + "C", id="fragments"),
+        pytest.param("[C+999999999]", id="a-charge"),
+        pytest.param("[CH999999999]", id="hydrogens"),
+        pytest.param("[999999999C:999999999]", id="an-isotope"),
+        pytest.param("C" + ">" * 4_000, id="reactions"),
+        pytest.param("[C,N;!$(C=O)]" * 380, id="smarts"),
+        pytest.param(spell(diamonds(9), "N"), id="few-diamonds"),
+        pytest.param(spell(prism(9), "N"), id="a-small-prism"),
+        pytest.param(spell(mesh(3, 3), "P"), id="a-small-honeycomb"),
+    ],
+)
+def test_odd_molecules_of_any_size_are_read_at_once(smiles: str) -> None:
+    assert len(smiles) <= MAX_CHARACTERS
+    assert cpu_seconds(lambda: parse(smiles)) < MAX_SECONDS
+
+
+def test_a_molecule_of_just_the_most_rings_is_accepted() -> None:
+    assert isinstance(parse("C1CC1" * 18), Hypothesis)
+    assert rejection("C1CC1" * 19) == Rejection(Reason.TOO_LARGE, "19 rings, at most 18")

@@ -10,6 +10,7 @@ from evodiverse.tasks.molecules.prompts import SHIPPED, MoleculePrompts, build, 
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, PromptSettings
 from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 from tests.runs import ROOT, plan
+from tests.tasks.clock import is_read_in_time
 
 GOLDEN = ROOT / "tests" / "golden"
 SETTINGS = PromptSettings(target="JNK3", meaning="It measures how strongly a molecule inhibits JNK3.")
@@ -190,6 +191,17 @@ def test_the_last_box_is_the_answer(reply: str, smiles: str | None) -> None:
     assert built().read(request(), reply) == (smiles or NOTHING)
 
 
-@pytest.mark.parametrize("flood", ["<box>" * 100_000, "<box>" + "C" * 500_000, "</box>" * 100_000, "<" * 500_000])
-def test_a_flood_is_read_in_no_time_and_proposes_nothing(flood: str) -> None:
-    assert built().read(request(), flood) == NOTHING
+@pytest.mark.parametrize("before", ["", "<box>", "<box>C"])
+@pytest.mark.parametrize("unit", ["<box>", "C", "</box>", "<", "<box", "</", "\n", "```smiles", "<box>```</box>"])
+def test_a_flood_is_read_in_linear_time_and_proposes_nothing(unit: str, before: str) -> None:
+    def read(flood: str) -> None:
+        assert built().read(request(), flood) == NOTHING
+
+    assert is_read_in_time(read, lambda size: f"{before}{unit * (size // len(unit))}<box> . </box>")
+
+
+@pytest.mark.parametrize("unit", ["`", "```", "```a", "```a ", "C.", " .", ". \n"])
+def test_a_box_with_a_flood_is_read_in_linear_time(unit: str) -> None:
+    assert is_read_in_time(
+        lambda reply: built().read(request(), reply), lambda size: f"<box>{unit * (size // len(unit))}</box>"
+    )

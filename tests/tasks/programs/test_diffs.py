@@ -1,11 +1,14 @@
 """How a reply changes a program."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from evodiverse.tasks.programs.diffs import MAX_BLOCKS, Block, apply_blocks, extract_program, find_blocks
+from evodiverse.tasks.programs.diffs import MAX_BLOCKS, MAX_LINES, Block, apply_blocks, extract_program, find_blocks
 from evodiverse.vocabulary import Reason, Rejection
+from tests.tasks.clock import is_read_in_time
 
 SOURCE = "import math\n\n\ndef area(r):\n    square = r * r\n    return math.pi * square\n"
 NO_CHANGE = Rejection(Reason.NO_ANSWER, "the reply changes nothing")
@@ -215,36 +218,62 @@ def test_a_reply_without_the_entry_point_holds_no_program(reply: str) -> None:
     assert extract_program(reply, "area") is None
 
 
+FLOODS = [
+    *(
+        "```\n",
+        "`",
+        "```python\n",
+        "~~~ ",
+        "~~~a\n",
+        " ",
+        "\n",
+        "    \n",
+        " \t",
+        "<",
+        "=======\n",
+        "    =======",
+        "def ",
+    ),
+    *(">>>>>>> REPLACE\n", "<<<<<<< SEARCH\n", "<<<<<<< SEARCH   ", "def area_\n", "```\n def area\n", "\r", "a\r\n"),
+    block("", ""),
+    block("", "").replace("\n", " \n"),
+]
+
+
+def read_all(reply: str) -> None:
+    """Read a reply in every way, and refuse it in every way."""
+    assert not isinstance(edit(reply), str)
+    assert extract_program(reply, "area") is None
+
+
+@pytest.mark.parametrize("unit", FLOODS)
+@pytest.mark.parametrize("before", ["", "<<<<<<< SEARCH\n"])
+def test_a_flood_is_read_in_linear_time_and_gives_nothing(before: str, unit: str) -> None:
+    assert is_read_in_time(read_all, lambda size: f"{before}{unit * (size // len(unit))}x")
+
+
+LAST = "    square = r * r\n"
+TWICE = block(LAST, f"{LAST} \n") + block(f"\n{LAST}", f" \n{LAST}")
+
+
 @pytest.mark.parametrize(
-    "flood",
+    "grow",
     [
-        "```\n" * 125_000,
-        "`" * 500_000,
-        "```python\n" * 50_000,
-        "~~~ " * 125_000,
-        " " * 500_000,
-        "\n" * 500_000,
-        "    \n" * 100_000,
-        "<" * 500_000,
-        "=======\n" * 60_000,
-        "    =======" * 45_000,
-        ">>>>>>> REPLACE\n" * 30_000,
-        "<<<<<<< SEARCH\n" * 30_000,
-        "<<<<<<< SEARCH" + " " * 500_000 + "x",
-        "def " * 125_000,
-        block("", "") * 10_000,
+        pytest.param(lambda size: block(LAST, "\n" * size + LAST), id="empty lines"),
+        pytest.param(lambda size: block(LAST, "a \n" * (size // 3) + LAST), id="short lines"),
+        pytest.param(lambda size: block(LAST, f"#{'a' * size}\n{LAST}"), id="a long line"),
+        pytest.param(lambda size: block(LAST, LAST + "a\n" * (size // 2)) + block("a\na\nb\n", ""), id="repetition"),
     ],
 )
-def test_a_flood_is_read_in_no_time_and_gives_nothing(flood: str) -> None:
-    assert not isinstance(edit(flood), str)
-    assert extract_program(flood, "area") is None
+def test_blocks_that_let_a_program_grow_are_applied_in_time(grow: Callable[[int], str]) -> None:
+    assert is_read_in_time(edit, lambda size: grow(size) + TWICE * ((MAX_BLOCKS - 2) // 2))
 
 
-@pytest.mark.parametrize("flood", ["\n" * 240_000, "a\n" * 120_000])
-def test_blocks_with_a_flood_of_lines_are_applied_in_no_time(flood: str) -> None:
-    last = "square = r * r"
-    reply = block(f"    {last}\n", f"{flood}{last}\n") + block(f"{flood}{last} \n", f"{flood}x\n")
-    assert isinstance(edit(reply + block("x\n", "a\n") * (MAX_BLOCKS - 2)), (str, Rejection))
+def test_a_program_of_too_many_lines_between_two_blocks_is_too_large() -> None:
+    n_more = MAX_LINES - SOURCE.count("\n")
+    assert isinstance(edit(block(LAST, LAST + "\n" * n_more)), str)
+    problem = Rejection(Reason.TOO_LARGE, "50,001 lines after block 1, at most 50,000")
+    assert edit(block(LAST, LAST + "\n" * (n_more + 1)) + block(LAST, LAST)) == problem
 
 
 def test_a_block_is_two_lists_of_lines() -> None:

@@ -14,9 +14,10 @@ from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection,
 
 SHIPPED = Path(__file__).parent
 FIELDS = ("score?", "meaning?", "parents")
-_BOX = re.compile(r"<box>((?:(?!<box>).)*?)</box>", re.IGNORECASE | re.DOTALL)
 UNNAMED = ("target", "It measures how well a molecule acts on a target that is not named.")
 """The target and what its score measures, where a model is not to know them."""
+_OPENING = re.compile("<box>", re.IGNORECASE)
+_CLOSING = re.compile("</box>", re.IGNORECASE)
 _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
 
 
@@ -46,8 +47,9 @@ class MoleculePrompts:
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
         """Return what stands in the last box of a reply, without code fences, spaces and a period at its end."""
-        boxes = _BOX.findall(reply)
-        text = _FENCE.sub("", boxes[-1]).strip().rstrip(".").strip() if boxes else ""
+        opened = reversed(_OPENING.split(reply)[1:])
+        boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in opened if _CLOSING.search(box))
+        text = _FENCE.sub("", next(boxes, "")).strip().rstrip(".").strip()
         return text or Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
 
 
