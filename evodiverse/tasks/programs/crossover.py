@@ -5,6 +5,7 @@ where they differ the child takes after one or the other.
 """
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -37,6 +38,10 @@ Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], a
 
 BOTH_RATE: Final = 0.3
 """How often statements of both parents are kept, one after the other, where they stand in for each other."""
+
+
+MAX_EQUAL: Final = 20_000
+"""Pairs of equal statements in two functions; above, comparing them takes too long, and all of either is one place."""
 
 
 class Hunk(NamedTuple):
@@ -152,6 +157,9 @@ def _arity(function: Function) -> tuple[int, bool, bool]:
 def hunks(mine: Function, theirs: Function) -> list[Hunk]:
     """Return where the bodies of two functions differ, in order."""
     texts, its_texts = ([statement_text(statement) for statement in function.body] for function in (mine, theirs))
+    counts = Counter(its_texts)
+    if sum(counts[text] for text in texts) > MAX_EQUAL:
+        return [] if texts == its_texts else [Hunk(slice(0, len(texts)), slice(0, len(its_texts)))]
     matcher = SequenceMatcher(None, texts, its_texts, autojunk=False)
     return [
         Hunk(slice(start, stop), slice(its_start, its_stop))

@@ -44,12 +44,17 @@ def binds(statement: ast.stmt) -> frozenset[str]:
 def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
     """Return the names that a module defines and nothing reads, on the way from the entry point or on its own."""
     definitions = [statement for statement in tree.body if is_definition(statement)]
+    reads: dict[str, set[str]] = {}
+    for statement in definitions:
+        for name in binds(statement):
+            reads.setdefault(name, set()).update(names_of(statement).reads)
     live = {entry_point}.union(*(names_of(statement).reads for statement in tree.body if not is_definition(statement)))
-    size = 0
-    while size < len(live):
-        size = len(live)
-        live = live.union(*(names_of(statement).reads for statement in definitions if binds(statement) & live))
-    return set().union(*(binds(statement) for statement in definitions)) - live
+    found = list(live)
+    while found:
+        new = reads.get(found.pop(), set()) - live
+        live |= new
+        found += new
+    return reads.keys() - live
 
 
 def without_names(tree: ast.Module, names: set[str]) -> ast.Module:

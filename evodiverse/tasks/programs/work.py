@@ -36,6 +36,8 @@ _COSTS: Final[dict[type[ast.AST], float]] = {
 }
 _OTHERS: Final = 0.03
 RECURSIVE_CALL: Final = 100.0
+MAX_CALLS: Final = 50
+"""Functions that call each other in a chain; what the next one does nobody knows, as of one that calls itself."""
 
 
 class Work(NamedTuple):
@@ -68,14 +70,19 @@ class _Estimate:
             self.functions |= {one.name: one for one in _functions_in(statement)}
         self.integers = _integers_of(tree.body, {})
         self._works: dict[str, float | None] = {}
+        self._n_open = 0
 
     def call(self, name: str) -> float:
         """Return the work of a function; where it calls itself, a guess."""
         if name not in self._works:
+            if self._n_open == MAX_CALLS:
+                return RECURSIVE_CALL
+            self._n_open += 1
             self._works[name] = None
             function = self.functions[name]
             integers = _integers_of(function.body, {**self.integers, **dict.fromkeys(parameters(function))})
             self._works[name] = min(sum(self.statement(one, integers) for one in function.body), ENDLESS)
+            self._n_open -= 1
         work = self._works[name]
         return RECURSIVE_CALL if work is None else work
 

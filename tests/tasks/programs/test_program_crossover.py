@@ -18,6 +18,7 @@ from evodiverse.tasks.programs.crossover import (
 )
 from evodiverse.tasks.programs.names import dead_names, missing_names, names_of, undefined_names, without_names
 from evodiverse.tasks.programs.syntax import write_program
+from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 from tests.tasks.programs.samples import GENERIC, SYNTAX, packing_programs, read
 
 KINDS = sorted(crossovers())
@@ -118,6 +119,19 @@ def test_each_place_of_difference_is_taken_by_itself() -> None:
     one = body("x = 1", "y = 1", "return x + y")
     other = body("x = 1", "x = 2", "y = 1", "y = 2", "return x + y")
     assert {run(child) for child in children(one, other, exchange_statements)} == {3, 4}
+
+
+def test_functions_that_repeat_a_statement_without_end_are_compared_in_time() -> None:
+    one, other = (body(*["x = 1"] * 1_500, last) for last in ("return x", "return x + 1"))
+    assert cpu_seconds(lambda: children(one, other, exchange_statements, 1)) < MAX_SECONDS
+    assert {run(child) for child in children(one, other, exchange_statements)} <= {1, 2}
+
+
+def test_definitions_that_read_each_other_in_a_long_chain_are_told_apart_in_time() -> None:
+    chain = "".join(f"a{at} = a{at + 1}\n" for at in range(1_500))
+    tree = read(f"{chain}b = a7\ndef main():\n    return a1_000\n".replace("1_000", "1000"))
+    assert cpu_seconds(lambda: [dead_names(tree, "main") for _ in range(10)]) < MAX_SECONDS
+    assert dead_names(tree, "main") == {"b", *(f"a{at}" for at in range(1_000))}
 
 
 def test_numbers_are_taken_or_lie_between() -> None:
