@@ -10,3 +10,7 @@ from evodiverse.sparkline import sparkline
 )
 def test_a_sparkline_rises_with_its_values(values: list[float], bars: str) -> None:
     assert sparkline(values) == bars
+
+
+def test_the_largest_numbers_have_bars() -> None:
+    assert sparkline([-1.7e308, 0.0, 1.7e308]) == "▁▅█"

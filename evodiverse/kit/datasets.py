@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evodiverse.errors import describe
@@ -98,6 +99,9 @@ NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
 }
 """The columns of each dataset that readers count on; of others a row may lack the value."""
 
+FINITE: Final = frozenset({"score", "xi"})
+"""The columns of any dataset that have finite numbers alone."""
+
 _FITS: Final = {
     pa.int64(): pa.types.is_integer,
     pa.float64(): lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
@@ -131,7 +135,7 @@ class DatasetReader:
 
         Raises:
             ValueError: It cannot be read, is a link or damaged, lacks a column or a value, has a column of another
-                type, or the parts together hold more than any run logs.
+                type or a score that is not finite, or the parts together hold more than any run logs.
         """
         texts = [name for name, kind in self._kinds.items() if kind == pa.string()]
         try:
@@ -143,7 +147,7 @@ class DatasetReader:
                 table = file.read(columns=list(self._kinds))
         except (OSError, pa.ArrowException) as error:
             raise ValueError(describe(error)) from error
-        self._check_nulls(table)
+        self._check_values(table)
         return table
 
     def _check_types(self, schema: pa.Schema) -> None:
@@ -170,10 +174,12 @@ class DatasetReader:
         if self._n_bytes > MOST_BYTES:
             raise ValueError(f"with it there are {self._n_bytes:,} bytes, no run logs more than {MOST_BYTES:,}")
 
-    def _check_nulls(self, table: pa.Table) -> None:
+    def _check_values(self, table: pa.Table) -> None:
         for name, column in zip(table.column_names, table.columns, strict=True):
             if name in self._never_null and column.null_count:
                 raise ValueError(f"its column {name} lacks {column.null_count:,} values")
+            if name in FINITE and not pc.all(pc.is_finite(column), min_count=0).as_py():
+                raise ValueError(f"its column {name} has a number that is not finite")
             if pa.types.is_list(column.type) and any(chunk.flatten().null_count for chunk in column.chunks):
                 raise ValueError(f"its column {name} has a list that lacks values")
 

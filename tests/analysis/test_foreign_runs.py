@@ -93,16 +93,16 @@ def check_scripts(scripts: tuple[ModuleType, ModuleType], outputs: Path, capsys:
     show, tables = scripts
     capsys.readouterr()
     assert run_script(show, outputs) in (0, 2)
-    assert run_script(tables, outputs) in (0, 2)
+    assert run_script(tables, outputs, "--task", "bits") in (0, 2)
     printed = "".join(capsys.readouterr())
-    assert "Traceback" not in printed
+    assert "60 of 60" in printed, "the other run is shown"
     assert not set(printed) - {"\n"} & set(map(chr, [*range(32), *range(127, 160)]))
     assert "| bits" in (outputs / "tables" / "search.md").read_text(encoding="utf-8")
     return printed
 
 
 @pytest.mark.usefixtures("cached")
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_value_anywhere_in_a_record_costs_a_line_at_most(
     data: st.DataObject,
@@ -113,7 +113,9 @@ def test_any_value_anywhere_in_a_record_costs_a_line_at_most(
     file = harmed(outputs) / "run.json"
     content = file.read_text()
     record = json.loads(content)
-    place = data.draw(st.sampled_from(list(places(record))), label="place")
+    everywhere = list(places(record))
+    outside = [place for place in everywhere if place[:1] != ("settings",)]  # few among so many settings
+    place = data.draw(st.sampled_from(outside) | st.sampled_from(everywhere), label="place")
     new = data.draw(st.sampled_from(ODD), label="value")
     try:
         file.write_text(json.dumps(replaced(record, place, new)))

@@ -37,6 +37,12 @@ def test_a_part_that_a_run_wrote_is_read_as_it_is(tmp_path: Path) -> None:
     assert columns == {name: [row[name] for row in ROWS] for name in NAMES}
 
 
+def test_an_empty_part_and_scores_that_are_absent_are_fine(tmp_path: Path) -> None:
+    assert reader().read(write(tmp_path / "part", {"score": pa.nulls(2, pa.float64())}))["score"] == [None, None]
+    pq.write_table(pq.read_table(tmp_path / "part").slice(0, 0), tmp_path / "empty")
+    assert reader().read(tmp_path / "empty")["score"] == []
+
+
 @pytest.mark.parametrize(
     "column",
     [pa.array(["C", None]).dictionary_encode(), pa.array(["C", None], pa.large_string())],
@@ -58,6 +64,7 @@ def test_text_may_be_stored_in_other_ways(tmp_path: Path, column: pa.Array) -> N
         ({"outcome": pa.array([1, 2])}, "its column outcome holds int64, expected string"),
         ({"outcome": pa.array([b"a", b"b"])}, "its column outcome holds binary, expected string"),
         ({"outcome": pa.array([1, 2]).dictionary_encode()}, "its column outcome holds .*, expected string"),
+        ({"score": pa.array([0.5, float("nan")])}, "its column score has a number that is not finite"),
         ({"score": pa.array(["high", "low"])}, "its column score holds string, expected double"),
         ({"parents": pa.array([1, 2])}, "its column parents holds int64, expected list"),
         ({"parents": pa.array([["1"], []])}, "its column parents holds list<.*>, expected list"),
