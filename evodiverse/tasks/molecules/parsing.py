@@ -31,10 +31,11 @@ def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
     if not (smiles.isascii() and smiles.isprintable()):  # RDKit would pass over them
         return Rejection(Reason.UNPARSABLE, "characters that no SMILES has")
     with rdBase.BlockLogs():
-        graph: Chem.Mol | None = Chem.MolFromSmiles(smiles, sanitize=False)
-        excess = None if graph is None else _find_excess(graph, max_heavy_atoms)
-        if excess is not None:
-            return Rejection(Reason.TOO_LARGE, excess)
+        if len(smiles) > max_heavy_atoms or sum(map(str.isdigit, smiles)) > 2 * _FEW_RINGS:  # each ring has two digits
+            graph: Chem.Mol | None = Chem.MolFromSmiles(smiles, sanitize=False)
+            excess = None if graph is None else _find_excess(graph, max_heavy_atoms)
+            if excess is not None:
+                return Rejection(Reason.TOO_LARGE, excess)
         molecule: Chem.Mol | None = Chem.MolFromSmiles(smiles)
     if molecule is None:
         return Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")

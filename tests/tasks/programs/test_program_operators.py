@@ -124,10 +124,8 @@ def test_a_pickled_operator_has_the_same_children() -> None:
 
 @pytest.mark.parametrize("step", [1, -1])
 def test_a_program_of_functions_that_call_each_other_in_a_long_chain_has_a_child(step: int) -> None:
-    chain = "".join(f"def f{at}():\n    return f{at + step}() + 1\n" for at in range(1, 200))
-    source = (
-        f"{chain}def f0():\n    return 0\ndef f200():\n    return 0\ndef solve():\n    return f{100 - 99 * step}()\n"
-    )
+    chain = "".join(f"def f{at}(): return f{at + step}()\n" for at in range(1, 280))
+    source = f"{chain}def f0(): return 0\ndef f280(): return 0\ndef solve(): return f{140 - 139 * step}()\n"
     (proposal,) = SOLVE.propose([request(source)])
     assert_allowed(proposal.genotype, source, "solve")
 
