@@ -48,11 +48,14 @@ class Result:
 
     @property
     def model_words(self) -> tuple[str, ...]:
-        """What chooses its model on the command line; of a replayed run, what asks the model itself."""
+        """What chooses its model on the command line; of a replayed run, what asks the model itself.
+
+        A value that Hydra would interpolate is left out: the record may be somebody else's.
+        """
         option = "litellm" if self.run.llm == "replay" else self.run.llm
         words = [f"llm={option}"]
         for key, value in (self.run.overrides or {}).items():
-            if key.startswith("llm.") and key != "llm.client":
+            if key.startswith("llm.") and key != "llm.client" and "${" not in f"{key}{write_setting(value)}":
                 plus = "++" if key.startswith("llm.extra.") else ""  # a key of a user's own
                 words.append(f"{plus}{key}={write_setting(value)}")
         return tuple(words)

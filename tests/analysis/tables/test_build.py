@@ -230,6 +230,13 @@ def test_commands_choose_a_model_as_its_runs_did(monkeypatch: pytest.MonkeyPatch
     )
 
 
+def test_no_command_interpolates_what_a_record_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = result({"score": 1.0}, llm="litellm", overrides={"llm.model": "a/b", "llm.extra.user": "${oc.env:HOME}"})
+    tables = tables_of(monkeypatch, layout(JNK3, llm=("m",)), run)
+    (beside,) = (table for name, table in tables.items() if name.startswith("table_b"))
+    assert beside.commands == ("evodiverse -m task=jnk3 method=molleo llm=litellm llm.model=a/b seed=0,1,2",)
+
+
 def test_models_of_several_hosts_in_one_row_are_told(fill) -> None:
     runs = [result({"score": 1.0}, llm="deepseek", llm__model=f"host{seed}/m", seed=seed) for seed in (0, 1)]
     assert "Careful: these runs differ in llm.model." in fill(layout(JNK3, llm=("m",)), *runs).notes
