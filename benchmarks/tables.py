@@ -18,8 +18,8 @@ import numpy as np
 from whole_run import INTERVAL_S, memory_mb, processes_below
 
 from evodiverse.analysis.metrics import MOLECULES, find_kind
-from evodiverse.analysis.metrics.log import read_log
-from evodiverse.analysis.runs import Run, survey_runs
+from evodiverse.runlog.log import read_log
+from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.diversity import fingerprint, select_diverse
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "tables.py"

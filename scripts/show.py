@@ -6,10 +6,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from evodiverse.analysis.runs import find_records
 from evodiverse.analysis.show import print_run
 from evodiverse.errors import InputError
 from evodiverse.kit.text import printable
+from evodiverse.runlog.runs import find_records
 
 
 def main() -> int:

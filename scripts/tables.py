@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.progress import Progress
 
 from evodiverse.analysis.measuring import CODEBERT, MINILM, TFIDF, Measured, Tools, measure_runs
-from evodiverse.analysis.runs import Run, survey_runs
 from evodiverse.analysis.tables.build import build_tables
 from evodiverse.analysis.tables.files import write_tables
 from evodiverse.analysis.tables.results import read_result
@@ -18,6 +17,7 @@ from evodiverse.data.artefacts import artefact_names
 from evodiverse.data.cache import present_path
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.kit.text import printable
+from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.runner.workers import available_cores
 from evodiverse.tasks.programs.embeddings import check_installed, codebert_folder
 

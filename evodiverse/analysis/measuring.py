@@ -16,9 +16,9 @@ from evodiverse.analysis.metrics import MOLECULES, find_kind, measure
 from evodiverse.analysis.metrics.equations import Encode
 from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.analysis.metrics.values import Measurement
-from evodiverse.analysis.runs import Run
 from evodiverse.errors import DataError, InputError, describe, reason
 from evodiverse.kit.files import write_file
+from evodiverse.runlog.runs import Run
 from evodiverse.tasks.programs.diversity import tfidf
 from evodiverse.tasks.programs.embeddings import load_codebert, load_minilm
 
@@ -28,7 +28,7 @@ MINILM: Final = "minilm"
 # What the metrics depend on beside the log: a change of any measures all runs anew.
 _SOURCES: Final = (
     "analysis/metrics",
-    "analysis/runs.py",
+    "runlog",
     "tasks/molecules",
     "tasks/programs",
     "tasks/equations/problems",

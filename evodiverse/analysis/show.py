@@ -11,7 +11,6 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evodiverse.analysis.runs import Run, read_record, write_setting
 from evodiverse.analysis.summary import (
     Kind,
     Log,
@@ -27,6 +26,7 @@ from evodiverse.analysis.summary import (
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
 from evodiverse.kit.text import printable
+from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.sparkline import sparkline
 from evodiverse.vocabulary import Outcome
 

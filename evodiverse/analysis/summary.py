@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evodiverse.analysis.runs import Run
+from evodiverse.runlog.runs import Run
 from evodiverse.vocabulary import Outcome, Tally
 
 N_BEST = 10

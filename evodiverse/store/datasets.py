@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evodiverse.errors import InputError
-from evodiverse.kit.datasets import CALLS, DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
 from evodiverse.ports import Row
+from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
 
 _ARROW_TYPES = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 

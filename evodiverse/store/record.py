@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, describe
-from evodiverse.kit.record import find_absent, find_damage
+from evodiverse.runlog.record import RECORD, find_absent, find_damage
 from evodiverse.store.files import read_json
-from evodiverse.store.run_directory import CHECKPOINT, RECORD, RunDirectory, check_not_foreign
+from evodiverse.store.run_directory import CHECKPOINT, RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
 _NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.datasets import DATASETS
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, replace_file, sync_folder, write_file
 from evodiverse.ports import Row
+from evodiverse.runlog.datasets import DATASETS
+from evodiverse.runlog.record import RECORD
 from evodiverse.store.datasets import check_part, read_rows, schemas, write_part
 from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import LOCK
 
-RECORD = "run.json"
 FOLDERS = ("checkpoint", "best")
 CHECKPOINT = "checkpoint/state.json"
 JOURNAL = "checkpoint/journal"

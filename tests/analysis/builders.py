@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evodiverse.analysis.metrics.log import Log
-from evodiverse.analysis.runs import Run, survey_runs
-from evodiverse.kit.datasets import DATASETS
+from evodiverse.runlog.datasets import DATASETS
+from evodiverse.runlog.log import Log
+from evodiverse.runlog.runs import Run, survey_runs
 
 Row = Mapping[str, object]
 

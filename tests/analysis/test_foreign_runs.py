@@ -17,9 +17,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evodiverse.analysis.runs import Run
 from evodiverse.analysis.tables.commands import Absent, fill_commands
 from evodiverse.analysis.tables.results import read_result
+from evodiverse.runlog.runs import Run
 from tests.analysis.builders import make_record
 from tests.runs import ROOT, run_toy
 

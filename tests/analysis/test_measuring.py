@@ -8,8 +8,8 @@ import pytest
 from evodiverse.analysis import measuring
 from evodiverse.analysis.measuring import Tools, measure_runs
 from evodiverse.analysis.metrics.values import Measurement
-from evodiverse.analysis.runs import Run
 from evodiverse.errors import DataError, InputError
+from evodiverse.runlog.runs import Run
 from tests.analysis.builders import make_record, write_run
 
 SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3}

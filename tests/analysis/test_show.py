@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evodiverse.analysis.runs import find_records
 from evodiverse.analysis.show import print_run, thin
 from evodiverse.analysis.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs
 from evodiverse.errors import InputError, Interrupted
+from evodiverse.runlog.runs import find_records
 from tests.analysis.builders import SETTINGS, evaluated_row, write_parts, write_record, write_run
 from tests.runs import rows, run_toy, stop_after
 

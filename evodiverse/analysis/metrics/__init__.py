@@ -6,13 +6,13 @@ from typing import Final
 from evodiverse.analysis.metrics import equations, programs
 from evodiverse.analysis.metrics.cost import measure_cost, measure_generations
 from evodiverse.analysis.metrics.equations import Encode, measure_equations
-from evodiverse.analysis.metrics.log import Log, read_log
 from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.analysis.metrics.molecules import measure_molecules
 from evodiverse.analysis.metrics.programs import measure_packing
 from evodiverse.analysis.metrics.search import measure_search
 from evodiverse.analysis.metrics.values import Measurement
-from evodiverse.analysis.runs import Run
+from evodiverse.runlog.log import Log, read_log
+from evodiverse.runlog.runs import Run
 
 MOLECULES: Final = "molecules"
 EQUATIONS: Final = "equations"

@@ -9,9 +9,9 @@ from math import inf
 from textwrap import dedent
 from typing import Final
 
-from evodiverse.analysis.metrics.log import Log
 from evodiverse.analysis.metrics.values import Measurement, Value, known, mean
-from evodiverse.analysis.runs import Run
+from evodiverse.runlog.log import Log
+from evodiverse.runlog.runs import Run
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.programs.diversity import Vectors, measure_diversity
 

@@ -15,10 +15,10 @@ from statistics import fmean
 import numpy as np
 from rdkit import DataStructs
 
-from evodiverse.analysis.metrics.log import Log, union
 from evodiverse.analysis.metrics.molecule_store import Bits, MoleculeStore
 from evodiverse.analysis.metrics.values import Measurement, mean
 from evodiverse.errors import InputError
+from evodiverse.runlog.log import Log, union
 from evodiverse.tasks.molecules.diversity import select_diverse
 
 CONVERGED_ITERATIONS = 5

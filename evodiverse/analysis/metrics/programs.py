@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from evodiverse.analysis.metrics.equations import Encode
-from evodiverse.analysis.metrics.log import Log
 from evodiverse.analysis.metrics.values import Measurement, Value, known, mean
+from evodiverse.runlog.log import Log
 from evodiverse.tasks.programs.diversity import mean_cosine_distance, measure_diversity, pool_shares
 
 N_TOP: Final = 100

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from evodiverse.analysis.metrics.log import Log
 from evodiverse.analysis.metrics.values import Measurement, Value
+from evodiverse.runlog.log import Log
 
 N_TOP = 10
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evodiverse.analysis.runs import write_setting
+from evodiverse.runlog.runs import write_setting
 from evodiverse.tasks.equations.problems import PROBLEMS
 
 SEEDS = "0,1,2"

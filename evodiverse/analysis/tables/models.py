@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evodiverse.analysis.runs import Run
+from evodiverse.runlog.runs import Run
 
 OFF: Final = "off"
 _POOLS: Final = ("cold", "hot")

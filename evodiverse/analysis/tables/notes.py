@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from evodiverse.analysis.runs import CAPS
 from evodiverse.analysis.tables.cells import EMPTY, Cell
 from evodiverse.analysis.tables.layout import Column, Layout, Row
 from evodiverse.analysis.tables.results import FIT, PROBLEM, Result
+from evodiverse.runlog.runs import CAPS
 
 # In what runs of one cell may differ without a word.
 _IGNORED: Final = {"seed", PROBLEM, FIT, *CAPS}

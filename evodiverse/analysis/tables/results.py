@@ -7,9 +7,9 @@ from typing import Any, Final
 from evodiverse.analysis.metrics import EQUATIONS, find_kind
 from evodiverse.analysis.metrics.equations import find_science
 from evodiverse.analysis.metrics.values import Measurement
-from evodiverse.analysis.runs import Run, write_setting
 from evodiverse.analysis.tables.layout import Row
 from evodiverse.analysis.tables.models import PAPERS_MODELS, find_changes, identify_model
+from evodiverse.runlog.runs import Run, write_setting
 
 PROBLEM: Final = "task.problem"
 FIT: Final = "task.fit"

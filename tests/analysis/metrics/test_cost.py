@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evodiverse.analysis.metrics.cost import measure_cost, measure_generations, measure_rates, median_iteration_seconds
-from evodiverse.analysis.runs import Run
+from evodiverse.runlog.runs import Run
 from tests.analysis.builders import Row, evaluated_row, make_log
 
 

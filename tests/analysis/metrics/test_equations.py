@@ -8,8 +8,8 @@ import pytest
 
 from evodiverse.analysis.metrics import equations
 from evodiverse.analysis.metrics.equations import find_science, measure_equations, read_body
-from evodiverse.analysis.metrics.log import Log
-from evodiverse.analysis.runs import Run
+from evodiverse.runlog.log import Log
+from evodiverse.runlog.runs import Run
 from evodiverse.tasks.programs.diversity import Vectors
 from tests.analysis.builders import evaluated_row, make_log, make_record
 

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from rdkit import DataStructs
 
-from evodiverse.analysis.metrics.log import Log, read_log, union
 from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.analysis.metrics.molecules import (
     archives,
@@ -24,8 +23,9 @@ from evodiverse.analysis.metrics.molecules import (
     measure_molecules,
     pmo_auc,
 )
-from evodiverse.analysis.runs import Run
 from evodiverse.errors import InputError
+from evodiverse.runlog.log import Log, read_log, union
+from evodiverse.runlog.runs import Run
 from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.quality import assess
 from tests.analysis.builders import (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evodiverse.analysis.metrics.log import Log
 from evodiverse.analysis.metrics.programs import measure_packing
+from evodiverse.runlog.log import Log
 from evodiverse.tasks.programs.diversity import mean_cosine_distance, tfidf
 from tests.analysis.builders import evaluated_row, make_log
 

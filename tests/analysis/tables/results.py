@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.analysis.metrics.values import Measurement
-from evodiverse.analysis.runs import Run
 from evodiverse.analysis.tables.layout import Column, Layout, Row
 from evodiverse.analysis.tables.results import Result, read_result
+from evodiverse.runlog.runs import Run
 from tests.analysis.builders import make_record
 
 EQUATIONS = "evodiverse.tasks.equations"

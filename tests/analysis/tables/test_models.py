@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evodiverse.analysis.runs import Run
 from evodiverse.analysis.tables.models import find_changes, identify_model
+from evodiverse.runlog.runs import Run
 from tests.analysis.builders import make_record
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evodiverse.analysis.runs import Run, find_records, read_record, survey_runs
 from evodiverse.errors import InputError
+from evodiverse.runlog.runs import Run, find_records, read_record, survey_runs
 from tests.analysis.builders import initial_row, make_record, write_parts, write_record
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from evodiverse.errors import InputError, reason
-from evodiverse.kit.datasets import DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
 from evodiverse.kit.files import read_json
-from evodiverse.kit.record import MOST_BYTES, SETTINGS, find_absent, find_damage
+from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
+from evodiverse.runlog.record import MOST_BYTES, RECORD, SETTINGS, find_absent, find_damage
 
-RECORD = "run.json"
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
 
 

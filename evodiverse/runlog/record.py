@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from evodiverse.kit.text import printable
 
+RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20
 """A ``run.json`` is never longer; most have 5 kB."""
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from evodiverse.analysis.runs import Run
 from evodiverse.errors import InputError
+from evodiverse.runlog.runs import Run
 
 Pools = Sequence[Sequence[int]]
 """The calls in each pool, cold to hot."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evodiverse.analysis.metrics.log import Log, read_log
-from evodiverse.analysis.runs import Run
+from evodiverse.runlog.log import Log, read_log
+from evodiverse.runlog.runs import Run
 from tests.analysis.builders import evaluated_row, initial_row, make_log, make_record, write_parts
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evodiverse.kit import datasets
-from evodiverse.kit.datasets import DATASETS, DatasetReader
+from evodiverse.runlog import datasets
+from evodiverse.runlog.datasets import DATASETS, DatasetReader
 
 ROWS = [
     {"iteration": 0, "outcome": "evaluated", "call": 1, "genotype": "C", "score": 0.5, "parents": []},
