@@ -15,11 +15,11 @@ from evodiverse.analysis.tables.results import read_result
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import artefact_names
 from evodiverse.data.cache import present_path
+from evodiverse.diversity.encoders import check_installed, codebert_folder
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.kit.text import printable
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.runner.workers import available_cores
-from evodiverse.tasks.programs.embeddings import check_installed, codebert_folder
 
 OLD = "by a version that did not record their overrides"
 

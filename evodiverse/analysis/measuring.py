@@ -16,11 +16,11 @@ from evodiverse.analysis.metrics import MOLECULES, find_kind, measure
 from evodiverse.analysis.metrics.equations import Encode
 from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.analysis.metrics.values import Measurement
+from evodiverse.diversity.encoders import load_codebert, load_minilm
+from evodiverse.diversity.tfidf import tfidf
 from evodiverse.errors import DataError, InputError, describe, reason
 from evodiverse.kit.files import write_file
 from evodiverse.runlog.runs import Run
-from evodiverse.tasks.programs.diversity import tfidf
-from evodiverse.tasks.programs.embeddings import load_codebert, load_minilm
 
 TFIDF: Final = "tfidf"
 CODEBERT: Final = "codebert"
@@ -29,6 +29,7 @@ MINILM: Final = "minilm"
 _SOURCES: Final = (
     "analysis/metrics",
     "runlog",
+    "diversity",
     "tasks/molecules",
     "tasks/programs",
     "tasks/equations/problems",

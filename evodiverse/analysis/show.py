@@ -25,9 +25,9 @@ from evodiverse.analysis.summary import (
 )
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
+from evodiverse.kit.sparkline import sparkline
 from evodiverse.kit.text import printable
 from evodiverse.runlog.runs import Run, read_record, write_setting
-from evodiverse.sparkline import sparkline
 from evodiverse.vocabulary import Outcome
 
 N_BARS = 32

@@ -18,8 +18,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from evodiverse.kit.sparkline import sparkline
 from evodiverse.ports import Display, PoolView, Snapshot
-from evodiverse.sparkline import sparkline
 from evodiverse.vocabulary import Tally
 
 DISPLAYS = ("auto", "none", "plain", "rich")

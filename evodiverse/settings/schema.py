@@ -10,7 +10,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
-from evodiverse.documented import documented, documented_mapping
+from evodiverse.kit.documented import documented, documented_mapping
 
 
 @dataclass

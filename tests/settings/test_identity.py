@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.documented import documented
+from evodiverse.kit.documented import documented
 from evodiverse.settings import schema
 from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
 from tests.runs import CONF, evodiverse, plan

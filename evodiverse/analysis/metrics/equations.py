@@ -10,10 +10,10 @@ from textwrap import dedent
 from typing import Final
 
 from evodiverse.analysis.metrics.values import Measurement, Value, known, mean
+from evodiverse.diversity.distances import Vectors, measure_diversity
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.runs import Run
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.programs.diversity import Vectors, measure_diversity
 
 N_TOP: Final = 10
 N_ELITE: Final = 100

@@ -5,8 +5,9 @@ from typing import Final
 
 from evodiverse.analysis.metrics.equations import Encode
 from evodiverse.analysis.metrics.values import Measurement, Value, known, mean
+from evodiverse.diversity.distances import mean_cosine_distance, measure_diversity
 from evodiverse.runlog.log import Log
-from evodiverse.tasks.programs.diversity import mean_cosine_distance, measure_diversity, pool_shares
+from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
 COLUMNS: Final = ("genotype", "sum_radii", "strict_sum")

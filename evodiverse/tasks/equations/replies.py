@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from evodiverse.quiet_parse import parse_quietly
+from evodiverse.kit.python import parse_quietly
 from evodiverse.tasks.equations.reply_code import find_code
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.vocabulary import Reason, Rejection

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
+from evodiverse.kit.python import NOT_PYTHON, parse_quietly
 from evodiverse.vocabulary import Reason, Rejection
 
 # More than any answer takes, and so little that it is read at once whatever it holds. What comes before is not read.

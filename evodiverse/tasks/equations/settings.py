@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from evodiverse.documented import documented, documented_mapping
+from evodiverse.kit.documented import documented, documented_mapping
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 

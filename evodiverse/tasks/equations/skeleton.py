@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
+from evodiverse.kit.python import NOT_PYTHON, parse_quietly
 
 NAME = "equation"
 PARAMS = "params"

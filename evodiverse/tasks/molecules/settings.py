@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from evodiverse.documented import documented
+from evodiverse.kit.documented import documented
 
 
 @dataclass

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from evodiverse.kit.python import is_docstring
 from evodiverse.tasks.programs.names import binds, names_of, parameters
 from evodiverse.tasks.programs.syntax import (
     FUNCTIONS,
@@ -23,7 +24,6 @@ from evodiverse.tasks.programs.syntax import (
     Path,
     declares_scope,
     functions_of,
-    is_docstring,
     is_import,
     number,
     parts_of,

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from evodiverse.kit.python import is_docstring
 from evodiverse.tasks.programs.syntax import (
     SCOPES,
     Edit,
@@ -19,7 +20,6 @@ from evodiverse.tasks.programs.syntax import (
     blocks_of,
     called_name,
     children,
-    is_docstring,
     is_import,
     number,
     parts_of,

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from evodiverse.quiet_parse import parse_quietly
+from evodiverse.kit.python import parse_quietly
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 # Of the syntax tree. Far below what Python itself reads, so that neither the caller's stack nor Python's version has a

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evodiverse.documented import documented
+from evodiverse.kit.documented import documented
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 CIRCLE_PACKING = "circle_packing"

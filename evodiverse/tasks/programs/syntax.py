@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
+from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
 
 Edit: TypeAlias = Callable[[ast.Module, np.random.Generator], ast.Module | None]
 """A change of a tree; None when it does not apply. All its randomness comes from the generator."""
@@ -214,15 +214,6 @@ def _blocks_in(statement: ast.stmt) -> tuple[tuple[Path, list[ast.stmt]], ...]:
             for position, child in enumerate(block):
                 blocks += [((name, position, *step), inner) for step, inner in _blocks_in(child)]
     return tuple(blocks)
-
-
-def is_docstring(statement: ast.stmt) -> bool:
-    """Say whether a statement is a text alone."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
 
 
 def is_import(statement: ast.stmt) -> bool:

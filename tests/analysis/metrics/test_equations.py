@@ -8,9 +8,9 @@ import pytest
 
 from evodiverse.analysis.metrics import equations
 from evodiverse.analysis.metrics.equations import find_science, measure_equations, read_body
+from evodiverse.diversity.distances import Vectors
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.runs import Run
-from evodiverse.tasks.programs.diversity import Vectors
 from tests.analysis.builders import evaluated_row, make_log, make_record
 
 # call, score, NMSE and accuracy, strict and lenient, on held-out data; the second failed, the last is no number there

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
+from evodiverse.kit.templates import read_templates
 from evodiverse.tasks.equations.problems import PROBLEMS, Variable
 from evodiverse.tasks.equations.prompts import FIELDS, SHIPPED, EquationPrompts, build
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
-from evodiverse.templates import read_templates
 from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 
 TARGET = Variable("a", "acceleration")

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evodiverse.documented import documented
+from evodiverse.kit.documented import documented
 from evodiverse.ports import Sandbox
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.prompts import BitPrompts

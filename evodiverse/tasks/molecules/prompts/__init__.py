@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from evodiverse import templates
 from evodiverse.errors import InputError
+from evodiverse.kit import templates
 from evodiverse.tasks.molecules.oracle import PUBLISHED
 from evodiverse.tasks.molecules.settings import MoleculeSettings, PromptSettings
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request

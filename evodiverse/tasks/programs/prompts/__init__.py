@@ -7,8 +7,8 @@ from pathlib import Path
 from string import Template
 from types import MappingProxyType
 
-from evodiverse import templates
 from evodiverse.errors import InputError
+from evodiverse.kit import templates
 from evodiverse.tasks.programs.diffs import apply_blocks, extract_program, find_blocks
 from evodiverse.tasks.programs.settings import expanded
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request

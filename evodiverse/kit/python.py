@@ -22,6 +22,15 @@ def parse_quietly(source: str) -> ast.Module:
         return ast.parse(source)
 
 
+def is_docstring(statement: ast.stmt) -> bool:
+    """Say whether a statement is a text alone."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
 def _count_marks(source: str) -> int:
     """Return how many combining marks follow each other at most."""
     marks = {character for character in set(source) if combining(normalize("NFKD", character)[0])}

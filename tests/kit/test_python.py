@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from evodiverse.quiet_parse import MAX_MARKS, parse_quietly
+from evodiverse.kit.python import MAX_MARKS, parse_quietly
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 
 ABOVE, BELOW = "\N{COMBINING ACUTE ACCENT}", "\N{COMBINING CEDILLA}"

@@ -14,16 +14,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import evodiverse
+from evodiverse.diversity.distances import Diversity, mean_cosine_distance, measure_diversity
+from evodiverse.diversity.tfidf import find_tokens, program_diversity, tfidf
 from evodiverse.errors import InputError
-from evodiverse.tasks.programs.diversity import (
-    Diversity,
-    find_tokens,
-    mean_cosine_distance,
-    measure_diversity,
-    pool_shares,
-    program_diversity,
-    tfidf,
-)
+from evodiverse.tasks.programs.origins import pool_shares
 
 PACK = '''
 import numpy as np

@@ -1,36 +1,20 @@
-"""How different the programs of a set are: cosine distance of their tokens under TF-IDF, or of any other vectors."""
+"""The vectors of programs by their tokens, weighted by TF-IDF."""
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from evodiverse.diversity.distances import Diversity, measure_diversity
 from evodiverse.errors import InputError
-from evodiverse.quiet_parse import NOT_PYTHON, parse_quietly
-from evodiverse.tasks.programs.syntax import is_docstring
-
-Vectors: TypeAlias = sparse.csr_matrix | NDArray[np.floating[Any]]
-"""``(n, dimensions)``, one row a program."""
-
-Origin: TypeAlias = int | None
-"""The pool that proposed a candidate, None for one that all pools began with."""
+from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
 
 # What keywords and operators make; brackets, dots and commas say no more than what stands between them.
 _STATEMENTS: Final = (ast.stmt, ast.excepthandler, ast.match_case)
 _EXPRESSIONS: Final = (ast.Lambda, ast.IfExp, ast.comprehension, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _OPERATORS: Final = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-
-
-class Diversity(NamedTuple):
-    """Mean pairwise cosine distance, of all programs and of each pool; NaN for fewer than two."""
-
-    overall: float
-    pools: tuple[float, ...]
 
 
 @lru_cache(maxsize=4096)
@@ -111,42 +95,6 @@ def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
     return sparse.csr_matrix(TfidfVectorizer(analyzer=list).fit_transform(documents))
 
 
-def mean_cosine_distance(vectors: Vectors) -> float:
-    """Return the mean cosine distance over all pairs of vectors.
-
-    It is computed from the sum of the vectors scaled to unit length, ``1 - (|sum|² - n) / (n (n - 1))``, in time linear
-    in n. A vector of zeros has no direction; its distance to every other, also to one of zeros, is 1.
-
-    Args:
-        vectors: ``(n, dimensions)``, of any length.
-
-    Returns:
-        0 for vectors of one direction to n / (n - 1), 1 for orthogonal ones; where no component is negative, at most
-        1. NaN for fewer than two vectors, or when one has a NaN.
-    """
-    n = vectors.shape[0]
-    if n < 2:
-        return float("nan")
-    lengths = sparse.linalg.norm(vectors, axis=1) if sparse.issparse(vectors) else np.linalg.norm(vectors, axis=1)
-    scales = np.divide(1.0, lengths, out=np.zeros(n), where=lengths != 0)
-    total = vectors.T @ scales
-    similarities = float(total @ total) - np.count_nonzero(lengths)  # summed over ordered pairs
-    return float(np.maximum(0.0, 1 - similarities / (n * (n - 1))))  # maximum: rounding; it hands on a NaN
-
-
-def measure_diversity(vectors: Vectors, pools: Sequence[Sequence[int]]) -> Diversity:
-    """Return the mean pairwise cosine distance of all vectors and of each pool's.
-
-    Args:
-        vectors: ``(n, dimensions)``, each program once, however many pools it is in.
-        pools: The indices of each pool's members, cold to hot; a pool may be empty.
-    """
-    return Diversity(
-        mean_cosine_distance(vectors),
-        tuple(mean_cosine_distance(vectors[np.array(members, dtype=np.intp)]) for members in pools),
-    )
-
-
 def program_diversity(programs: Sequence[str], pools: Sequence[Sequence[int]]) -> Diversity:
     """Return the TF-IDF diversity of programs, overall and of each pool (paper, "Detailed Diversity Metrics").
 
@@ -162,24 +110,3 @@ def program_diversity(programs: Sequence[str], pools: Sequence[Sequence[int]]) -
         InputError: scikit-learn is not installed.
     """
     return measure_diversity(tfidf(programs), pools)
-
-
-def pool_shares(scores: Sequence[float], origins: Sequence[Origin], top: int = 100) -> dict[Origin, float]:
-    """Return the share that each pool of origin has in the best candidates (paper, "Pool Origin (Top-100)").
-
-    Args:
-        scores: ``(n,)``, finite, higher is better, the oldest candidate first; of equal scores the older is better.
-        origins: ``(n,)``; candidates of no one pool count as one more origin, None.
-        top: How many are the best, at least 1; all if there are fewer.
-
-    Returns:
-        0 to 1 for every origin there is, pools in order and None last, in sum 1; empty for no candidates.
-
-    Raises:
-        ValueError: ``scores`` and ``origins`` differ in length.
-    """
-    ranked = sorted(zip(scores, origins, strict=True), key=lambda pair: -pair[0])[:top]
-    counts = Counter(origin for _, origin in ranked)
-    pools = sorted({origin for origin in origins if origin is not None})
-    others: list[Origin] = [None] if None in origins else []
-    return {origin: counts[origin] / len(ranked) for origin in [*pools, *others]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evodiverse.sparkline import sparkline
+from evodiverse.kit.sparkline import sparkline
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 
 from evodiverse.data.artefacts import artefact_names
 from evodiverse.data.cache import State, artefact_folder, inspect_artefact
+from evodiverse.diversity.distances import measure_diversity
+from evodiverse.diversity.encoders import CODEBERT, CODEBERT_REVISION, Encoder, load_codebert, load_minilm
 from evodiverse.errors import DataError, InputError
-from evodiverse.tasks.programs.diversity import measure_diversity
-from evodiverse.tasks.programs.embeddings import CODEBERT, CODEBERT_REVISION, Encoder, load_codebert, load_minilm
 
 MAX_TOKENS = 12
 TEXTS = ["x = 1", "def f(a, b):\n    return a", "", "y", "x = 1", "for i in range(9): pass"]
@@ -218,7 +218,7 @@ def load_codebert_elsewhere(home: Path, call: str) -> subprocess.CompletedProces
     """What another process says that has this hub's cache and a hub that nobody answers for."""
     code = f"""
 from evodiverse.errors import EvoDiverseError
-from evodiverse.tasks.programs.embeddings import load_codebert
+from evodiverse.diversity.encoders import load_codebert
 try:
     print({call}.embed(["x = 1 " * 2000]).shape)
 except EvoDiverseError as error:

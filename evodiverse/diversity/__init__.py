@@ -1,0 +1,1 @@
+"""How different texts are: their vectors, and the distances between them."""
