@@ -56,13 +56,13 @@ def select_ranked(
     selected: list[int] = []
     taken: list[DataStructs.ExplicitBitVect] = []
     for place, smiles in enumerate(ranked):
+        if len(selected) == count:
+            break
         candidate = fingerprint(smiles)
         if taken and sum(DataStructs.BulkTanimotoSimilarity(candidate, taken)) / len(taken) >= limit:
             continue
         selected.append(place)
         taken.append(candidate)
-        if len(selected) == count:
-            break
     return selected
 
 
