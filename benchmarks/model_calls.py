@@ -26,10 +26,10 @@ from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.prompts import build
 from evodiverse.tasks.molecules.settings import PromptSettings
 from evodiverse.tasks.molecules.task import MoleculeTask
-from evodiverse.vocabulary import Candidate, Decoding, Prompt, Request, Role, Stream
+from evodiverse.vocabulary import Candidate, Decoding, Prompt, Request, Sampler, Stream
 
 SECONDS = 1.0
-ROLE = Role("toy", Decoding(1.3, None, 2048))
+SAMPLER = Sampler("toy", Decoding(1.3, None, 2048))
 PARENTS = (
     Candidate(1, "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2", "", 0.25, None),
     Candidate(2, "COc1ccc(-c2cc(C(N)=O)c3[nH]ccc3n2)cc1", "", 0.5, None),
@@ -62,7 +62,7 @@ def gather_bare(address: str, n: int, bound: int, repeat: int) -> float:
                 api_base=address,
                 api_key="none",
                 max_retries=0,
-                **sent_parameters(ROLE.decoding),
+                **sent_parameters(SAMPLER.decoding),
             )
 
     async def main() -> float:
@@ -84,7 +84,7 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
         ReplyCache(Path(folder) / "replies.sqlite") as cache,
         CachedModel(cache, client, bound, 0) as model,
     ):
-        proposer = ModelProposer(model, [ROLE, ROLE], build(PromptSettings()), task, Ledger(Caps(), 2))
+        proposer = ModelProposer(model, [SAMPLER, SAMPLER], build(PromptSettings()), task, Ledger(Caps(), 2))
         began = time.perf_counter()
         proposer.propose(make_requests(n, repeat), 0.0, lambda _: None)
         return time.perf_counter() - began

@@ -136,10 +136,10 @@ class Outsourcing(Protocol):
 class Batching(Protocol):
     """A task whose evaluations are cheaper together; a kill loses those that are under way together.
 
-    ``batch`` is how many are made at a time.
+    ``batch_size`` is how many are made at a time.
     """
 
-    batch: int
+    batch_size: int
 
 
 @runtime_checkable

@@ -171,7 +171,7 @@ class Decoding:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class Sampler:
     """A model by its name in the log, and how it samples; a method assigns one to each rung."""
 
     model: str

@@ -76,6 +76,11 @@ def test_methods_are_the_papers_for_programs(method: str, ladder: list[float], c
     assert composed.budget.oracle_calls == 1000
 
 
+@pytest.mark.parametrize("task", ["jnk3", "gsk3b", "equation", "circle_packing"])
+def test_no_score_ends_a_run_unless_asked_for(task: str) -> None:
+    assert plan(f"task={task}").config.search.target is None
+
+
 def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
     first, second = (plan(f"task={task}").settings for task in ("jnk3", "gsk3b"))
     assert {key for key in first if first[key] != second[key]} == {

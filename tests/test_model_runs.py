@@ -23,7 +23,7 @@ from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_her
 from tests.toys.bits.model import answer_bits
 
 SHORT = "budget.oracle_calls=60"
-N_PROBES = 2  # one for each role's decoding
+N_PROBES = 2  # one for each sampler's decoding
 KEY = "sk-toy-key-for-tests"
 
 

@@ -46,7 +46,7 @@ def test_tables_are_written_for_all_runs(outputs: Path) -> None:
     label = "budget.oracle_calls=30 task.initial.size=5"
     assert [row[:5] for row in rows[1:]] == [["jnk3", method, "off", label, "1"] for method in ("molleo", "pt")]
     (row,) = read_table(outputs, "equations")[1:]
-    assert row[:6] == ["chemistry", "pt", "off", "budget.oracle_calls=6", "2", "2"]
+    assert row[:7] == ["chemistry", "pt", "off", "lm", "budget.oracle_calls=6", "2", "2"]
 
 
 def test_a_table_of_a_real_run_has_the_numbers_of_its_log(outputs: Path) -> None:

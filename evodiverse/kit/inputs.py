@@ -13,6 +13,14 @@ DATA_BYTES: Final = 4_000_000_000
 """The largest file of data that is read into memory."""
 
 
+def expanded(path: str) -> Path:
+    """Return a path with ``~`` resolved; that of a user whom nobody knows stays, and will not be found."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def open_input(path: Path, at_most: int | None) -> BufferedReader:
     """Open a file that a user names, for reading, without waiting for what a pipe or a device might send.
 

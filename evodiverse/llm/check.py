@@ -15,7 +15,7 @@ from evodiverse.llm.library import load_litellm
 from evodiverse.llm.model import CachedModel
 from evodiverse.llm.prices import find_price
 from evodiverse.llm.settings import ModelSettings
-from evodiverse.vocabulary import Message, Query, Role, Stream
+from evodiverse.vocabulary import Message, Query, Sampler, Stream
 
 # Sent once a model, to see that the key is right and that the model takes the parameters.
 _PROBE = (Message("user", "Reply with the single word: ready"),)
@@ -40,8 +40,8 @@ def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
     violations = list(_find_in_address(settings))
     if violations:  # to look closer would tell a key that stands in the wrong place
         return violations
-    for role, used in settings.roles.items():
-        violations += _find_in_role(role, used, settings)
+    for name, used in settings.samplers.items():
+        violations += _find_in_sampler(name, used, settings)
     for model in settings.models if needs_price and not violations else ():
         if find_price(settings.litellm_name(model)) is None:
             violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens in its place")
@@ -57,7 +57,7 @@ def probe(model: CachedModel, settings: ModelSettings) -> None:
     """
     queries = [
         Query(used.model, _PROBE, replace(used.decoding, max_tokens=_PROBE_TOKENS), Stream(0, 0))
-        for used in settings.roles.values()
+        for used in settings.samplers.values()
     ]
     try:
         model.probe(list({repr(query): query for query in queries}.values()))
@@ -89,7 +89,7 @@ def _find_in_address(settings: ModelSettings) -> Iterator[str]:
         yield "llm.api_key_env must name a variable that holds the key, such as OPENAI_API_KEY, not be the key"
 
 
-def _find_in_role(role: str, used: Role, settings: ModelSettings) -> Iterator[str]:
+def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> Iterator[str]:
     litellm = load_litellm()
     try:
         model, provider, *_ = litellm.get_llm_provider(settings.litellm_name(used.model), api_base=settings.api_base)
@@ -98,7 +98,7 @@ def _find_in_role(role: str, used: Role, settings: ModelSettings) -> Iterator[st
         return
     yield from _find_missing_key(used.model, provider, settings)
     for key, value in sent_parameters(used.decoding).items():
-        place = f"llm.extra.{key}" if key in used.decoding.extra else f"llm.pools.{role}.{key}"
+        place = f"llm.extra.{key}" if key in used.decoding.extra else f"llm.pools.{sampler}.{key}"
         try:
             litellm.utils.get_optional_params(model=model, custom_llm_provider=provider, **{key: value})
         except litellm.UnsupportedParamsError:

@@ -86,8 +86,8 @@ class LocalServer:
 def name_model(settings: ModelSettings, gguf: Path) -> ModelSettings:
     """Return the settings with the model file in place, and models that are named by the file and its SHA-256."""
     name = f"local/{gguf.stem}@{file_sha256(gguf)[:8]}"
-    roles = {key: replace(role, model=name) for key, role in settings.roles.items()}
-    return replace(settings, gguf=gguf, roles=roles)
+    samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
+    return replace(settings, gguf=gguf, samplers=samplers)
 
 
 def file_sha256(path: Path) -> str:

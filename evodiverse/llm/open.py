@@ -39,7 +39,7 @@ def _client(settings: ModelSettings) -> Iterator[LiteLlmClient | None]:
     if settings.client == "replay":
         yield None
     elif settings.client == "local" and settings.gguf is not None:
-        longest = max(role.decoding.max_tokens for role in settings.roles.values())
+        longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
         with LocalServer(settings.gguf, settings.concurrency, longest) as server:
             names = dict.fromkeys(settings.models, f"openai/{settings.gguf.stem}")
             free = dict.fromkeys(settings.models, Price(0.0, 0.0))

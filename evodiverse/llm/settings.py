@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evodiverse.vocabulary import Role
+from evodiverse.vocabulary import Sampler
 
 CLIENTS = ("none", "litellm", "local", "replay")
 
@@ -15,7 +15,7 @@ class ModelSettings:
 
     Attributes:
         client: One of `CLIENTS`, but not none.
-        roles: By the name of the role, cold and hot.
+        samplers: By name, cold and hot.
         provider: Stands before the models' names as litellm wants them; None where the names have one.
         api_base: Address of the provider, None for its usual one.
         api_key_env: Variable that holds the key, None for the provider's usual one.
@@ -27,7 +27,7 @@ class ModelSettings:
     """
 
     client: str
-    roles: Mapping[str, Role]
+    samplers: Mapping[str, Sampler]
     provider: str | None
     api_base: str | None
     api_key_env: str | None
@@ -49,4 +49,4 @@ class ModelSettings:
     @property
     def models(self) -> list[str]:
         """Names of the models, each once."""
-        return list(dict.fromkeys(role.model for role in self.roles.values()))
+        return list(dict.fromkeys(sampler.model for sampler in self.samplers.values()))

@@ -6,6 +6,7 @@ each request passes `httpx.AsyncClient.send`; the rules are laid around that met
 """
 
 import functools
+import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Iterator
@@ -29,6 +30,8 @@ MAX_ERROR_BYTES = 20_000
 MAX_STRUCTURE_BYTES = 100_000
 _SHOWN_CHARACTERS = 200
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
+# The names of what a model writes: its answer, its thoughts, and the arguments of a call.
+_WRITTEN = re.compile(r"content|text|parts|arguments|refusal|data|signature|.*(reasoning|thinking|thought).*")
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -90,15 +93,28 @@ class Transfer:
                 break
 
     def check_structure(self, body: bytes) -> None:
-        """Refuse an answer that nests or lists more than a reply.
+        """Refuse an answer that nests, lists or names more than a reply; litellm would compute on it for a minute.
 
         Raises:
-            TransientError: It has more than `MAX_STRUCTURE_BYTES` outside of its texts.
+            TransientError: It has more than `MAX_STRUCTURE_BYTES` outside of its texts, or in one that no model wrote,
+                such as its own name.
         """
         without_escapes = body.replace(rb"\\", b"").replace(rb"\"", b"")
         if sum(map(len, without_escapes.split(b'"')[::2])) > MAX_STRUCTURE_BYTES:
             raise self._failed(
                 f"the answer has more than {MAX_STRUCTURE_BYTES:,} bytes besides its texts, expected a reply"
+            )
+        if len(body) <= MAX_STRUCTURE_BYTES:
+            return
+        try:
+            long = [name for name, text in _find_texts("", json.loads(body)) if len(text) > MAX_STRUCTURE_BYTES]
+        except (ValueError, RecursionError):  # no JSON, which litellm says by itself
+            return
+        odd = [name for name in long if not _WRITTEN.fullmatch(name)]
+        if odd:
+            raise self._failed(
+                f"the answer has more than {MAX_STRUCTURE_BYTES:,} characters in {self._shown(odd[0]) or 'one text'}, "
+                "expected a reply"
             )
 
     def _failed(self, message: str) -> TransientError:
@@ -107,6 +123,19 @@ class Transfer:
 
     def _shown(self, text: str) -> str:
         return printable(redact(text, *self.secrets)[:_SHOWN_CHARACTERS])
+
+
+def _find_texts(name: str, content: Any) -> Iterator[tuple[str, str]]:
+    """Yield the texts in a JSON value, each with the name that it has in its object."""
+    match content:
+        case str():
+            yield name, content
+        case dict():
+            for inner_name, inner in content.items():
+                yield from _find_texts(inner_name, inner)
+        case list():
+            for inner in content:
+                yield from _find_texts(name, inner)
 
 
 class _UnpackedStream(httpx.AsyncByteStream):

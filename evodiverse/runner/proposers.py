@@ -17,7 +17,7 @@ from evodiverse.vocabulary import (
     Rejection,
     Reply,
     Request,
-    Role,
+    Sampler,
 )
 
 MODEL_OPERATOR = "llm"
@@ -74,17 +74,17 @@ class ModelProposer:
 
     Args:
         model: Answers.
-        roles: What each pool asks, and how.
+        samplers: What each pool asks, and how.
         prompts: The domain's.
         task: Parses what is proposed.
         ledger: Of the run.
     """
 
     def __init__(
-        self, model: LanguageModel, roles: Sequence[Role], prompts: Prompts, task: Task, ledger: Ledger
+        self, model: LanguageModel, samplers: Sequence[Sampler], prompts: Prompts, task: Task, ledger: Ledger
     ) -> None:
         self._model = model
-        self._roles = roles
+        self._samplers = samplers
         self._prompts = prompts
         self._task = task
         self._ledger = ledger
@@ -112,12 +112,12 @@ class ModelProposer:
         return answers
 
     def _query(self, request: Request) -> Query:
-        role = self._roles[request.pool]
-        decoding = role.decoding
+        sampler = self._samplers[request.pool]
+        decoding = sampler.decoding
         if decoding.seed is not None:
             drawn = int(request.stream.rng().integers(_MAX_SEED))
             decoding = replace(decoding, seed=(decoding.seed + drawn) % _MAX_SEED)
-        return Query(role.model, self._prompts.messages(request), decoding, request.stream)
+        return Query(sampler.model, self._prompts.messages(request), decoding, request.stream)
 
     def _read(self, request: Request, reply: Reply) -> str | Rejection:
         """Return the genotype that a reply proposes, or why it proposes none."""

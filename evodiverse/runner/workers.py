@@ -85,7 +85,7 @@ class Workers:
     def __init__(self, bench: Bench, n: int, batch: int | None = None, *, proposes: bool = True) -> None:
         self._bench = bench
         self._n = n
-        own = bench.task.batch if isinstance(bench.task, Batching) else None
+        own = bench.task.batch_size if isinstance(bench.task, Batching) else None
         self._fixed_batch = batch
         self._adapts = batch is None and own is None
         self._batch = batch or own or 1

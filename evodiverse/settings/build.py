@@ -48,7 +48,7 @@ from evodiverse.store.lock import locked
 from evodiverse.store.provenance import git_commit, package_versions
 from evodiverse.store.record import check_same_data, check_same_run, continue_record, kept, new_record, read_record
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, delete_run, writing_to
-from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Role, Stream
+from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
 STRICT = "strict"
 REQUIREMENTS = ("available", STRICT)
@@ -127,10 +127,10 @@ class Plan:
             raise TypeError("the domain has no prompts")
         return self.domain.build_prompts(self.task)
 
-    def samplers(self, model: ModelSettings) -> list[Role]:
+    def samplers(self, model: ModelSettings) -> list[Sampler]:
         """Return what each pool samples with, as the method says; its last entry holds for all further pools."""
         names = self.config.method.samplers
-        return [model.roles[names[min(pool, len(names) - 1)]] for pool in range(self.n_pools)]
+        return [model.samplers[names[min(pool, len(names) - 1)]] for pool in range(self.n_pools)]
 
     def example_queries(self, model: ModelSettings) -> list[Query]:
         """Return a query of usual length for each pool."""
@@ -139,7 +139,7 @@ class Plan:
             Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
         )
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
-        return [Query(role.model, messages, role.decoding, stream) for role in self.samplers(model)]
+        return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
 
 
 def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:

@@ -3,11 +3,12 @@
 from dataclasses import asdict
 from pathlib import Path
 
+from evodiverse.kit.inputs import expanded
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.runner.ledger import Caps
 from evodiverse.search.settings import EarlyStop, MatingPool, Method, Search, Survivors, Swap
 from evodiverse.settings import schema
-from evodiverse.vocabulary import Decoding, Prompt, Role
+from evodiverse.vocabulary import Decoding, Prompt, Sampler
 
 
 def freeze_method(method: schema.Method) -> Method:
@@ -48,7 +49,7 @@ def freeze_model(llm: schema.Llm, cache_folder: Path) -> ModelSettings | None:
     pools = {"cold": llm.pools.cold, "hot": llm.pools.hot}
     return ModelSettings(
         client=llm.client,
-        roles={name: _freeze_role(pool, llm) for name, pool in pools.items()},
+        samplers={name: _freeze_sampler(pool, llm) for name, pool in pools.items()},
         provider=llm.provider,
         api_base=llm.api_base,
         api_key_env=llm.api_key_env,
@@ -56,10 +57,10 @@ def freeze_model(llm: schema.Llm, cache_folder: Path) -> ModelSettings | None:
         retries=llm.retries,
         timeout_s=llm.timeout,
         cache=cache_folder / "replies.sqlite" if llm.cache is None else Path(llm.cache).expanduser(),
-        gguf=None if llm.local.gguf is None else Path(llm.local.gguf).expanduser(),
+        gguf=None if llm.local.gguf is None else expanded(llm.local.gguf),
     )
 
 
-def _freeze_role(pool: schema.LlmPool, llm: schema.Llm) -> Role:
+def _freeze_sampler(pool: schema.LlmPool, llm: schema.Llm) -> Sampler:
     decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(llm.extra))
-    return Role(pool.model or llm.model or "local", decoding)
+    return Sampler(pool.model or llm.model or "local", decoding)

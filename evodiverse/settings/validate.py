@@ -124,8 +124,8 @@ def _rates(swap: Swap) -> Iterator[str]:
 
 def _llm(llm: Llm) -> Iterator[str]:
     least: dict[str, tuple[float, int]] = {"llm.concurrency": (llm.concurrency, 1), "llm.retries": (llm.retries, 0)}
-    for role, pool in {"cold": llm.pools.cold, "hot": llm.pools.hot}.items():
-        key = f"llm.pools.{role}"
+    for sampler, pool in {"cold": llm.pools.cold, "hot": llm.pools.hot}.items():
+        key = f"llm.pools.{sampler}"
         least[f"{key}.max_tokens"] = (pool.max_tokens, 1)
         if pool.temperature is not None:
             least[f"{key}.temperature"] = (pool.temperature, 0)

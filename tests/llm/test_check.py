@@ -114,6 +114,10 @@ def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
         (["llm=litellm"], "llm.model has no value; name the model that litellm is to use"),
         (["llm.model=openai/gpt-5"], "llm=off takes no model; use llm=litellm llm.model=provider/name"),
         (["llm=local", "llm.local.gguf=/no/file"], "llm.local.gguf=/no/file is no file; name a GGUF file"),
+        (
+            ["llm=local", "llm.local.gguf='~no-such-user/m.gguf'"],
+            "llm.local.gguf=~no-such-user/m.gguf is no file; name a GGUF file",
+        ),
         (["llm=local", "llm.local.gguf=/dev/zero"], "llm.local.gguf=/dev/zero is no file; name a GGUF file"),
         (
             ["llm=replay", "llm.model=m", "llm.cache=/no/cache"],

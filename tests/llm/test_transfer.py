@@ -110,6 +110,22 @@ def test_an_error_keeps_its_status_however_long_it_is(server: ModelServer) -> No
 
 @pytest.mark.parametrize(
     "filling",
+    [
+        reply_body().replace(b'"model": "scripted"', b'"model": "' + b"m" * 3_000_000 + b'"'),
+        reply_body().replace(b'"assistant"', b'"' + b"r" * 3_000_000 + b'"'),
+        b'"' + b"x" * 3_000_000 + b'"',
+    ],
+    ids=["model", "role", "whole"],
+)
+def test_an_answer_with_a_long_name_is_not_looked_into(server: ModelServer, filling: bytes) -> None:
+    with pytest.raises(
+        TransientError, match=r"more than 100,000 characters in (model|role|one text), expected a reply"
+    ):
+        ask(server, Answer(body=filling))
+
+
+@pytest.mark.parametrize(
+    "filling",
     [b"[" + b"[]," * 1_000_000 + b"[]]", b"[" * 1_000_000, b'["",' * 500_000, b"1," * 1_000_000],
     ids=["lists", "depth", "texts", "numbers"],
 )

@@ -189,7 +189,7 @@ def test_each_evaluation_is_journalled_with_its_seconds() -> None:
 class TogetherTask(BitTask):
     """Is cheaper in threes, and takes note of how many it gets."""
 
-    batch = 3
+    batch_size = 3
 
     def __init__(self) -> None:
         super().__init__(6, 1)

@@ -4,9 +4,8 @@ Sets are those of one iteration: the union of all pools' members, a molecule in 
 named ``…_archive`` take all molecules evaluated up to that iteration instead.
 """
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from heapq import nlargest
 from itertools import accumulate
 from math import ceil
@@ -19,7 +18,7 @@ from evodiverse.analysis.metrics.molecule_store import Bits, MoleculeStore
 from evodiverse.analysis.metrics.values import Measurement, mean
 from evodiverse.errors import InputError
 from evodiverse.runlog.log import Log, union
-from evodiverse.tasks.molecules.diversity import select_diverse
+from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
 
 CONVERGED_ITERATIONS = 5
 N_TOP = 10
@@ -32,8 +31,8 @@ Fingerprint = Callable[[str], Bits]
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
     """Return the metrics of a molecule run, see the functions they come from."""
-    curve = diverse_top10_curve(log, map(union, log.states), store.fingerprint)
-    archive = diverse_top10_curve(log, archives(log), store.fingerprint)
+    curve = diverse_top10_curve(log, store.fingerprint)
+    archive = diverse_archive_curve(log, store.fingerprint)
     n_full = count_full_iterations(log)
     budget = int(log.run.settings["budget.oracle_calls"])
     last = log.top(log.final_union, len(log.final_union))
@@ -107,16 +106,22 @@ def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprin
     return [calls[at] for at in select_diverse(keys, scores, N_TOP, fingerprint=fingerprint)]
 
 
-def diverse_top10_curve(log: Log, sets: Iterable[Sequence[int]], fingerprint: Fingerprint) -> list[float]:
-    """Return the mean score of the diversity-aware top 10 of each set of calls."""
-    return [fmean(log.scores[call] for call in select_diverse_calls(log, calls, fingerprint)) for calls in sets]
+def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
+    """Return the mean score of the diversity-aware top 10 after each iteration, the initial one first."""
+    return [
+        fmean(log.scores[call] for call in select_diverse_calls(log, union(pools), fingerprint)) for pools in log.states
+    ]
 
 
-def archives(log: Log) -> Iterator[list[int]]:
-    """Yield the calls with a score made up to each iteration, the initial one first."""
-    scored = sorted(log.scores)
+def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
+    """Return the same of all molecules evaluated up to each iteration, those that left the pools among them."""
+    ranked = log.top(list(log.scores), len(log.scores))
+    curve = []
     for last in accumulate(calls_by_iteration(log)):
-        yield scored[: bisect_right(scored, last)]
+        calls = [call for call in ranked if call <= last]
+        taken = select_ranked((log.keys[call] for call in calls), N_TOP, fingerprint=fingerprint)
+        curve.append(fmean(log.scores[calls[place]] for place in taken))
+    return curve
 
 
 def count_full_iterations(log: Log) -> int:

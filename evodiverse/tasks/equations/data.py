@@ -16,7 +16,7 @@ import numpy as np
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, describe, reason
-from evodiverse.kit.inputs import DATA_BYTES, open_input
+from evodiverse.kit.inputs import DATA_BYTES, expanded, open_input
 from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.problems import (
@@ -32,7 +32,7 @@ from evodiverse.tasks.equations.problems import (
     problem,
     sampling,
 )
-from evodiverse.tasks.equations.settings import BUILTIN, DataSettings, EquationSettings, expanded
+from evodiverse.tasks.equations.settings import BUILTIN, DataSettings, EquationSettings
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
 _SOURCES: Final[tuple[ModuleType, ...]] = (problems, biology, chemistry, materials, physics, problem, sampling)

@@ -3,7 +3,6 @@
 import difflib
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from evodiverse.kit.documented import documented, documented_mapping
@@ -118,11 +117,3 @@ def _problem_violations(settings: EquationSettings) -> list[str]:
     if settings.data.science is not None and not _NAME.fullmatch(settings.data.science):
         violations.append(f"task.data.science must be one word, such as physics, got {settings.data.science!r}")
     return violations
-
-
-def expanded(path: str) -> Path:
-    """Return a path with ``~`` resolved; that of a user whom nobody knows stays, and will not be found."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        return Path(path)

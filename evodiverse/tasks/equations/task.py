@@ -47,7 +47,7 @@ class EquationTask:
             "acc01_95_ood": int,
         }
     )
-    batch = 4
+    batch_size = 4
     summary_name = f"top-{N_TOP} train NMSE"
 
     def __init__(self, dataset: Dataset, sandbox: Sandbox, settings: EquationSettings) -> None:

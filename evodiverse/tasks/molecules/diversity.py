@@ -1,6 +1,6 @@
 """How different the molecules of a set are: Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -42,15 +42,26 @@ def select_diverse(
     Returns:
         Up to ``count`` indices in the order selected.
     """
+    ranked = np.argsort(-scores, kind="stable").tolist()
+    return [ranked[place] for place in select_ranked((smiles[index] for index in ranked), count, limit, fingerprint)]
+
+
+def select_ranked(
+    ranked: Iterable[str],
+    count: int,
+    limit: float = SIMILARITY_LIMIT,
+    fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
+) -> list[int]:
+    """Return which of the SMILES ``select_diverse`` takes, by their places in the order given, best first."""
     selected: list[int] = []
     taken: list[DataStructs.ExplicitBitVect] = []
-    for index in np.argsort(-scores, kind="stable").tolist():
+    for place, smiles in enumerate(ranked):
         if len(selected) == count:
             break
-        candidate = fingerprint(smiles[index])
+        candidate = fingerprint(smiles)
         if taken and sum(DataStructs.BulkTanimotoSimilarity(candidate, taken)) / len(taken) >= limit:
             continue
-        selected.append(index)
+        selected.append(place)
         taken.append(candidate)
     return selected
 

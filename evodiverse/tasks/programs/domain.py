@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evodiverse.errors import InputError
+from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.programs import prompts
 from evodiverse.tasks.programs.circle_packing import CirclePacking, load_seed
@@ -12,7 +13,7 @@ from evodiverse.tasks.programs.evaluators import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.operators import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.packing_moves import packing_moves
-from evodiverse.tasks.programs.settings import ProgramSettings, expanded, find_setting_violations, initial_paths
+from evodiverse.tasks.programs.settings import ProgramSettings, find_setting_violations, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator, evaluator_sha256
 from evodiverse.vocabulary import Limits

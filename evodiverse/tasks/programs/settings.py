@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.kit.documented import documented
+from evodiverse.kit.inputs import expanded
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 CIRCLE_PACKING = "circle_packing"
@@ -54,14 +55,6 @@ def initial_paths(settings: ProgramSettings) -> list[Path]:
     if given is None:
         return []
     return [expanded(str(path)) for path in (given if isinstance(given, list | tuple) else [given])]
-
-
-def expanded(path: str) -> Path:
-    """Return a path with ``~`` resolved; that of a user whom nobody knows stays, and will not be found."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        return Path(path)
 
 
 def find_setting_violations(settings: ProgramSettings) -> list[str]:

@@ -11,12 +11,12 @@ from rdkit import DataStructs
 
 from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.analysis.metrics.molecules import (
-    archives,
     calls_auc,
     calls_by_iteration,
     count_circles,
     count_full_iterations,
     curve_auc,
+    diverse_archive_curve,
     diverse_top10_curve,
     first_of_each,
     mean_distance,
@@ -24,7 +24,7 @@ from evodiverse.analysis.metrics.molecules import (
     pmo_auc,
 )
 from evodiverse.errors import InputError
-from evodiverse.runlog.log import Log, read_log, union
+from evodiverse.runlog.log import Log, read_log
 from evodiverse.runlog.runs import Run
 from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.quality import assess
@@ -44,7 +44,7 @@ SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3, "CCCO": 0.2}
 
 def curve(path: Path, populations: Sequence[Sequence[Sequence[int]]]) -> list[float]:
     log = read_log(write_run(path, SCORES, populations))
-    return diverse_top10_curve(log, map(union, log.states), fingerprint)
+    return diverse_top10_curve(log, fingerprint)
 
 
 def log_with_budget(budget: int, **settings: object) -> Log:
@@ -221,9 +221,10 @@ def test_the_archive_keeps_what_left_the_pools(tmp_path: Path, store: MoleculeSt
 
 
 def test_the_archive_grows_with_the_iterations_and_has_no_failed_evaluation() -> None:
-    rows = [(0, 1, 0.2), (0, 2, None), (1, 3, 0.4), (2, 4, None), (3, 5, 0.1)]
-    log = make_log([evaluated_row(iteration, call, f"k{call}", score) for iteration, call, score in rows], [[[1]]] * 4)
-    assert list(archives(log)) == [[1], [1, 3], [1, 3], [1, 3, 5]]
+    rows = [(0, 1, "CCO", 0.2), (0, 2, "CS", None), (1, 3, "ClCCl", 0.4), (2, 4, "CN", None), (3, 5, "c1ccccc1", 0.9)]
+    log = make_log([evaluated_row(*row) for row in rows], [[[1]]] * 4)
+    expected = [0.2, (0.2 + 0.4) / 2, (0.2 + 0.4) / 2, (0.2 + 0.4 + 0.9) / 3]
+    assert diverse_archive_curve(log, fingerprint) == pytest.approx(expected)
 
 
 def test_the_average_is_of_the_last_five_iterations(tmp_path: Path, store: MoleculeStore) -> None:

@@ -18,6 +18,7 @@ from tests.runs import evodiverse, log, rows, run_here, stop_after
 
 SMALL = ["task=equation", "task.problem=builtin/reaction3", "budget.oracle_calls=50", "method.swap.period=1"]
 TWO = "evaluator.workers=2"
+TARGET = "search.target=-1e-12"
 LAW = PROBLEMS["reaction3"].skeleton.partition("return ")[2].strip()
 
 
@@ -107,7 +108,12 @@ def test_a_users_own_data_are_searched(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text("\n".join(["load,length", *lines]) + "\n")
     arguments = ["task=equation", "task.problem=csv/spring", "task.data.target=length", "task.data.train=train.csv"]
     ended = evodiverse(
-        *arguments, "task.data.test_ood=far.csv", "+task.data.descriptions.load=weight in N", "llm=off", cwd=tmp_path
+        *arguments,
+        "task.data.test_ood=far.csv",
+        "+task.data.descriptions.load=weight in N",
+        "llm=off",
+        TARGET,
+        cwd=tmp_path,
     )
     assert ended.returncode == 0, ended.stderr
     (run,) = (path.parent for path in tmp_path.rglob("run.json"))
@@ -176,10 +182,10 @@ def test_a_models_equations_are_fitted_and_its_failures_say_why(server: ModelSer
     assert first > second
 
 
-def test_a_law_that_a_model_finds_ends_the_run(server: ModelServer, tmp_path: Path) -> None:
+def test_a_law_that_a_model_finds_ends_a_run_with_a_target(server: ModelServer, tmp_path: Path) -> None:
     law = f"```python\ndef equation_v2(A, params):\n    return {LAW}\n```"
     server.script = lambda body, number: Answer(law if number == 9 else answer(body, number).content)
-    run = run_here(*SMALL, *model(server, tmp_path))
+    run = run_here(*SMALL, *model(server, tmp_path), TARGET)
     assert json.loads((run / "run.json").read_text())["stopped_by"] == "target"
     about = json.loads((run / "best/equation.json").read_text())
     assert about["symbolic_match"] is True

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.grammar import Grammar
@@ -140,6 +140,7 @@ def test_simplifying_once_is_enough(seed: int) -> None:
     assert n_parameters(tree) <= n_parameters(draw(seed))
 
 
+@example(12721)
 @given(st.integers(0, 2**32))
 def test_without_parameters_the_values_stay(seed: int) -> None:
     tree = draw(seed)
@@ -147,7 +148,11 @@ def test_without_parameters_the_values_stay(seed: int) -> None:
         if node.operation == "parameter":
             tree = put(tree, path, number(1.25))
     inputs = np.random.default_rng(seed).uniform(0.5, 2, (2, 8))
-    before, after = (values(one, np.ones(0), inputs) for one in (tree, simplify(tree)))
+    try:
+        before = values(tree, np.ones(0), inputs)
+    except ZeroDivisionError:  # constants alone, of which Python makes no infinity: it has no values to keep
+        reject()
+    after = values(simplify(tree), np.ones(0), inputs)
     known = np.isfinite(before) & (np.abs(before) < 1e6)
     scale = 1 + np.abs(before[known]).max(initial=0)
     assert np.all(np.abs(after[known] - before[known]) <= 1e-6 * scale) or _is_ill_conditioned(tree, inputs)

@@ -9,6 +9,7 @@ import pytest
 
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError
+from evodiverse.kit.text import printable
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.vocabulary import Hypothesis, Stream
@@ -205,7 +206,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_path_that_no_file_can_have_is_refused(path: str, reason: str) -> None:
-    with pytest.raises(InputError, match=rf"^task\.initial\.path: cannot read {path}: .*{reason}"):
+    with pytest.raises(InputError, match=rf"^task\.initial\.path: cannot read {printable(path)}: .*{reason}"):
         read(Path(path))
 
 

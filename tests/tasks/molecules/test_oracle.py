@@ -1,3 +1,4 @@
+import dataclasses
 import pickle
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from evodiverse.data.cache import artefact_path
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules import oracle as oracle_module
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle, PublishedForest, morgan_fingerprints
+from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle, morgan_fingerprints
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 IMATINIB = "Cc1ccc(NC(=O)c2ccc(CN3CCN(C)CC3)cc2)cc1Nc1nccc(-c2cccnc2)n1"
@@ -82,7 +83,7 @@ def test_published_oracle_gives_the_pinned_scores(name):
 
 
 def test_pinned_score_that_is_off_is_an_error(monkeypatch):
-    wrong = PublishedForest(PUBLISHED["jnk3"].arrays_sha256, {ASPIRIN: 0.5})
+    wrong = dataclasses.replace(PUBLISHED["jnk3"], pinned_scores={ASPIRIN: 0.5})
     monkeypatch.setattr(oracle_module, "PUBLISHED", {"jnk3": wrong})
     with pytest.raises(DataError, match=r"the jnk3 oracle must score CC\(=O\).* as 0\.5, got 0\.\d+; "):
         ForestOracle.published("jnk3", artefact_path("jnk3")).check_pinned()

@@ -154,6 +154,11 @@ def test_a_run_with_templates_that_cannot_be_used_is_refused() -> None:
         plan("task=jnk3", "task.prompts.dir=/nowhere")
 
 
+def test_a_home_of_nobody_is_told_in_one_line() -> None:
+    with pytest.raises(InputError, match=r"task\.prompts\.dir: cannot read ~no-such-user/x/cold\.txt"):
+        plan("task=jnk3", "task.prompts.dir='~no-such-user/x'")
+
+
 def test_the_shipped_templates_name_no_field_in_vain() -> None:
     assert set(read_templates(SHIPPED)) == set(Prompt)
 

@@ -8,6 +8,7 @@ from string import Template
 
 from evodiverse.errors import InputError
 from evodiverse.kit import templates
+from evodiverse.kit.inputs import expanded
 from evodiverse.tasks.molecules.oracle import PUBLISHED
 from evodiverse.tasks.molecules.settings import MoleculeSettings, PromptSettings
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
@@ -69,7 +70,7 @@ def read_chosen(settings: PromptSettings) -> dict[Prompt, str]:
     Raises:
         InputError: The user's own cannot be used.
     """
-    return read_templates(SHIPPED if settings.dir is None else Path(settings.dir).expanduser())
+    return read_templates(SHIPPED if settings.dir is None else expanded(settings.dir))
 
 
 def build(settings: MoleculeSettings) -> MoleculePrompts:
