@@ -17,7 +17,7 @@ from statistics import median
 import numpy as np
 from whole_run import INTERVAL_S, memory_mb, processes_below
 
-from evodiverse.analysis.metrics import MOLECULES, find_kind
+from evodiverse.analysis.domains import find_metrics
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.diversity import fingerprint, select_diverse
@@ -57,7 +57,7 @@ def main() -> None:
         for what in ("first", "again"):
             seconds, megabytes = time_script(outputs, cache)
             print(f"{what}: {seconds:.1f} s, peak memory {megabytes:.0f} MB")
-    timed = [time_selection(run) for run in survey_runs(outputs).complete if find_kind(run) == MOLECULES]
+    timed = [time_selection(run) for run in survey_runs(outputs).complete if find_metrics(run).kind == "molecules"]
     sizes, times = zip(*timed, strict=True)
     print(
         f"ten from {min(sizes)} to {max(sizes)} molecules: median {median(times):.2f} ms, at most {max(times):.2f} ms"

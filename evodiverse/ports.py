@@ -4,12 +4,14 @@ All of them work on batches: one answer per item, in the order of the items. An 
 (`Rejection`, a failed `Evaluation`); an exception means that the service itself is broken and ends the run.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from evodiverse.runlog.log import Log
+from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import (
     Candidate,
     Detail,
@@ -297,6 +299,82 @@ class Domain(Protocol):
 
     def build_operator(self, settings: Any) -> Operator:
         """Return the classical operator, which ``llm=off`` uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a run is about, where a task has many problems.
+
+    Attributes:
+        problem: Its own problem. Methods are compared on the same ones.
+        group: The problems that tables take together with it, None where nobody said which.
+        fit: The way in which candidates are fitted, where each has rows of its own.
+        keys: What the settings begin with that say all this; they are not overrides.
+    """
+
+    problem: str | None = None
+    group: str | None = None
+    fit: str | None = None
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What runs are measured with.
+
+    Attributes:
+        folder: Where a domain may keep what it computed.
+        encoders: What gives the vectors of texts, by name.
+    """
+
+    folder: Path
+    encoders: Mapping[str, Callable[[Sequence[str]], Any]]
+
+
+class Metrics(Protocol):
+    """The metrics of some runs of a domain."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the tables that they fill."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The domain's own columns of ``evaluations`` that they are computed from."""
+
+    @property
+    def targets(self) -> Sequence[float]:
+        """The scores whose time to be reached is measured."""
+
+    @property
+    def libraries(self) -> Sequence[str]:
+        """The packages whose versions count: with another one, all runs are measured again."""
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether they need vectors of texts: with another encoder, the runs are measured again."""
+
+    @property
+    def subject(self) -> Subject:
+        """What the runs are about."""
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:
+        """Return the metrics of a complete run by name.
+
+        Raises:
+            InputError: Its log is damaged; names what.
+        """
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A domain with metrics of its own; the file ``tables.yaml`` next to its module ``domain`` has tables of them."""
+
+    def build_metrics(self, settings: Mapping[str, Any]) -> Metrics:
+        """Return the metrics of runs with these flat settings, such as ``task.problem``."""
+
+    def choose_problems(self, groups: Collection[str | None]) -> Sequence[str]:
+        """Return what chooses the problems of these groups on the command line, None being all; maybe nothing."""
 
 
 @runtime_checkable

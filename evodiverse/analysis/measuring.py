@@ -12,42 +12,38 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from evodiverse.analysis.metrics import MOLECULES, find_kind, measure
-from evodiverse.analysis.metrics.equations import Encode
-from evodiverse.analysis.metrics.molecule_store import MoleculeStore
-from evodiverse.analysis.metrics.values import Measurement
+from evodiverse.analysis.domains import find_domain, find_metrics, source_files
+from evodiverse.analysis.metrics import measure
+from evodiverse.diversity.distances import Encode
 from evodiverse.diversity.encoders import load_codebert, load_minilm
 from evodiverse.diversity.tfidf import tfidf
 from evodiverse.errors import DataError, InputError, describe, reason
 from evodiverse.kit.files import write_file
+from evodiverse.ports import Tools
 from evodiverse.runlog.runs import Run
+from evodiverse.runlog.values import Measurement
 
 TFIDF: Final = "tfidf"
 CODEBERT: Final = "codebert"
 MINILM: Final = "minilm"
-# What the metrics depend on beside the log: a change of any measures all runs anew.
-_SOURCES: Final = (
-    "analysis/metrics",
-    "runlog",
-    "diversity",
-    "tasks/molecules",
-    "tasks/programs",
-    "tasks/equations/problems",
-)
-_LIBRARIES: Final = ("numpy", "rdkit", "scikit-learn", "scipy")
+# What the metrics of all domains depend on beside the log: a change of any measures all runs again.
+_SOURCES: Final = ("analysis/metrics", "runlog", "diversity", "kit")
+_LIBRARIES: Final = ("numpy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
-    """What runs are measured with.
+class Measurer:
+    """Measures runs, and says where what was measured of one is kept.
 
     Attributes:
         folder: Where is kept what was computed.
         encoders: By name, the folder of each model that embeds programs; that of TF-IDF is None.
+        own: The packages of the user's own domains.
     """
 
     folder: Path
     encoders: Mapping[str, Path | None]
+    own: Sequence[str] = ()
 
     def measure(self, run: Run) -> Measurement:
         """Measure a run.
@@ -56,65 +52,68 @@ class Tools:
             InputError: Its log is damaged, or the folder cannot be used.
         """
         encoders = {name: _load_encoder(name, folder) for name, folder in self.encoders.items()}
-        with MoleculeStore(self.folder) as store:
-            return measure(run, store, encoders)
+        return measure(run, find_metrics(run, self.own), Tools(self.folder, encoders))
 
     def kept(self, run: Run) -> Path:
         """Return the file that keeps what is measured of a run as it is now."""
-        known = [] if find_kind(run) == MOLECULES else sorted(self.encoders)
-        state = json.dumps([_version(), known, run.record, [*_parts(run.path)]], sort_keys=True)
+        metrics = find_metrics(run, self.own)
+        version = _version(run.domain, frozenset(self.own), *metrics.libraries)
+        known = sorted(self.encoders) if metrics.reads_texts else []
+        state = json.dumps([version, known, run.record, [*_parts(run.path)]], sort_keys=True)
         return self.folder / "runs" / f"{hashlib.sha256(state.encode()).hexdigest()[:32]}.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRuns:
     """Runs with their metrics, and those that are damaged with the reason."""
 
     runs: Sequence[tuple[Run, Measurement]]
     damaged: Sequence[tuple[Run, InputError]]
 
 
-def measure_runs(runs: Sequence[Run], tools: Tools, n_processes: int, told: Callable[[int], object]) -> Measured:
+def measure_runs(
+    runs: Sequence[Run], measurer: Measurer, n_processes: int, told: Callable[[int], object]
+) -> MeasuredRuns:
     """Measure runs, in as many processes as there are.
 
     Args:
         runs: Complete ones.
-        tools: What they are measured with.
+        measurer: Measures each.
         n_processes: At most so many at once.
         told: Is called with the number of runs done, now and then.
 
     Raises:
         DataError: What was computed cannot be kept.
     """
-    files = [tools.kept(run) for run in runs]
+    files = [measurer.kept(run) for run in runs]
     found: dict[int, Measurement | InputError] = {}
     for at, file in enumerate(files):
         if (known := _read_kept(file)) is not None:
             found[at] = known
     told(len(found))
     todo = [at for at in range(len(runs)) if at not in found]
-    for at, result in _measure_each(runs, todo, tools, min(n_processes, len(todo))):
+    for at, result in _measure_each(runs, todo, measurer, min(n_processes, len(todo))):
         found[at] = result
         if not isinstance(result, InputError):
             _keep(files[at], result)
         told(len(found))
     results = [(run, found[at]) for at, run in enumerate(runs)]
-    return Measured(
+    return MeasuredRuns(
         [(run, result) for run, result in results if not isinstance(result, InputError)],
         [(run, result) for run, result in results if isinstance(result, InputError)],
     )
 
 
 def _measure_each(
-    runs: Sequence[Run], todo: Sequence[int], tools: Tools, n_processes: int
+    runs: Sequence[Run], todo: Sequence[int], measurer: Measurer, n_processes: int
 ) -> Iterable[tuple[int, Measurement | InputError]]:
-    """Yield the results as they come; a DataError of the tools themselves goes on."""
+    """Yield the results as they come; a DataError of the measurer itself goes on."""
     if n_processes <= 1:
-        yield from ((at, _try(tools, runs[at])) for at in todo)
+        yield from ((at, _try(measurer, runs[at])) for at in todo)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_processes, context, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-        futures = {pool.submit(_try, tools, runs[at]): at for at in todo}
+        futures = {pool.submit(_try, measurer, runs[at]): at for at in todo}
         try:
             while futures:
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:
@@ -123,9 +122,9 @@ def _measure_each(
             pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, what is under way ends and nothing begins
 
 
-def _try(tools: Tools, run: Run) -> Measurement | InputError:
+def _try(measurer: Measurer, run: Run) -> Measurement | InputError:
     try:
-        return tools.measure(run)
+        return measurer.measure(run)
     except DataError:
         raise
     except InputError as error:
@@ -169,12 +168,14 @@ def _parts(path: Path) -> Iterable[tuple[str, int, int]]:
 
 
 @lru_cache
-def _version() -> str:
-    """Return what changes whenever the metrics could."""
+def _version(domain: str, own: frozenset[str], *libraries: str) -> str:
+    """Return what changes whenever the metrics of a domain could."""
     package = Path(__file__).parents[1]
-    files = [file for source in _SOURCES for file in sorted([package / source, *(package / source).rglob("*.py")])]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files if file.is_file()))
-    return " ".join([digest.hexdigest(), *map(_library_version, _LIBRARIES)])
+    files = [file for source in _SOURCES for file in sorted((package / source).rglob("*.py"))]
+    module = find_domain(domain, own)
+    files += [] if module is None else source_files(module)
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
+    return " ".join([digest.hexdigest(), *map(_library_version, (*_LIBRARIES, *libraries))])
 
 
 def _library_version(library: str) -> str:

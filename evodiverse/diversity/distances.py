@@ -1,6 +1,6 @@
 """How different the members of a set are: the mean pairwise cosine distance of their vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -9,6 +9,9 @@ from scipy import sparse
 
 Vectors: TypeAlias = sparse.csr_matrix | NDArray[np.floating[Any]]
 """``(n, dimensions)``, one row a member of the set."""
+
+Encode: TypeAlias = Callable[[Sequence[str]], Vectors]
+"""Returns the vectors ``(n, dimensions)`` of texts."""
 
 
 class Diversity(NamedTuple):

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from statistics import median
 
-from evodiverse.analysis.metrics.values import Measurement
 from evodiverse.runlog.log import Log
+from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import Outcome
 
 _NO_REPLY = "error"

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from evodiverse.analysis.metrics.values import Measurement, Value
 from evodiverse.runlog.log import Log
+from evodiverse.runlog.values import Measurement, Value
 
 N_TOP = 10
 

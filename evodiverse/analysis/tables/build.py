@@ -2,14 +2,14 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evodiverse.analysis.metrics import EQUATIONS
+from evodiverse.analysis.domains import find_domain, table_files
 from evodiverse.analysis.tables.cells import DASH, EMPTY, Cell, make_cell, make_test_cell, pair_up
 from evodiverse.analysis.tables.commands import Absent, fill_commands
-from evodiverse.analysis.tables.layout import Column, Layout, Row, found_layouts, paper_layouts
+from evodiverse.analysis.tables.layout import FIT, Column, Layout, Row, found_layouts, paper_layouts
 from evodiverse.analysis.tables.models import OFF
 from evodiverse.analysis.tables.notes import (
     count_of,
@@ -22,10 +22,9 @@ from evodiverse.analysis.tables.notes import (
     note_needs,
     note_problems,
 )
-from evodiverse.analysis.tables.results import FIT, Result, choose_words, show_overrides
+from evodiverse.analysis.tables.results import Result, choose_words, show_overrides
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
-PAPERS_FIT: Final = "bfgs"
 # From this difference on, a metric is shown next to the one that it is a variant of.
 _UNLIKE: Final = 0.01
 _ANY_KIND: Final = "search"
@@ -79,7 +78,11 @@ class Table:
 
 
 def build_tables(
-    results: Sequence[Result], left_out: Sequence[tuple[Result, str]], task: str | None = None, llm: str | None = None
+    results: Sequence[Result],
+    left_out: Sequence[tuple[Result, str]],
+    task: str | None = None,
+    llm: str | None = None,
+    own: Collection[str] = (),
 ) -> list[Table]:
     """Return all tables: the paper's, those of the same rows for other models, and ours.
 
@@ -88,6 +91,7 @@ def build_tables(
         left_out: Other runs, with the reason why they do not count.
         task: Only rows and runs of this task.
         llm: Only runs of this language model, and tables that they may fill.
+        own: The packages of the user's own domains.
     """
     chosen = [result for result in results if _is_chosen(result, task, llm)]
     others = [(result, why) for result, why in left_out if _is_chosen(result, task, llm)]
@@ -96,7 +100,9 @@ def build_tables(
         rows = tuple(row for row in layout.rows if task in (None, row.task))
         if rows:
             tables += _paper_tables(replace(layout, rows=rows), chosen, others, llm)
-    tables += [table for layout in found_layouts() if (table := _found_table(layout, chosen)).lines]
+    domains = {name: find_domain(name, frozenset(own)) for name in sorted({result.run.domain for result in chosen})}
+    files = table_files({name: domain for name, domain in domains.items() if domain is not None})
+    tables += [table for layout in found_layouts(*files) if (table := _found_table(layout, chosen)).lines]
     return tables
 
 
@@ -110,20 +116,20 @@ def _paper_tables(
     """Yield a table of the paper, and one of the same rows for each other model that there are runs of."""
     if llm is None or layout.admits(llm):
         own = layout if llm is None else _narrow(layout, llm)
-        yield _paper_table(_split_by_fit(own, results, [PAPERS_FIT]), results, others)
+        yield _paper_table(_split_by_fit(own, results, *([own.fit] if own.fit else [])), results, others)
     if layout.is_about_models:
         found = {result.model for result in results if any(result.belongs(row) for row in layout.rows)}
-        layouts = [_split_by_fit(_for_model(layout, model), results, []) for model in sorted(found - set(layout.llm))]
+        layouts = [_split_by_fit(_for_model(layout, model), results) for model in sorted(found - set(layout.llm))]
         tables = [_paper_table(other, results, others) for other in layouts]
         yield from (table for table in tables if table.n_filled)
 
 
-def _split_by_fit(layout: Layout, results: Sequence[Result], fits: Sequence[str]) -> Layout:
-    """Return a table about equations with a row for each way of fitting: these, and those that there are runs of.
+def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layout:
+    """Return a table with a row for each way of fitting where that matters: these, and those that there are runs of.
 
-    What the paper reports stands beside its own way alone.
+    What the paper reports stands next to its own way alone.
     """
-    if not layout.llm or all(row.task != "equation" for row in layout.rows):
+    if layout.fit is None:
         return layout
     found = {
         result.fit
@@ -135,12 +141,12 @@ def _split_by_fit(layout: Layout, results: Sequence[Result], fits: Sequence[str]
             row,
             of=(*row.of, fit),
             fit=fit,
-            paper=row.paper if fit == PAPERS_FIT else (DASH,) * len(row.paper),
+            paper=row.paper if fit == layout.fit else (DASH,) * len(row.paper),
         )
         for row in layout.rows
         for fit in [*fits, *sorted(found - set(fits))]
     ]
-    note = f"Fit: how the parameters of an equation are found ({FIT}); {PAPERS_FIT} is the paper's."
+    note = f"Fit: how the parameters of an equation are found ({FIT}); {layout.fit} is the paper's."
     return replace(layout, head=(*layout.head, "Fit"), rows=tuple(rows), notes=(*layout.notes, note))
 
 
@@ -312,23 +318,23 @@ def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequen
             has_any = any(result.model == model or not layout.llm for result in found)
             if not has_any and not (model == OFF and method in NEED_A_MODEL):
                 chosen = {**row.overrides, **({FIT: row.fit} if row.fit else {})}
-                yield Absent(row.task, method, model, row.science, tuple(chosen.items()))
+                yield Absent(row.task, method, model, row.science, tuple(chosen.items()), layout.domain)
 
 
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         if layout.kind in (_ANY_KIND, result.kind):
-            groups[_group(result, with_fit=layout.kind == EQUATIONS)].append(result)
+            groups[_group(result, with_fit=layout.has_problems)].append(result)
     mine = [result for some in groups.values() for result in some]
     columns = _shown_columns(layout, mine)
     lines = []
     for of, some in sorted(groups.items()):
-        n_problems = [str(len({result.problem for result in some}))] if layout.kind == EQUATIONS else []
+        n_problems = [str(len({result.problem for result in some}))] if layout.has_problems else []
         cells = tuple(make_cell(column, some) for column in columns)
         lines.append(Line((*of, *n_problems, str(len(some))), cells, (None,) * len(columns)))
     columns, lines = _drop_twins(columns, lines)
-    head = (*layout.head, *(["problems"] if layout.kind == EQUATIONS else []), "runs")
+    head = (*layout.head, *(["problems"] if layout.has_problems else []), "runs")
     notes = (
         *layout.notes,
         *note_columns(columns),

@@ -8,10 +8,10 @@ from math import inf, isinf
 from statistics import fmean, median, stdev
 from typing import Final
 
-from evodiverse.analysis.metrics.values import Value
 from evodiverse.analysis.statistics import bootstrap_interval, paired_t, permutation_p
 from evodiverse.analysis.tables.layout import Column
 from evodiverse.analysis.tables.results import Result
+from evodiverse.runlog.values import Value
 
 DASH: Final = "—"
 

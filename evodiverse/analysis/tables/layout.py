@@ -1,17 +1,22 @@
 """What each table is about: its rows, its columns, and the numbers that the paper reports.
 
-``paper.yaml`` has the tables of the paper, ``found.yaml`` those of whatever runs are found.
+``paper.yaml`` has the tables of the paper, ``found.yaml`` and the ``tables.yaml`` of each domain those of whatever runs
+are found.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from evodiverse.analysis.tables.models import OFF
+
+_HERE: Final = Path(__file__).parent
+FIT: Final = "task.fit"
+"""The key of the way in which candidates are fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,9 @@ class Layout:
         rows: The rows of a table of the paper.
         kind: Of what metrics a table of all runs found is; None for one of the paper.
         notes: What a reader must know.
+        domain: The package of the domain whose problems its rows are about, if it has any to choose from.
+        fit: The paper's way of fitting, where each has rows of its own.
+        has_problems: Whether a table of all runs says of each row how many problems and which way of fitting it has.
         is_filled_later: Whether what it shows is made after the runs, so that runs alone do not fill it.
         label: What LaTeX refers to it by.
     """
@@ -103,6 +111,9 @@ class Layout:
     rows: tuple[Row, ...] = ()
     kind: str | None = None
     notes: tuple[str, ...] = ()
+    domain: str | None = None
+    fit: str | None = None
+    has_problems: bool = False
     is_filled_later: bool = False
     label: str = ""
 
@@ -119,17 +130,17 @@ class Layout:
 @lru_cache
 def paper_layouts() -> tuple[Layout, ...]:
     """Return the tables of the paper."""
-    return _read("paper.yaml")
+    return _read(_HERE / "paper.yaml")
 
 
 @lru_cache
-def found_layouts() -> tuple[Layout, ...]:
-    """Return the tables of the runs that are found."""
-    return _read("found.yaml")
+def found_layouts(*files: Path) -> tuple[Layout, ...]:
+    """Return the tables of the runs that are found: those in the files of their domains, and those of every search."""
+    return tuple(layout for file in files for layout in _read(file)) + _read(_HERE / "found.yaml")
 
 
-def _read(file: str) -> tuple[Layout, ...]:
-    tables = yaml.safe_load(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+def _read(file: Path) -> tuple[Layout, ...]:
+    tables = yaml.safe_load(file.read_text(encoding="utf-8"))
     return tuple(_layout(name, **table) for name, table in tables.items())
 
 

@@ -7,11 +7,11 @@ from typing import Final
 
 from evodiverse.analysis.tables.cells import EMPTY, Cell
 from evodiverse.analysis.tables.layout import Column, Layout, Row
-from evodiverse.analysis.tables.results import FIT, PROBLEM, Result
+from evodiverse.analysis.tables.results import Result
 from evodiverse.runlog.runs import CAPS
 
 # In what runs of one cell may differ without a word.
-_IGNORED: Final = {"seed", PROBLEM, FIT, *CAPS}
+_IGNORED: Final = {"seed", *CAPS}
 # So many problems are named; of more, only where they come from.
 _NAMED_PROBLEMS: Final = 8
 
@@ -107,7 +107,9 @@ def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[
         key
         for result in results
         for key in first.keys() | result.run.settings.keys()
-        if key not in _IGNORED and counts(key) and first.get(key) != result.run.settings.get(key)
+        if not (key in _IGNORED or key.startswith(result.subject.keys))
+        and counts(key)
+        and first.get(key) != result.run.settings.get(key)
     }
 
 

@@ -1,22 +1,18 @@
 """A run with its metrics, in the terms in which tables choose among runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evodiverse.analysis.metrics import EQUATIONS, find_kind
-from evodiverse.analysis.metrics.equations import find_science
-from evodiverse.analysis.metrics.values import Measurement
+from evodiverse.analysis.domains import find_metrics
 from evodiverse.analysis.tables.layout import Row
 from evodiverse.analysis.tables.models import PAPERS_MODELS, find_changes, identify_model
+from evodiverse.ports import Subject
 from evodiverse.runlog.runs import Run, write_setting
+from evodiverse.runlog.values import Measurement
 
-PROBLEM: Final = "task.problem"
-FIT: Final = "task.fit"
 # What a task is scored by. A run with another one is a run of another task.
 _ORACLE: Final = ("task.oracle.", "task.evaluator")
-# What makes a problem of equations the problem it is, its name and a user's own data.
-_OF_PROBLEM: Final = (PROBLEM, *(f"task.data.{key}" for key in ("train", "test_", "target", "science", "descriptions")))
 _PROPOSALS: Final = "budget.llm_calls"
 
 
@@ -30,11 +26,9 @@ class Result:
         kind: Which metrics it has.
         task: Its task, with what was changed of the oracle in brackets.
         model: Its language model, whoever served it, with what was changed of it in brackets.
-        science: Which problems of equations its own is of, None for other tasks and for data without that label.
-        fit: How the parameters of equations were fitted, None for other tasks.
-        overrides: What else was changed from what task, method and llm compose to. The problem of equations is no such
-            thing, nor is a cap on what may be spent that did not end the run, or that counts proposals as the paper
-            does.
+        subject: Which of the task's problems it is about.
+        overrides: What else was changed from what task, method and llm compose to. The problem is no such thing, nor is
+            a cap on what may be spent that did not end the run, or that counts proposals as the paper does.
     """
 
     run: Run
@@ -42,8 +36,7 @@ class Result:
     kind: str
     task: str
     model: str
-    science: str | None
-    fit: str | None
+    subject: Subject
     overrides: Mapping[str, Any]
 
     @property
@@ -62,8 +55,18 @@ class Result:
 
     @property
     def problem(self) -> str | None:
-        """The problem of equations, None for other tasks."""
-        return None if self.kind != EQUATIONS else str(self.run.settings.get(PROBLEM))
+        """Its problem, None for a task that has one alone."""
+        return self.subject.problem
+
+    @property
+    def science(self) -> str | None:
+        """Which problems its own is of, None for tasks with one alone, and for data without that label."""
+        return self.subject.group
+
+    @property
+    def fit(self) -> str | None:
+        """How candidates were fitted, None where that makes no rows of its own."""
+        return self.subject.fit
 
     def belongs(self, row: Row) -> bool:
         """Return whether a row is about runs like this, whatever their model."""
@@ -73,31 +76,35 @@ class Result:
         """Return whether a row would be about this run if its method were another."""
         return (
             (self.task, self.run.method) == (row.task, method)
-            and (self.science == row.science if row.science else self.kind != EQUATIONS or self.science is not None)
+            and (self.science == row.science if row.science else self.problem is None or self.science is not None)
             and row.fit in (None, self.fit)
             and self.overrides == row.overrides
         )
 
 
-def read_result(run: Run, metrics: Measurement) -> Result:
-    """Return a run in the terms of tables; its ``overrides`` are known."""
+def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> Result:
+    """Return a run in the terms of tables; its ``overrides`` are known.
+
+    Args:
+        run: The run.
+        measured: Its metrics.
+        own: The packages of the user's own domains.
+    """
     overrides = run.without_idle_caps(run.overrides or {})
     if overrides.get(_PROPOSALS) == run.settings["budget.oracle_calls"]:
         del overrides[_PROPOSALS]
-    kind = find_kind(run)
-    is_equation = kind == EQUATIONS
+    metrics = find_metrics(run, own)
+    subject = metrics.subject
     model = identify_model(run)
     oracle = {key: value for key, value in overrides.items() if key.startswith(_ORACLE)}
-    of_problem = (*_OF_PROBLEM, FIT) if is_equation else ()
     return Result(
         run,
-        metrics,
-        kind,
+        measured,
+        metrics.kind,
         _with_changes(run.task, oracle),
         _with_changes(model, find_changes(overrides, model)),
-        find_science(run) if is_equation else None,
-        str(run.settings.get(FIT)) if is_equation else None,
-        {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *of_problem))},
+        subject,
+        {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *subject.keys))},
     )
 
 

@@ -1,21 +1,26 @@
 """What the equation domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations import fitting, matching, prompts
 from evodiverse.tasks.equations.data import find_sources, read_dataset
 from evodiverse.tasks.equations.initial import initial_skeletons
+from evodiverse.tasks.equations.metrics import EquationMetrics
 from evodiverse.tasks.equations.operators import EquationOperator
-from evodiverse.tasks.equations.settings import EquationSettings, find_setting_violations
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.settings import BUILTIN, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask
 
 __all__ = [
+    "build_metrics",
     "build_operator",
     "build_prompts",
     "build_task",
+    "choose_problems",
     "count_initial",
     "find_violations",
     "is_shared",
@@ -66,6 +71,17 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     """Return the classical operator."""
     dataset = read_dataset(settings)
     return EquationOperator(dataset.names, dataset.positive)
+
+
+def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
+    """Return the metrics of equation runs."""
+    return EquationMetrics(settings)
+
+
+def choose_problems(groups: Collection[str | None]) -> list[str]:
+    """Return what chooses the builtin problems of some sciences on the command line, None being all of them."""
+    names = [name for name, problem in PROBLEMS.items() if None in groups or problem.domain in groups]
+    return [f"task.problem={','.join(f'{BUILTIN}/{name}' for name in names)}"]
 
 
 def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:

@@ -1,13 +1,15 @@
 """What the molecule domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
+from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import (
     PUBLISHED,
@@ -20,9 +22,11 @@ from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, find_s
 from evodiverse.tasks.molecules.task import MoleculeTask
 
 __all__ = [
+    "build_metrics",
     "build_operator",
     "build_prompts",
     "build_task",
+    "choose_problems",
     "count_initial",
     "find_violations",
     "is_shared",
@@ -72,6 +76,16 @@ def is_shared(settings: MoleculeSettings) -> bool:
 def build_operator(settings: MoleculeSettings) -> GraphGA:
     """Return the Graph GA."""
     return GraphGA(settings.mutation_rate)
+
+
+def build_metrics(settings: Mapping[str, Any]) -> MoleculeMetrics:  # noqa: ARG001 (all runs have the same)
+    """Return the metrics of molecule runs."""
+    return MoleculeMetrics()
+
+
+def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
+    """Return that a task has no problems to choose from."""
+    return []
 
 
 def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:

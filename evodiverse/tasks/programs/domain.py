@@ -1,8 +1,9 @@
 """What the program domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
@@ -11,17 +12,20 @@ from evodiverse.tasks.programs import prompts
 from evodiverse.tasks.programs.circle_packing import CirclePacking, load_seed
 from evodiverse.tasks.programs.evaluators import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
+from evodiverse.tasks.programs.metrics import PackingMetrics, ProgramMetrics
 from evodiverse.tasks.programs.operators import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.packing_moves import packing_moves
-from evodiverse.tasks.programs.settings import ProgramSettings, find_setting_violations, initial_paths
+from evodiverse.tasks.programs.settings import CIRCLE_PACKING, ProgramSettings, find_setting_violations, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator, evaluator_sha256
 from evodiverse.vocabulary import Limits
 
 __all__ = [
+    "build_metrics",
     "build_operator",
     "build_prompts",
     "build_task",
+    "choose_problems",
     "count_initial",
     "find_violations",
     "is_shared",
@@ -77,6 +81,16 @@ def build_operator(settings: ProgramSettings) -> ProgramOperator:
     moves = packing_moves() if settings.is_circle_packing else None
     longest = min(MAX_CHARACTERS, settings.max_characters)
     return ProgramOperator(_build_evaluator(settings).entry_point, moves, longest)
+
+
+def build_metrics(settings: Mapping[str, Any]) -> PackingMetrics | ProgramMetrics:
+    """Return the metrics of runs: of circle packing, or of an evaluator of the user's own."""
+    return PackingMetrics() if settings.get("task.evaluator") == CIRCLE_PACKING else ProgramMetrics()
+
+
+def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
+    """Return that a task has no problems to choose from."""
+    return []
 
 
 def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:

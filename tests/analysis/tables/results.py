@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evodiverse.analysis.metrics.values import Measurement
 from evodiverse.analysis.tables.layout import Column, Layout, Row
 from evodiverse.analysis.tables.results import Result, read_result
 from evodiverse.runlog.runs import Run
+from evodiverse.runlog.values import Measurement
 from tests.analysis.builders import make_record
 
 EQUATIONS = "evodiverse.tasks.equations"

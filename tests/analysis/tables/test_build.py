@@ -355,7 +355,7 @@ def test_each_way_of_fitting_has_its_rows_and_the_papers_has_its_numbers(fill) -
     rows = [replace(row, paper=("0.7",)) for row in CHEMISTRY]
     runs = [("pt", "lm", 0.2), ("pt", "bfgs", 0.4), ("ensemble", "lm", 0.3)]
     results = [equation({"score": score}, method=method, task__fit=fit) for method, fit, score in runs]
-    table = fill(layout(rows), *results)
+    table = fill(layout(rows, fit="bfgs"), *results)
     assert table.head == ("target", "method", "Fit")
     assert [(line.of[1:], line.cells[0].text, line.paper) for line in table.lines] == [
         (("pt", "bfgs"), "0.40", ("0.7",)),
@@ -368,7 +368,7 @@ def test_each_way_of_fitting_has_its_rows_and_the_papers_has_its_numbers(fill) -
 
 def test_only_what_was_fitted_so_has_rows_in_a_table_of_another_model(monkeypatch: pytest.MonkeyPatch) -> None:
     run = equation({"score": 0.2}, task__fit="lm", overrides={"task.fit": "lm"})
-    table = tables_of(monkeypatch, layout(CHEMISTRY, llm=("m",)), run)["table_off"]
+    table = tables_of(monkeypatch, layout(CHEMISTRY, llm=("m",), fit="bfgs"), run)["table_off"]
     assert [line.of[-1] for line in table.lines] == ["lm", "lm"]
     assert texts(table) == [["0.20"], ["—"]]
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from evodiverse.analysis.metrics.values import Value
 from evodiverse.analysis.tables.cells import EMPTY, Cell, make_cell, make_test_cell, pair_up
 from evodiverse.analysis.tables.layout import Column
+from evodiverse.runlog.values import Value
 from tests.analysis.tables.results import equation, result
 
 SCORE = Column("score", "score")

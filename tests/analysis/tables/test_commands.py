@@ -11,11 +11,12 @@ from evodiverse.analysis.tables.layout import Row, paper_layouts
 from evodiverse.tasks.equations.problems import PROBLEMS
 from tests.runs import plan
 
+EQUATIONS = "evodiverse.tasks.equations"
+
 
 def absent(task: str, method: str, model: str = "deepseek", science: str | None = None, **overrides: object) -> Absent:
-    return Absent(
-        task, method, model, science, tuple((key.replace("__", "."), value) for key, value in overrides.items())
-    )
+    changed = tuple((key.replace("__", "."), value) for key, value in overrides.items())
+    return Absent(task, method, model, science, changed, EQUATIONS if task == "equation" else None)
 
 
 def runs_of(command: str) -> set[tuple[str, ...]]:
@@ -79,6 +80,6 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=map(str, ROWS))
 def test_every_row_of_the_paper_can_be_run_and_is_then_found_by_its_overrides(row: Row) -> None:
-    (command,) = fill_commands([Absent(row.task, row.method, "off", row.science, tuple(row.overrides.items()))], {})
+    (command,) = fill_commands([absent(row.task, row.method, "off", row.science, **row.overrides)], {})
     overrides = plan(*min(runs_of(command))).overrides
     assert {key: value for key, value in overrides.items() if key != "task.problem"} == row.overrides

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from evodiverse.analysis.metrics import TARGETS
+from evodiverse.analysis.domains import find_domain, table_files
 from evodiverse.analysis.tables.layout import Layout, found_layouts, paper_layouts
 from evodiverse.analysis.tables.models import OFF, PAPERS_MODELS
 from tests.runs import ROOT
@@ -120,12 +120,16 @@ def test_only_graph_ga_and_what_runs_were_set_to_need_no_model() -> None:
     ]
 
 
-def test_times_to_a_score_are_those_that_are_measured() -> None:
-    measured = {f"calls_to_{target:g}" for targets in TARGETS.values() for target in targets}
+@pytest.mark.parametrize(
+    ("domain", "settings"), [("molecules", {}), ("equations", {}), ("programs", {"task.evaluator": "circle_packing"})]
+)
+def test_times_to_a_score_are_those_that_are_measured(domain: str, settings: dict[str, str]) -> None:
+    module = find_domain(f"evodiverse.tasks.{domain}")
+    assert module is not None
     shown = {
         column.metric
-        for layout in found_layouts()
+        for layout in found_layouts(*table_files({domain: module}))
         for column in layout.columns
         if column.metric.startswith("calls_to_")
     }
-    assert shown == measured
+    assert shown == {f"calls_to_{target:g}" for target in module.build_metrics(settings).targets}

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from evodiverse.analysis.metrics import equations
-from evodiverse.analysis.metrics.equations import find_science, measure_equations, read_body
 from evodiverse.diversity.distances import Vectors
 from evodiverse.runlog.log import Log
-from evodiverse.runlog.runs import Run
-from tests.analysis.builders import evaluated_row, make_log, make_record
+from evodiverse.tasks.equations import metrics as equations
+from evodiverse.tasks.equations.metrics import find_science, measure_equations, read_body
+from tests.analysis.builders import evaluated_row, make_log
 
 # call, score, NMSE and accuracy, strict and lenient, on held-out data; the second failed, the last is no number there
 ROWS = [
@@ -106,12 +105,11 @@ def test_a_pool_of_one_has_no_diversity_and_does_not_count_in_the_mean() -> None
     ],
 )
 def test_a_run_belongs_to_the_science_of_its_problem(problem: str, science: str | None) -> None:
-    assert find_science(Run(log_of().run.path, make_record(task__problem=problem))) == science
+    assert find_science({"task.problem": problem}) == science
 
 
 def test_a_users_data_belong_to_the_science_that_they_say() -> None:
-    labelled = {"task__problem": "csv/mine", "task__data__science": "geology"}
-    assert find_science(Run(log_of().run.path, make_record(**labelled))) == "geology"
+    assert find_science({"task.problem": "csv/mine", "task.data.science": "geology"}) == "geology"
 
 
 def test_a_body_is_what_stands_below_the_header_whatever_its_indentation() -> None:

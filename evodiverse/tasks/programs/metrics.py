@@ -3,14 +3,44 @@
 from collections.abc import Mapping
 from typing import Final
 
-from evodiverse.analysis.metrics.equations import Encode
-from evodiverse.analysis.metrics.values import Measurement, Value, known, mean
-from evodiverse.diversity.distances import mean_cosine_distance, measure_diversity
+from evodiverse.diversity.distances import Encode, mean_cosine_distance, measure_diversity
+from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
+from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
 COLUMNS: Final = ("genotype", "sum_radii", "strict_sum")
+
+
+class PackingMetrics:
+    """The metrics of circle-packing runs, see `evodiverse.ports.Metrics`."""
+
+    kind = "circle packing"
+    columns = COLUMNS
+    targets = (0.85, 0.9, 0.95)  # the sum of radii over 2.635
+    libraries = ("scikit-learn",)
+    reads_texts = True
+    subject = Subject()
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:
+        """Return what `measure_packing` does."""
+        return measure_packing(log, tools.encoders)
+
+
+class ProgramMetrics:
+    """The metrics of programs that a user's evaluator scores: none but those of every search."""
+
+    kind = "programs"
+    columns = ()
+    targets = ()
+    libraries = ()
+    reads_texts = False
+    subject = Subject()
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002
+        """Return no metrics."""
+        return {}
 
 
 def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
@@ -46,7 +76,10 @@ def _origin_percentages(log: Log, packed: list[int], totals: Mapping[int, float]
 
 
 def _measure_diversity(
-    log: Log, genotypes: Mapping[int, str], packed: list[int], encoders: Mapping[str, Encode]
+    log: Log,
+    genotypes: Mapping[int, str],
+    packed: list[int],
+    encoders: Mapping[str, Encode],
 ) -> Measurement:
     pools = [log.final_places(pool) for pool in log.states[-1]]
     found: dict[str, Value] = {}

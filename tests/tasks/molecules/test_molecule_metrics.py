@@ -9,8 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from rdkit import DataStructs
 
-from evodiverse.analysis.metrics.molecule_store import MoleculeStore
-from evodiverse.analysis.metrics.molecules import (
+from evodiverse.errors import InputError
+from evodiverse.runlog.log import Log, read_log
+from evodiverse.runlog.runs import Run
+from evodiverse.tasks.molecules.diversity import fingerprint
+from evodiverse.tasks.molecules.known import MoleculeStore
+from evodiverse.tasks.molecules.metrics import (
     calls_auc,
     calls_by_iteration,
     count_circles,
@@ -23,10 +27,6 @@ from evodiverse.analysis.metrics.molecules import (
     measure_molecules,
     pmo_auc,
 )
-from evodiverse.errors import InputError
-from evodiverse.runlog.log import Log, read_log
-from evodiverse.runlog.runs import Run
-from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.quality import assess
 from tests.analysis.builders import (
     evaluated_row,

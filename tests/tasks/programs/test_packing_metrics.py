@@ -2,10 +2,10 @@
 
 import pytest
 
-from evodiverse.analysis.metrics.programs import measure_packing
 from evodiverse.diversity.distances import mean_cosine_distance
 from evodiverse.diversity.tfidf import tfidf
 from evodiverse.runlog.log import Log
+from evodiverse.tasks.programs.metrics import measure_packing
 from tests.analysis.builders import evaluated_row, make_log
 
 # call, pool, program, sums; the third one failed, and the fourth is valid within the tolerance alone

@@ -4,16 +4,17 @@ The best equations are those with the smallest error on the data they were fitte
 data that were held out, from the same domain (``id``) and from beyond it (``ood``).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from textwrap import dedent
-from typing import Final
+from typing import Any, Final
 
-from evodiverse.analysis.metrics.values import Measurement, Value, known, mean
-from evodiverse.diversity.distances import Vectors, measure_diversity
+from evodiverse.diversity.distances import Encode, measure_diversity
+from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
-from evodiverse.runlog.runs import Run
+from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.settings import BUILTIN
 
 N_TOP: Final = 10
 N_ELITE: Final = 100
@@ -21,16 +22,43 @@ COLUMNS: Final = (
     *("genotype", "nmse_id", "nmse_ood"),
     *("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"),
 )
-Encode = Callable[[Sequence[str]], Vectors]
-"""Returns the vectors ``(n, dimensions)`` of programs."""
+# A problem is its name and a user's own data.
+_OF_PROBLEM: Final = (
+    "task.problem",
+    "task.fit",
+    *(f"task.data.{key}" for key in ("train", "test_", "target", "science", "descriptions")),
+)
 
 
-def find_science(run: Run) -> str | None:
+class EquationMetrics:
+    """The metrics of equation runs, see `evodiverse.ports.Metrics`.
+
+    Args:
+        settings: Flat settings of a run.
+    """
+
+    kind = "equations"
+    columns = COLUMNS
+    targets = (-1e-1, -1e-2, -1e-3, -1e-4, -1e-6, -1e-8)  # minus the mean squared error in variances
+    libraries = ("scikit-learn",)
+    reads_texts = True
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.subject = Subject(
+            str(settings.get("task.problem")), find_science(settings), str(settings.get("task.fit")), _OF_PROBLEM
+        )
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:
+        """Return what `measure_equations` does."""
+        return measure_equations(log, tools.encoders)
+
+
+def find_science(settings: Mapping[str, Any]) -> str | None:
     """Return the science that a run's problem is of, None for a user's own data without that label."""
-    source, _, name = str(run.settings.get("task.problem")).partition("/")
-    if source == "builtin":
+    source, _, name = str(settings.get("task.problem")).partition("/")
+    if source == BUILTIN:
         return PROBLEMS[name].domain if name in PROBLEMS else None
-    label = run.settings.get("task.data.science")
+    label = settings.get("task.data.science")
     return None if label is None else str(label)
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.analysis.metrics import molecule_store
-from evodiverse.analysis.metrics.molecule_store import MoleculeStore
 from evodiverse.errors import DataError
-from evodiverse.tasks.molecules import diversity, quality
+from evodiverse.tasks.molecules import diversity, known, quality
+from evodiverse.tasks.molecules.known import MoleculeStore
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 
@@ -37,7 +36,7 @@ def test_nothing_is_computed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_another_version_of_rdkit_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(tmp_path)
-    monkeypatch.setattr(molecule_store.rdkit, "__version__", "2030.1")
+    monkeypatch.setattr(known.rdkit, "__version__", "2030.1")
     ask(tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
 

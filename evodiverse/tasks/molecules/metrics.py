@@ -14,11 +14,12 @@ from statistics import fmean
 import numpy as np
 from rdkit import DataStructs
 
-from evodiverse.analysis.metrics.molecule_store import Bits, MoleculeStore
-from evodiverse.analysis.metrics.values import Measurement, mean
 from evodiverse.errors import InputError
+from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log, union
+from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
+from evodiverse.tasks.molecules.known import Bits, MoleculeStore
 
 CONVERGED_ITERATIONS = 5
 N_TOP = 10
@@ -27,6 +28,22 @@ PMO_STEP = 100
 DOCKING = "docking"
 
 Fingerprint = Callable[[str], Bits]
+
+
+class MoleculeMetrics:
+    """The metrics of all molecule runs, see `evodiverse.ports.Metrics`."""
+
+    kind = "molecules"
+    columns = ()
+    targets = (0.5, 0.6, 0.7, 0.8, 0.9)
+    libraries = ("rdkit",)
+    reads_texts = False
+    subject = Subject()
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:
+        """Return what `measure_molecules` does."""
+        with MoleculeStore(tools.folder) as store:
+            return measure_molecules(log, store)
 
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:

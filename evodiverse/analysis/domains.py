@@ -1,0 +1,78 @@
+"""The domains of runs, found by the names in their records."""
+
+import importlib
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from evodiverse.errors import InputError, describe
+from evodiverse.ports import Measured, Metrics, Subject, Tools
+from evodiverse.runlog.log import Log
+from evodiverse.runlog.runs import Run
+from evodiverse.runlog.values import Measurement
+
+OURS: Final = "evodiverse.tasks."
+TABLES: Final = "tables.yaml"
+
+
+class NoMetrics:
+    """The metrics of a domain that has none of its own: those of every search are all there is."""
+
+    kind = "other"
+    columns: Sequence[str] = ()
+    targets: Sequence[float] = ()
+    libraries: Sequence[str] = ()
+    reads_texts = False
+    subject = Subject()
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002
+        """Return no metrics."""
+        return {}
+
+
+def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
+    """Return the metrics of a run, by its domain and settings.
+
+    Args:
+        run: The run.
+        own: The user's own domains, see `find_domain`.
+    """
+    domain = find_domain(run.domain, frozenset(own))
+    return NoMetrics() if domain is None else domain.build_metrics(run.settings)
+
+
+@lru_cache
+def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
+    """Return the module ``domain`` of a domain's package, None for one without metrics.
+
+    A record may be somebody else's, and to import a module is to run it. So one that is not ours is imported only if
+    the user names it.
+
+    Args:
+        name: The package.
+        own: The packages of the user's own domains.
+
+    Raises:
+        InputError: One of the user's own cannot be imported.
+    """
+    if not (name.startswith(OURS) or name in own):
+        return None
+    try:
+        domain = importlib.import_module(f"{name}.domain")
+    except ModuleNotFoundError as error:
+        if name not in own:
+            return None  # a domain of another version of ours
+        raise InputError(f"the domain {name} cannot be imported ({describe(error)}); check --domain") from error
+    return domain if isinstance(domain, Measured) else None
+
+
+def table_files(domains: Mapping[str, Measured]) -> list[Path]:
+    """Return the files of the domains' own tables, of those that have one."""
+    files = (Path(str(vars(domain)["__file__"])).with_name(TABLES) for domain in domains.values())
+    return [file for file in files if file.is_file()]
+
+
+def source_files(domain: Any) -> list[Path]:
+    """Return all files of code of a domain, by whose content its metrics may change."""
+    return sorted(Path(str(domain.__file__)).parent.rglob("*.py"))
