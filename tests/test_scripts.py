@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs import ROOT, rows, run_here, run_toy
+from tests.runs import FROM_ROOT, ROOT, rows, run_here, run_toy
 
 TABLES = [sys.executable, str(ROOT / "scripts" / "tables.py")]
 
 
-def tables(outputs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    return subprocess.run([*TABLES, str(outputs), *arguments], capture_output=True, text=True, env=env)
+def tables(outputs: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    env = {**FROM_ROOT, "HF_HUB_OFFLINE": "1"}
+    return subprocess.run([*TABLES, str(outputs), *arguments], capture_output=True, text=True, env=env, cwd=cwd)
 
 
 def read_table(outputs: Path, name: str) -> list[list[str]]:
@@ -59,6 +60,36 @@ def test_a_table_of_a_real_run_has_the_numbers_of_its_log(outputs: Path) -> None
     final = sorted((row["score"] for row in rows(run, "evaluations") if row["call"] in members), reverse=True)
     assert cells["plain top-10 ↑"] == f"{sum(final[:10]) / 10:.2f}"
     assert sum(final[:10]) <= sum(ranked[:10])
+
+
+@pytest.fixture(scope="module")
+def toy_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toys")
+    run_toy(folder, "budget.oracle_calls=40")
+    return folder
+
+
+def test_a_domain_of_the_users_own_has_metrics_and_a_table(toy_outputs: Path) -> None:
+    assert tables(toy_outputs, "--domain", "tests.toys.bits").returncode == 0
+    header, row = read_table(toy_outputs, "bits")
+    (run,) = toy_outputs.glob("bits/pt/off/*/seed0")
+    ones = [row["n_ones"] for row in rows(run, "evaluations") if row["n_ones"] is not None]
+    assert header == ["task", "method", "llm", "overrides", "runs", "most ones ↑", "calls to 0.5"]
+    assert row[:6] == ["bits", "pt", "off", "budget.oracle_calls=40", "1", str(max(ones))]
+
+
+def test_no_code_runs_because_a_record_names_it(toy_outputs: Path, tmp_path: Path) -> None:
+    shutil.copytree(toy_outputs, tmp_path / "theirs")
+    (record,) = tmp_path.rglob("run.json")
+    record.write_text(record.read_text().replace("tests.toys.bits", "theirs.evil"))
+    evil = tmp_path / "theirs" / "evil"
+    evil.mkdir()
+    (evil / "domain.py").write_text("open('was_here', 'w')")
+    written = tables(Path("theirs"), cwd=tmp_path)
+    assert written.returncode == 0, written.stderr
+    assert not (tmp_path / "was_here").exists()
+    assert not (tmp_path / "theirs" / "tables" / "bits.md").exists()
+    assert (tmp_path / "theirs" / "tables" / "search.md").exists()
 
 
 def test_tables_may_be_restricted(outputs: Path) -> None:

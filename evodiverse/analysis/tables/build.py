@@ -318,7 +318,7 @@ def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequen
             has_any = any(result.model == model or not layout.llm for result in found)
             if not has_any and not (model == OFF and method in NEED_A_MODEL):
                 chosen = {**row.overrides, **({FIT: row.fit} if row.fit else {})}
-                yield Absent(row.task, method, model, row.science, tuple(chosen.items()), layout.domain)
+                yield Absent(row.task, method, model, row.science, tuple(chosen.items()), row.domain)
 
 
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:

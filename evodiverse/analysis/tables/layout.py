@@ -4,7 +4,7 @@
 are found.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -68,6 +68,7 @@ class Row:
         method: Name of the method.
         science: Which problems of equations; None for all, and for other tasks.
         fit: How the parameters of equations are fitted; None for any, and for other tasks.
+        domain: The package of the task's domain, where it has problems to choose from.
         overrides: The settings that differ from what task, method and llm compose to, beside the problem.
         against: The method that ``method`` is compared with, in a table of tests.
         paper: The reported cells of the columns that are not extra, as text.
@@ -78,6 +79,7 @@ class Row:
     method: str
     science: str | None = None
     fit: str | None = None
+    domain: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     against: str | None = None
     paper: tuple[str, ...] = ()
@@ -96,7 +98,6 @@ class Layout:
         rows: The rows of a table of the paper.
         kind: Of what metrics a table of all runs found is; None for one of the paper.
         notes: What a reader must know.
-        domain: The package of the domain whose problems its rows are about, if it has any to choose from.
         fit: The paper's way of fitting, where each has rows of its own.
         has_problems: Whether a table of all runs says of each row how many problems and which way of fitting it has.
         is_filled_later: Whether what it shows is made after the runs, so that runs alone do not fill it.
@@ -111,7 +112,6 @@ class Layout:
     rows: tuple[Row, ...] = ()
     kind: str | None = None
     notes: tuple[str, ...] = ()
-    domain: str | None = None
     fit: str | None = None
     has_problems: bool = False
     is_filled_later: bool = False
@@ -144,10 +144,21 @@ def _read(file: Path) -> tuple[Layout, ...]:
     return tuple(_layout(name, **table) for name, table in tables.items())
 
 
-def _layout(name: str, columns: list[dict[str, Any]], rows: list[dict[str, Any]] | None = None, **rest: Any) -> Layout:
+def _layout(
+    name: str,
+    columns: list[dict[str, Any]],
+    rows: Sequence[dict[str, Any]] = (),
+    domain: str | None = None,
+    **rest: Any,
+) -> Layout:
+    """Return a table; ``domain`` holds for all of its rows."""
     lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in rest.items()}
+    common = {} if domain is None else {"domain": domain}
     return Layout(
-        name, columns=tuple(Column(**column) for column in columns), rows=tuple(map(_row, rows or ())), **lists
+        name,
+        columns=tuple(Column(**column) for column in columns),
+        rows=tuple(_row(common | row) for row in rows),
+        **lists,
     )
 
 

@@ -465,6 +465,8 @@ def test_all_tables_of_the_paper_can_be_filled_from_nothing() -> None:
     assert len(tables) == 25
     assert all(table.commands or table.name == "docking_top10" for table in tables)
     assert not any(table.n_filled for table in tables)
+    commands = [command for table in tables for command in table.commands]
+    assert all(("task=equation" in command) == ("task.problem=builtin/" in command) for command in commands)
 
 
 def test_no_command_is_offered_that_would_not_fill_the_table() -> None:

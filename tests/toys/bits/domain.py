@@ -1,9 +1,11 @@
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evodiverse.kit.documented import documented
 from evodiverse.ports import Sandbox
+from tests.toys.bits.metrics import BitMetrics
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.prompts import BitPrompts
 from tests.toys.bits.task import BitTask
@@ -40,6 +42,14 @@ def is_shared(settings: BitSettings) -> bool:
 
 def build_operator(settings: BitSettings) -> BitCrossover:
     return BitCrossover()
+
+
+def build_metrics(settings: Mapping[str, Any]) -> BitMetrics:
+    return BitMetrics()
+
+
+def choose_problems(groups: Collection[str | None]) -> list[str]:
+    return []
 
 
 def build_prompts(settings: BitSettings) -> BitPrompts:

@@ -1,0 +1,17 @@
+from evodiverse.ports import Subject, Tools
+from evodiverse.runlog.log import Log
+from evodiverse.runlog.values import Measurement
+
+
+class BitMetrics:
+    """The most ones that any string of a run had."""
+
+    kind = "bits"
+    columns = ("n_ones",)
+    targets = (0.5,)
+    libraries = ()
+    reads_texts = False
+    subject = Subject()
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:
+        return {"most_ones": max(log.column("n_ones").values())}
