@@ -1,39 +1,8 @@
-"""Print what runs are and how they went: python scripts/show.py RUN [RUN …]."""
+"""The command `evodiverse-show`, from a checkout: python scripts/show.py."""
 
-import argparse
 import sys
-from pathlib import Path
 
-from rich.console import Console
-
-from evodiverse.analysis.show import print_run
-from evodiverse.errors import InputError
-from evodiverse.kit.text import printable
-from evodiverse.runlog.runs import find_records
-
-
-def main() -> int:
-    """Print the runs and return the exit code: 2 if any is none or damaged."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder above several")
-    arguments = parser.parse_args()
-    sys.stdout.reconfigure(errors="replace")
-    console = Console(highlight=False, markup=False, emoji=False)
-    exit_code = 0
-    for given in arguments.runs:
-        records = find_records(given)
-        if not records:
-            sys.stderr.write(f"show: {printable(str(given))} is no run, and there is none below it\n")
-            exit_code = InputError.exit_code
-        for record in records:
-            try:
-                print_run(record.parent, console)
-                console.print()
-            except InputError as error:
-                sys.stderr.write(f"show: {error}\n")
-                exit_code = error.exit_code
-    return exit_code
-
+from evodiverse.commands.show import main
 
 if __name__ == "__main__":
     sys.exit(main())

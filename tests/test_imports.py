@@ -32,6 +32,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "settings": BOTTOM,
     "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},
     "settings/build": None,
+    "commands": None,
     "cli": None,
     "__main__": {"cli"},
 }

@@ -62,3 +62,6 @@ def test_the_installed_wheel_runs_from_any_folder(installed: Path, tmp_path: Pat
     (record,) = tmp_path.rglob("run.json")
     assert json.loads(record.read_text())["totals"]["oracle_calls"] == 500
     assert (record.parent / "best" / "top10.png").exists()
+    for command in ("evodiverse-show", "evodiverse-tables"):
+        subprocess.run([str(installed.with_name(command)), "outputs"], cwd=tmp_path, capture_output=True, check=True)
+    assert (tmp_path / "outputs" / "tables" / "molecules.md").exists()

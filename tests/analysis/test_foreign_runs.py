@@ -1,7 +1,6 @@
 """Whatever a run from somebody else holds, it costs a line, and no other run's tables."""
 
 import copy
-import importlib.util
 import json
 import shlex
 import shutil
@@ -19,9 +18,10 @@ from hypothesis import strategies as st
 
 from evodiverse.analysis.tables.commands import Absent, fill_commands
 from evodiverse.analysis.tables.results import read_result
+from evodiverse.commands import show, tables
 from evodiverse.runlog.runs import Run
 from tests.analysis.builders import make_record
-from tests.runs import ROOT, run_toy
+from tests.runs import run_toy
 
 SMALL = ("budget.oracle_calls=60", "method.offspring=4", "method.capacity=8", "task.length=8")
 ODD = [
@@ -30,14 +30,6 @@ ODD = [
     *([], {}, [[]], [None], {"": {}}, {"a": [1]}, ["0.8", 0.2], {"wall": "1"}, [{"evodiverse": []}]),
     json.loads("[" * 500 + "]" * 500),
 ]
-
-
-def script(name: str) -> ModuleType:
-    """Load a script, to be run in this process."""
-    spec = importlib.util.spec_from_file_location(f"script_{name}", ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run_script(module: ModuleType, *arguments: object) -> int:
@@ -50,7 +42,7 @@ def run_script(module: ModuleType, *arguments: object) -> int:
 
 @pytest.fixture(scope="module")
 def scripts() -> tuple[ModuleType, ModuleType]:
-    return script("show"), script("tables")
+    return show, tables
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +82,10 @@ def harmed(outputs: Path) -> Path:
 
 def check_scripts(scripts: tuple[ModuleType, ModuleType], outputs: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """Run both scripts and return what they printed: nothing that controls a terminal, and the other run's results."""
-    show, tables = scripts
+    shown, tabled = scripts
     capsys.readouterr()
-    assert run_script(show, outputs) in (0, 2)
-    assert run_script(tables, outputs, "--task", "bits") in (0, 2)
+    assert run_script(shown, outputs) in (0, 2)
+    assert run_script(tabled, outputs, "--task", "bits") in (0, 2)
     printed = "".join(capsys.readouterr())
     assert "60 of 60" in printed, "the other run is shown"
     assert not set(printed) - {"\n"} & set(map(chr, [*range(32), *range(127, 160)]))

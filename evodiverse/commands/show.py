@@ -1,0 +1,37 @@
+"""Print what runs are and how they went."""
+
+import argparse
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+
+from rich.console import Console
+
+from evodiverse.analysis.show import print_run
+from evodiverse.errors import InputError
+from evodiverse.kit.text import printable
+from evodiverse.runlog.runs import find_records
+
+
+def main() -> int:
+    """Print the runs and return the exit code: 2 if any is none or damaged."""
+    parser = argparse.ArgumentParser("evodiverse-show", description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder above several")
+    arguments = parser.parse_args()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    console = Console(highlight=False, markup=False, emoji=False)
+    exit_code = 0
+    for given in arguments.runs:
+        records = find_records(given)
+        if not records:
+            sys.stderr.write(f"show: {printable(str(given))} is no run, and there is none below it\n")
+            exit_code = InputError.exit_code
+        for record in records:
+            try:
+                print_run(record.parent, console)
+                console.print()
+            except InputError as error:
+                sys.stderr.write(f"show: {error}\n")
+                exit_code = error.exit_code
+    return exit_code
