@@ -310,12 +310,14 @@ class Subject:
         group: The problems that tables take together with it, None where nobody said which.
         fit: The way in which candidates are fitted, where each has rows of its own.
         keys: What the settings begin with that say all this; they are not overrides.
+        counts_proposals: Whether the paper counts what a model proposes, and not what is charged.
     """
 
     problem: str | None = None
     group: str | None = None
     fit: str | None = None
     keys: tuple[str, ...] = ()
+    counts_proposals: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,9 +347,9 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
         choices: The files chosen, by group.
     """
     for group, name in names.items():
-        file = str(choices[group]).rpartition("/")[2]
-        if not _FOLDER_NAME.fullmatch(file):
-            yield f"{group}={choices[group]} must be named so that a folder can have its name; rename {file}.yaml"
+        file = str(choices[group])
+        if not _FOLDER_NAME.fullmatch(file):  # in a folder of its own it could bear a published name
+            yield f"{group}={file} must be a file of {group}/ itself, whose name a folder can have; move or rename it"
         elif name != file:
             yield f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named by its file"
 

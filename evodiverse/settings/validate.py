@@ -135,6 +135,8 @@ def _llm(llm: Llm) -> Iterator[str]:
             yield f"{key}.top_p must be above 0 and at most 1, got {pool.top_p}"
     if llm.client in NAMED_CLIENTS and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
         yield f"llm.model has no value; name the model that {llm.name} is to use"
+    if llm.name == "off" and llm.client != "none":
+        yield f"llm=off has no client, got llm.client={llm.client}; use llm=litellm llm.model=provider/name"
     for key, (value, smallest) in least.items():
         if not smallest <= value < inf:
             yield f"{key} must be at least {smallest}, got {value}"

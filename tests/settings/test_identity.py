@@ -139,6 +139,15 @@ def test_a_copy_of_an_option_cannot_keep_the_name_of_the_original(tmp_path: Path
     assert "would run in outputs/mine/pt/off/default/seed0" in renamed.stdout
 
 
+def test_an_option_in_a_folder_of_its_own_cannot_bear_a_published_name(tmp_path: Path) -> None:
+    copy = copy_of_jnk3(tmp_path, name="jnk3")
+    (tmp_path / "task" / "own").mkdir()
+    copy.rename(tmp_path / "task" / "own" / "jnk3.yaml")
+    refused = evodiverse("--config-dir", str(tmp_path), "task=own/jnk3", "dry_run=true", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "task=own/jnk3 must be a file of task/ itself" in refused.stderr
+
+
 def test_a_method_that_inherits_another_needs_a_name_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "method").mkdir()
     (tmp_path / "method" / "slow.yaml").write_text("defaults: [pt, _self_]\nswap: {period: 9}\n")

@@ -52,6 +52,7 @@ BAD = [
     (["task.name=null"], "task.name must be bits, like its file bits.yaml, got None"),
     (["task.name=../up"], "task.name must be bits, like its file bits.yaml, got ../up"),
     (["method.name=ea"], "method.name must be pt, like its file pt.yaml, got ea; an option is named by its file"),
+    (["llm=off", "llm.client=litellm", "llm.model=a/b"], "llm=off has no client, got llm.client=litellm; use llm="),
     (["task.length=long"], "task.length must be an integer, got long"),
     (["+task.lenght=3"], "task.lenght is unknown; did you mean task.length?"),
     (["+method.swap.perod=3"], "method.swap.perod is unknown; did you mean method.swap.period?"),

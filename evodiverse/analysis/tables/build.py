@@ -288,7 +288,7 @@ def _keep_shared(
     within: Callable[[Result], str],
     shared: Callable[[Result], str],
 ) -> list[list[Result]]:
-    """Return the results with values that all rows of their science have.
+    """Return the results with values that all rows of their science have, each way of fitting by itself.
 
     Args:
         rows: Of the table.
@@ -297,13 +297,13 @@ def _keep_shared(
         within: Which results of a row must have a value each for themselves.
         shared: The value.
     """
-    sets: dict[tuple[str, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))
+    sets: dict[tuple[str, str | None, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))
     for at, (row, own) in enumerate(zip(rows, by_row, strict=True)):
         for result in own:
-            sets[row.science or "", split(result)][at, within(result)].add(shared(result))
+            sets[row.science or "", row.fit, split(result)][at, within(result)].add(shared(result))
     common = {place: set.intersection(*each.values()) for place, each in sets.items()}
     return [
-        [result for result in own if not row.science or shared(result) in common[row.science, split(result)]]
+        [result for result in own if not row.science or shared(result) in common[row.science, row.fit, split(result)]]
         for row, own in zip(rows, by_row, strict=True)
     ]
 

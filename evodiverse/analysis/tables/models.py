@@ -12,13 +12,17 @@ _POOLS: Final = ("cold", "hot")
 # Which model a run asks and who answers: none of these changes how the model samples.
 _IDENTITY: Final = ("llm.model", "llm.provider", "llm.client", *(f"llm.pools.{pool}.model" for pool in _POOLS))
 
+_SAMPLING: Final = ("temperature", "top_p", "max_tokens")
+# What keeps a model from thinking aloud before it answers, as the paper's did not.
+_NO_THOUGHTS: Final = ("llm.extra.thinking.type", "disabled")
+
 
 @dataclass(frozen=True, slots=True)
 class PapersModel:
     """A model of the paper.
 
     Attributes:
-        pattern: Matches the end of the names that hosts give it, in lower case and without a tag such as ``:free``.
+        pattern: Matches the names that hosts give it, in lower case and without the host.
         words: What chooses it on the command line.
         takes_sampling: Whether it takes a temperature and top-p. One that takes neither must be asked without them, and
             needs room for its thoughts, so that these settings are no change of it.
@@ -29,12 +33,17 @@ class PapersModel:
     takes_sampling: bool = True
 
 
+_TAG: Final = "(?::(?:free|nitro|floor|latest))?"
 PAPERS_MODELS: Final[Mapping[str, PapersModel]] = {
     "DeepSeek-V3.2": PapersModel(
-        re.compile(r"(?:^|[.@-])deepseek[.-]v3[.p-]2(?:-(?:maas|fp8|\d{6,8}))?$"),
+        re.compile(rf"(?:[a-z]{{2,6}}\.|fw-|deepseek-ai__)?deepseek[._-]v3[._p-]2(?:-(?:maas|fp8|\d{{6,8}}))?{_TAG}"),
         ("llm=litellm", "llm.model=openrouter/deepseek/deepseek-v3.2"),
     ),
-    "GPT-5": PapersModel(re.compile(r"(?:^|[.-])gpt-5(?:-\d{4}-\d{2}-\d{2})?$"), ("llm=gpt5",), takes_sampling=False),
+    "GPT-5": PapersModel(
+        re.compile(rf"(?:databricks-|openai[.-])?gpt-5(?:-\d{{4}}-\d{{2}}-\d{{2}})?{_TAG}"),
+        ("llm=gpt5",),
+        takes_sampling=False,
+    ),
 }
 
 
@@ -44,24 +53,49 @@ def identify_model(run: Run) -> str:
     Where its pools had different models, both.
     """
     settings = run.settings
-    if settings.get("llm.client", run.llm) == "none" or run.llm == OFF:
+    client = settings.get("llm.client", "none" if run.llm == OFF else "litellm")
+    if client == "none":
         return OFF
     named = [settings.get(f"llm.pools.{pool}.model") or settings.get("llm.model") or run.llm for pool in _POOLS]
     return " and ".join(dict.fromkeys(_identify(str(name)) for name in named))
 
 
-def find_changes(overrides: Mapping[str, Any], model: str) -> dict[str, Any]:
-    """Return the overrides of a run that change how its model is asked."""
+def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """Return the settings of a run that change how its model is asked.
+
+    Of a model of the paper they are those that are not as the task wants it, whatever option of ``llm`` has set them;
+    of another model those that its option has not.
+
+    Args:
+        run: The run.
+        overrides: What was changed from what task, method and llm compose to.
+        model: What `identify_model` returns of it.
+    """
     changes = {key: value for key, value in overrides.items() if key.startswith("llm.") and key not in _IDENTITY}
-    if model in PAPERS_MODELS and not PAPERS_MODELS[model].takes_sampling:
-        return {key: value for key, value in changes.items() if not _is_needed(key, value)}
-    return changes
+    if model not in PAPERS_MODELS:
+        return changes
+    papers = PAPERS_MODELS[model]
+    changes |= {key: value for key, value in run.settings.items() if _is_change(key, value, run.settings, papers)}
+    return {key: value for key, value in changes.items() if papers.takes_sampling or not _is_needed(key, value)}
+
+
+def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: PapersModel) -> bool:
+    """Return whether a setting differs from how the task wants models to sample."""
+    if key.startswith("llm.extra."):
+        return (key, value) != _NO_THOUGHTS
+    if key == "llm.fallback":
+        return bool(value != "none")
+    parts = key.split(".")
+    if parts[:2] != ["llm", "pools"] or parts[-1] not in _SAMPLING:
+        return False
+    wanted = settings.get(f"task.defaults.decoding.{parts[2]}.{parts[-1]}") if papers.takes_sampling else None
+    return bool(value != wanted)
 
 
 def _identify(name: str) -> str:
-    own = name.rpartition("/")[2]
-    bare = own.partition(":")[0].lower()
-    return next((model for model, papers in PAPERS_MODELS.items() if papers.pattern.search(bare)), own)
+    own = name.rstrip("/").rpartition("/")[2] or name
+    known = next((model for model, papers in PAPERS_MODELS.items() if papers.pattern.fullmatch(own.lower())), own)
+    return f"a model named {OFF}" if known == OFF else known
 
 
 def _is_needed(key: str, value: Any) -> bool:

@@ -43,15 +43,17 @@ class Result:
     def model_words(self) -> tuple[str, ...]:
         """What chooses its model on the command line; of a replayed run, what asks the model itself.
 
-        A value that Hydra would interpolate is left out: the record may be somebody else's.
+        The address of a server is not recorded. A value that Hydra would interpolate is left out: the record may be
+        somebody else's.
         """
-        option = "litellm" if self.run.llm == "replay" else self.run.llm
+        name = str(self.run.settings.get("llm.model"))
+        option = ("litellm" if "/" in name else "openai_compatible") if self.run.llm == "replay" else self.run.llm
         words = [f"llm={option}"]
         for key, value in (self.run.overrides or {}).items():
             if key.startswith("llm.") and key != "llm.client" and "${" not in f"{key}{write_setting(value)}":
                 plus = "++" if key.startswith("llm.extra.") else ""  # a key of a user's own
                 words.append(f"{plus}{key}={write_setting(value)}")
-        return tuple(words)
+        return (*words, "llm.api_base=ADDRESS") if option == "openai_compatible" else tuple(words)
 
     @property
     def problem(self) -> str | None:
@@ -91,10 +93,10 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
         own: The packages of the user's own domains.
     """
     overrides = run.without_idle_caps(run.overrides or {})
-    if overrides.get(_PROPOSALS) == run.settings["budget.oracle_calls"]:
-        del overrides[_PROPOSALS]
     metrics = find_metrics(run, own)
     subject = metrics.subject
+    if subject.counts_proposals and overrides.get(_PROPOSALS) == run.settings["budget.oracle_calls"]:
+        del overrides[_PROPOSALS]
     model = identify_model(run)
     oracle = {key: value for key, value in overrides.items() if key.startswith(_ORACLE)}
     return Result(
@@ -102,7 +104,7 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
         measured,
         metrics.kind,
         _with_changes(run.task, oracle),
-        _with_changes(model, find_changes(overrides, model)),
+        _with_changes(model, find_changes(run, overrides, model)),
         subject,
         {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *subject.keys))},
     )
@@ -114,9 +116,9 @@ def show_overrides(overrides: Mapping[str, Any]) -> str:
 
 
 def choose_words(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
-    """Return by model what chooses it on the command line: as the runs that are there did, or as is usual."""
+    """Return by model what chooses it on the command line: the paper's as is usual, others as their runs did."""
     usual = {name: model.words for name, model in PAPERS_MODELS.items()}
-    return usual | {result.model: result.model_words for result in results}
+    return {result.model: result.model_words for result in results} | usual
 
 
 def _with_changes(name: str, changes: Mapping[str, Any]) -> str:

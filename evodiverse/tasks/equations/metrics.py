@@ -45,7 +45,11 @@ class EquationMetrics:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.subject = Subject(
-            str(settings.get("task.problem")), find_science(settings), str(settings.get("task.fit")), _OF_PROBLEM
+            problem=str(settings.get("task.problem")),
+            group=find_science(settings),
+            fit=str(settings.get("task.fit")),
+            keys=_OF_PROBLEM,
+            counts_proposals=True,
         )
 
     def measure(self, log: Log, tools: Tools) -> Measurement:

@@ -12,12 +12,16 @@ from rdkit import DataStructs
 from evodiverse.errors import DataError, InputError, describe, reason
 from evodiverse.kit.files import refuse_link
 from evodiverse.tasks.molecules import diversity, quality
+from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.tasks.molecules.quality import Quality
+from evodiverse.vocabulary import Rejection
 
 Bits = DataStructs.ExplicitBitVect
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS known (what TEXT, smiles TEXT, value, PRIMARY KEY (what, smiles)) WITHOUT ROWID"
 _BUSY_SECONDS = 60.0
+# More than any run may be told to admit with sense.
+MAX_HEAVY_ATOMS = 1_000
 
 
 class MoleculeStore:
@@ -101,6 +105,7 @@ class MoleculeStore:
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
             if row is None:
+                _check(smiles)
                 self._known[place] = compute(smiles)
                 self._new.append((*place, write(self._known[place])))
             else:
@@ -109,6 +114,17 @@ class MoleculeStore:
 
     def _unusable(self, error: sqlite3.Error) -> DataError:
         return DataError(f"{self._path} cannot be used ({describe(error)}); delete it, it is made anew")
+
+
+def _check(smiles: str) -> None:
+    """Refuse what is no molecule, and a cage on which RDKit would work for minutes: a log may be somebody else's.
+
+    Raises:
+        InputError: It is either.
+    """
+    parsed = parse_smiles(smiles, MAX_HEAVY_ATOMS) if smiles else None  # the scaffold of a molecule without rings
+    if isinstance(parsed, Rejection):
+        raise InputError(f"the molecule {smiles[:80]} cannot be measured ({parsed}); no run logs it")
 
 
 def _write_quality(value: Quality) -> str:

@@ -21,7 +21,7 @@ class PackingMetrics:
     targets = (0.85, 0.9, 0.95)  # the sum of radii over 2.635
     libraries = ("scikit-learn",)
     reads_texts = True
-    subject = Subject()
+    subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
         """Return what `measure_packing` does."""
@@ -36,7 +36,7 @@ class ProgramMetrics:
     targets = ()
     libraries = ()
     reads_texts = False
-    subject = Subject()
+    subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002
         """Return no metrics."""

@@ -83,8 +83,13 @@ def test_a_cap_counts_only_where_it_ended_a_run(fill, stopped_by: str, text: str
 
 @pytest.mark.parametrize(("cap", "text"), [(12, "0.40"), (11, "—")])
 def test_proposals_may_be_counted_in_place_of_charged_calls(fill, cap: int, text: str) -> None:
-    run = result({"score": 0.4}, overrides={"budget.llm_calls": cap}, more={"stopped_by": "llm_calls"})
-    assert texts(fill(layout(JNK3), run))[1] == [text]
+    run = equation({"score": 0.4}, overrides={"budget.llm_calls": cap}, more={"stopped_by": "llm_calls"})
+    assert texts(fill(layout(CHEMISTRY[:1]), run)) == [[text]]
+
+
+def test_of_molecules_only_charged_calls_are_counted(fill) -> None:
+    run = result({"score": 0.4}, overrides={"budget.llm_calls": 12}, more={"stopped_by": "llm_calls"})
+    assert texts(fill(layout(JNK3), run))[1] == ["—"]
 
 
 @pytest.mark.parametrize("oracle", [{"task.oracle.published": "gsk3b"}, {"task.oracle._target_": "mine.score"}])
@@ -230,6 +235,20 @@ def test_commands_choose_a_model_as_its_runs_did(monkeypatch: pytest.MonkeyPatch
     )
 
 
+@pytest.mark.parametrize("llm", ["openai_compatible", "replay"])
+def test_commands_ask_for_an_address_that_is_not_recorded(monkeypatch: pytest.MonkeyPatch, llm: str) -> None:
+    run = result({"score": 1.0}, llm=llm, llm__model="mine", overrides={"llm.model": "mine"})
+    beside = tables_of(monkeypatch, layout(JNK3, llm=("m",)), run)["table_mine"]
+    asked = "llm=openai_compatible llm.model=mine llm.api_base=ADDRESS"
+    assert beside.commands == (f"evodiverse -m task=jnk3 method=molleo {asked} seed=0,1,2",)
+
+
+def test_commands_choose_the_papers_models_as_is_usual(fill) -> None:
+    run = result({"score": 1.0}, llm="openai_compatible", overrides={"llm.model": "deepseek-v3.2"})
+    (command,) = fill(layout(JNK3, llm=("DeepSeek-V3.2",)), run).commands
+    assert "llm=litellm llm.model=openrouter/deepseek/deepseek-v3.2" in command
+
+
 def test_no_command_interpolates_what_a_record_says(monkeypatch: pytest.MonkeyPatch) -> None:
     run = result({"score": 1.0}, llm="litellm", overrides={"llm.model": "a/b", "llm.extra.user": "${oc.env:HOME}"})
     tables = tables_of(monkeypatch, layout(JNK3, llm=("m",)), run)
@@ -364,6 +383,12 @@ def test_each_way_of_fitting_has_its_rows_and_the_papers_has_its_numbers(fill) -
         (("ensemble", "lm"), "0.30", ("—",)),
     ]
     assert [command.split()[-2] for command in table.commands] == ["task.fit=bfgs"]
+
+
+def test_ways_of_fitting_need_no_problems_in_common(fill) -> None:
+    rows = [equation({"score": 0.2}, "builtin/reaction1", method, task__fit="lm") for method in ("pt", "ensemble")]
+    table = fill(layout(CHEMISTRY, fit="bfgs"), *rows, equation({"score": 0.4}, "builtin/reaction2"))
+    assert texts(table) == [["0.40"], ["0.20"], ["—"], ["0.20"]]
 
 
 def test_only_what_was_fitted_so_has_rows_in_a_table_of_another_model(monkeypatch: pytest.MonkeyPatch) -> None:

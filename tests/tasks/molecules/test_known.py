@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.errors import DataError
+from evodiverse.errors import DataError, InputError
 from evodiverse.tasks.molecules import diversity, known, quality
 from evodiverse.tasks.molecules.known import MoleculeStore
 
@@ -69,3 +69,19 @@ def test_a_link_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
     file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataError, match=r"\.sqlite is a link"):
         ask(tmp_path)
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[31m", "C(", "no molecule", "C1CC1.C", "C%10" * 3])
+def test_what_no_run_logs_is_refused_in_one_line(
+    tmp_path: Path, hostile: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with MoleculeStore(tmp_path) as store, pytest.raises(InputError, match="cannot be measured") as refused:
+        store.fingerprint(hostile)
+    assert str(refused.value).isprintable()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_cage_on_which_rdkit_would_work_for_minutes_is_refused(tmp_path: Path) -> None:
+    cage = "C12C3C4C1C1C4C4C1C1C4C4C1C1C4C4C1C1C4C4C1C1C5C6C7C8C9C%10C%11C%12C2C3C%12C%11C%10C9C8C7C6C5C41"
+    with MoleculeStore(tmp_path) as store, pytest.raises(InputError, match="21 rings, at most 18"):
+        store.fingerprint(cage)
