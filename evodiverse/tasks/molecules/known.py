@@ -24,6 +24,10 @@ _BUSY_SECONDS = 60.0
 MAX_HEAVY_ATOMS = 1_000
 
 
+class NoMoleculeError(ValueError):
+    """A log has a text that no run can have logged as a molecule."""
+
+
 class MoleculeStore:
     """What is known of molecules, in a file that any number of processes may share.
 
@@ -120,11 +124,11 @@ def _check(smiles: str) -> None:
     """Refuse what is no molecule, and a cage on which RDKit would work for minutes: a log may be somebody else's.
 
     Raises:
-        InputError: It is either.
+        NoMoleculeError: It is either.
     """
     parsed = parse_smiles(smiles, MAX_HEAVY_ATOMS) if smiles else None  # the scaffold of a molecule without rings
     if isinstance(parsed, Rejection):
-        raise InputError(f"the molecule {smiles[:80]} cannot be measured ({parsed}); no run logs it")
+        raise NoMoleculeError(f"{smiles[:80]} cannot be measured ({parsed}), and no run logs it")
 
 
 def _write_quality(value: Quality) -> str:

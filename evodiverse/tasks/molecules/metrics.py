@@ -19,7 +19,7 @@ from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log, union
 from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
-from evodiverse.tasks.molecules.known import Bits, MoleculeStore
+from evodiverse.tasks.molecules.known import Bits, MoleculeStore, NoMoleculeError
 
 CONVERGED_ITERATIONS = 5
 N_TOP = 10
@@ -41,9 +41,16 @@ class MoleculeMetrics:
     subject = Subject()
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
-        """Return what `measure_molecules` does."""
-        with MoleculeStore(tools.folder) as store:
-            return measure_molecules(log, store)
+        """Return what `measure_molecules` does.
+
+        Raises:
+            InputError: The log is damaged.
+        """
+        try:
+            with MoleculeStore(tools.folder) as store:
+                return measure_molecules(log, store)
+        except NoMoleculeError as error:
+            raise InputError(f"{log.run.path} is damaged ({error}); run it again with overwrite=true") from error
 
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:

@@ -10,11 +10,13 @@ import pytest
 from rdkit import DataStructs
 
 from evodiverse.errors import InputError
+from evodiverse.ports import Tools
 from evodiverse.runlog.log import Log, read_log
 from evodiverse.runlog.runs import Run
 from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.known import MoleculeStore
 from evodiverse.tasks.molecules.metrics import (
+    MoleculeMetrics,
     calls_auc,
     calls_by_iteration,
     count_circles,
@@ -210,6 +212,13 @@ def test_the_last_iteration_is_measured_plainly_by_scaffold_and_for_its_chemistr
         "n_circles": 3,
     }
     assert {name: found[name] for name in expected} == pytest.approx(expected)
+
+
+def test_a_log_with_what_is_no_molecule_is_damaged_by_name(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"\x1b[31m": 0.9}, [[[1]]])
+    with pytest.raises(InputError, match=r"run is damaged \(.*\[31m cannot be measured") as refused:
+        MoleculeMetrics().measure(read_log(run), Tools(tmp_path, {}))
+    assert str(refused.value).isprintable()
 
 
 def test_the_archive_keeps_what_left_the_pools(tmp_path: Path, store: MoleculeStore) -> None:
