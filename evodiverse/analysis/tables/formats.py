@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tabulate import tabulate
-
 from evodiverse.analysis.tables.build import Table
 from evodiverse.analysis.tables.cells import DASH, Cell
+from evodiverse.errors import InputError
 
 _MISSING: Final = "To fill the cells with a dash:"
 _PAPER: Final = "paper"
@@ -44,7 +43,7 @@ def to_markdown(table: Table) -> str:
     """Return a table in Markdown, with its notes and the commands that fill it."""
     header, rows = _lay_out(table)
     header, *rows = [[*map(_escape_markdown, row)] for row in [header, *rows]]
-    lines = [f"# {_escape_markdown(table.title)}", "", tabulate(rows, header, "pipe", disable_numparse=True), ""]
+    lines = [f"# {_escape_markdown(table.title)}", "", _lay_lines(rows, header, "pipe"), ""]
     lines += [*(f"- {_escape_markdown(note)}" for note in table.notes), ""] if table.notes else []
     lines += [_MISSING, "", *(f"    {command}" for command in table.commands), ""] if table.commands else []
     return "\n".join(lines)
@@ -74,7 +73,7 @@ def to_csv(table: Table) -> str:
 def to_latex(table: Table) -> str:
     """Return a table in LaTeX, for the package booktabs."""
     header, rows = _lay_out(table)
-    body = tabulate(rows, header, "latex_booktabs", disable_numparse=True)
+    body = _lay_lines(rows, header, "latex_booktabs")
     caption = " ".join([f"{table.title}.", *table.notes])
     lines = [
         r"\begin{table}",
@@ -90,13 +89,26 @@ def to_latex(table: Table) -> str:
 def to_html(table: Table) -> str:
     """Return a table, its notes and the commands that fill it in HTML, without a title."""
     header, rows = _lay_out(table)
-    parts = [tabulate(rows, header, "html", disable_numparse=True)]
+    parts = [_lay_lines(rows, header, "html")]
     if table.notes:
         parts.append(f"<ul>{''.join(f'<li>{html.escape(note)}</li>' for note in table.notes)}</ul>")
     if table.commands:
         commands = html.escape("\n".join(table.commands))
         parts.append(f"<p>{_MISSING}</p><pre>{commands}</pre>")
     return "\n".join(parts)
+
+
+def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str) -> str:
+    """Return the lines of a table.
+
+    Raises:
+        InputError: The library that lays them out is not installed.
+    """
+    try:
+        from tabulate import tabulate  # here: it comes with an extra
+    except ModuleNotFoundError as error:
+        raise InputError("tables need tabulate; pip install 'evodiverse[analysis]'") from error
+    return str(tabulate(rows, header, style, disable_numparse=True))
 
 
 def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
@@ -126,7 +138,7 @@ def _escape_markdown(text: str) -> str:
 
 def _escape_latex(text: str) -> str:
     """Return text as LaTeX sets it, by the rules of the library that sets the cells."""
-    return str(tabulate([[text]], tablefmt="latex_booktabs", disable_numparse=True)).splitlines()[2].strip(" \\")
+    return _lay_lines([[text]], (), "latex_booktabs").splitlines()[2].strip(" \\")
 
 
 WRITERS: Final[Mapping[str, Callable[[Table], str]]] = {"md": to_markdown, "csv": to_csv, "tex": to_latex}

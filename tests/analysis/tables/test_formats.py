@@ -2,9 +2,11 @@
 
 import csv
 import io
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,13 @@ def test_markdown_has_our_number_the_runs_behind_it_and_the_papers() -> None:
         "\n"
         "    evodiverse -m task=gsk3b method=pt\n"
     )
+
+
+@pytest.mark.parametrize("write", [to_markdown, to_latex, to_html])
+def test_what_must_be_installed_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, write: Any) -> None:
+    monkeypatch.setitem(sys.modules, "tabulate", None)  # as if it were not installed
+    with pytest.raises(InputError, match=r"pip install 'evodiverse\[analysis\]'"):
+        write(TABLE)
 
 
 def test_runs_are_named_once_where_they_have_a_column() -> None:
