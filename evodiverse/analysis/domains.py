@@ -1,10 +1,10 @@
 """The domains of runs, found by the names in their records."""
 
 import importlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from evodiverse.errors import InputError, describe
 from evodiverse.ports import Measured, Metrics, Subject, Tools
@@ -67,12 +67,16 @@ def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None
     return domain if isinstance(domain, Measured) else None
 
 
-def table_files(domains: Mapping[str, Measured]) -> list[Path]:
+def table_files(domains: Iterable[Measured]) -> list[Path]:
     """Return the files of the domains' own tables, of those that have one."""
-    files = (Path(str(vars(domain)["__file__"])).with_name(TABLES) for domain in domains.values())
-    return [file for file in files if file.is_file()]
+    return [file for domain in domains if (file := _folder(domain) / TABLES).is_file()]
 
 
-def source_files(domain: Any) -> list[Path]:
+def source_files(domain: Measured) -> list[Path]:
     """Return all files of code of a domain, by whose content its metrics may change."""
-    return sorted(Path(str(domain.__file__)).parent.rglob("*.py"))
+    return sorted(_folder(domain).rglob("*.py"))
+
+
+def _folder(domain: Measured) -> Path:
+    """Return the folder of a domain, which is a module."""
+    return Path(str(vars(domain)["__file__"])).parent

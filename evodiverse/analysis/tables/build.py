@@ -100,8 +100,8 @@ def build_tables(
         rows = tuple(row for row in layout.rows if task in (None, row.task))
         if rows:
             tables += _paper_tables(replace(layout, rows=rows), chosen, others, llm)
-    domains = {name: find_domain(name, frozenset(own)) for name in sorted({result.run.domain for result in chosen})}
-    files = table_files({name: domain for name, domain in domains.items() if domain is not None})
+    domains = [find_domain(name, frozenset(own)) for name in sorted({result.run.domain for result in chosen})]
+    files = table_files(domain for domain in domains if domain is not None)
     tables += [table for layout in found_layouts(*files) if (table := _found_table(layout, chosen)).lines]
     return tables
 

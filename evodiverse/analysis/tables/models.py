@@ -11,7 +11,6 @@ OFF: Final = "off"
 _POOLS: Final = ("cold", "hot")
 # Which model a run asks and who answers: none of these changes how the model samples.
 _IDENTITY: Final = ("llm.model", "llm.provider", "llm.client", *(f"llm.pools.{pool}.model" for pool in _POOLS))
-
 _SAMPLING: Final = ("temperature", "top_p", "max_tokens")
 # What keeps a model from thinking aloud before it answers, as the paper's did not.
 _NO_THOUGHTS: Final = ("llm.extra.thinking.type", "disabled")

@@ -128,7 +128,7 @@ def test_times_to_a_score_are_those_that_are_measured(domain: str, settings: dic
     assert module is not None
     shown = {
         column.metric
-        for layout in found_layouts(*table_files({domain: module}))
+        for layout in found_layouts(*table_files([module]))
         for column in layout.columns
         if column.metric.startswith("calls_to_")
     }
