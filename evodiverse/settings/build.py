@@ -19,13 +19,13 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError, Interrupted, describe
+from evodiverse.kit.documented import find_beyond
 from evodiverse.llm.check import find_violations as find_model_violations
 from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.local import gguf_sha256, name_model
 from evodiverse.llm.open import opened
-from evodiverse.llm.settings import CLIENTS, ModelSettings
+from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Display, Domain, Prompted, Prompts, Snapshot, Task
-from evodiverse.runner.display import DISPLAYS
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.process import deferred_signals
@@ -33,15 +33,12 @@ from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Propose
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.search.exchange import exchange_rules, schedules
 from evodiverse.search.streams import Streams
-from evodiverse.search.survivors import survivor_rules
-from evodiverse.search.weights import weights
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, merge_typed, read, resolve
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model, freeze_search
 from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
-from evodiverse.settings.validate import FALLBACKS, find_violations
+from evodiverse.settings.validate import find_violations
 from evodiverse.store.datasets import schemas
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import locked
@@ -50,20 +47,6 @@ from evodiverse.store.record import check_same_data, check_same_run, continue_re
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, delete_run, writing_to
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
-STRICT = "strict"
-REQUIREMENTS = ("available", STRICT)
-NAMES = {
-    "method.mating_pool.weight": weights.names,
-    "method.survivors.weight": weights.names,
-    "method.survivors.rule": survivor_rules.names,
-    "method.swap.rule": exchange_rules.names,
-    "method.swap.schedule": schedules.names,
-    "method.hot_prompt": [prompt.value for prompt in Prompt],
-    "llm.client": CLIENTS,
-    "llm.fallback": FALLBACKS,
-    "sandbox.require": REQUIREMENTS,
-    "display": DISPLAYS,
-}
 LOCAL_MODEL = "smollm2"
 # Keys of `task` that are read here; the others are the domain's.
 TASK_KEYS = ("name", "domain", "defaults")
@@ -163,7 +146,8 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     plan = Plan(config, domain, task, settings, overrides, path, None)
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
-        *find_violations(config, 0 if task is None else plan.n_initial, NAMES, can_ask=isinstance(domain, Prompted)),
+        *find_violations(config, 0 if task is None else plan.n_initial, can_ask=isinstance(domain, Prompted)),
+        *([] if task is None else find_beyond(task, "task.")),
         *([] if task is None else domain.find_violations(task)),
         *(bad_outputs or _find_unwritable(path)),
     ]
@@ -265,7 +249,7 @@ def _open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSa
         InputError: There is such a thing, and the settings forbid it.
     """
     gaps = " and ".join(find_gaps())
-    if gaps and settings.require == STRICT:
+    if gaps and settings.require == schema.STRICT:
         raise InputError(f"sandbox.require=strict: this kernel cannot keep programs from {gaps}; use another machine")
     if gaps:
         _LOG.warning("this kernel cannot keep programs from %s; sandbox.require=strict would refuse to run", gaps)
@@ -291,7 +275,7 @@ def _workers(plan: Plan, task: Task) -> Workers:
     """Return who makes and evaluates the offspring, not started yet."""
     evaluator = plan.config.evaluator
     bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
-    proposes = plan.model is None or plan.config.llm.fallback == "classical"
+    proposes = plan.model is None or plan.config.llm.fallback == schema.CLASSICAL
     return Workers(bench, evaluator.workers or available_cores(), evaluator.batch, proposes=proposes)
 
 
@@ -303,7 +287,7 @@ def _make_proposers(
     if by_model is None:
         return [OperatorProposer(workers, ledger)] * attempts
     proposers: list[Proposer] = [by_model(task, ledger)] * attempts
-    if plan.config.llm.fallback == "classical":
+    if plan.config.llm.fallback == schema.CLASSICAL:
         proposers += [OperatorProposer(workers, ledger, is_fallback=True)] * attempts
     return proposers
 
