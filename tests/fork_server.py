@@ -16,7 +16,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hydra import compose, initialize_config_dir
+
 from evodiverse.llm.library import load_litellm
+from evodiverse.settings.compose import find_conf
+from evodiverse.settings.schema import register
 
 HEADER = struct.Struct("!Q")  # bytes of the request that follows
 STATUS = struct.Struct("!q")  # the process, then its exit code
@@ -58,8 +62,7 @@ def serve(channel: socket.socket) -> Start:
     """Fork for each start that comes; return it in the new process. The server itself ends here, with its client."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is pytest's business
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no watcher is waited for
-    for module in LOADED:
-        importlib.import_module(module)
+    load()
     gc.freeze()
     while True:
         header, streams, _, _ = socket.recv_fds(channel, HEADER.size, 4)
@@ -75,6 +78,15 @@ def serve(channel: socket.socket) -> Start:
             return start
         for stream in streams:
             os.close(stream)
+
+
+def load() -> None:
+    """Import what the commands import, and compose once: Hydra looks for plugins, and grammars are built."""
+    for module in LOADED:
+        importlib.import_module(module)
+    register()
+    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+        compose("config", overrides=["seed=1", "method.ladder=[0.8,0.2]"], return_hydra_config=True)
 
 
 def _receive(channel: socket.socket, n_bytes: int) -> bytes:
