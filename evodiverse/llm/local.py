@@ -1,6 +1,5 @@
 """A model that runs here: a server in a process of its own, for as long as a run."""
 
-import hashlib
 import secrets
 import subprocess
 import sys
@@ -10,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.inputs import open_input
+from evodiverse.errors import ServiceError
+from evodiverse.kit.inputs import input_sha256
 from evodiverse.llm.settings import ModelSettings
 
 _STOP_SECONDS = 10
@@ -85,19 +84,15 @@ class LocalServer:
 
 def name_model(settings: ModelSettings, gguf: Path) -> ModelSettings:
     """Return the settings with the model file in place, and models that are named by the file and its SHA-256."""
-    name = f"local/{gguf.stem}@{file_sha256(gguf)[:8]}"
+    name = f"local/{gguf.stem}@{gguf_sha256(gguf)[:8]}"
     samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
     return replace(settings, gguf=gguf, samplers=samplers)
 
 
-def file_sha256(path: Path) -> str:
+def gguf_sha256(path: Path) -> str:
     """Return the SHA-256 of a model file.
 
     Raises:
         InputError: It cannot be read.
     """
-    try:
-        with open_input(path, None) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"llm.local.gguf: cannot read {path} ({reason(error)})") from error
+    return input_sha256(path, "llm.local.gguf", at_most=None)

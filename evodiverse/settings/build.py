@@ -21,7 +21,7 @@ from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError, Interrupted, describe
 from evodiverse.llm.check import find_violations as find_model_violations
 from evodiverse.llm.estimate import describe_estimate
-from evodiverse.llm.local import file_sha256, name_model
+from evodiverse.llm.local import gguf_sha256, name_model
 from evodiverse.llm.open import opened
 from evodiverse.llm.settings import CLIENTS, ModelSettings
 from evodiverse.ports import Display, Domain, Prompted, Prompts, Snapshot, Task
@@ -235,7 +235,7 @@ def _find_sources(plan: Plan) -> dict[str, str]:
         sources["prompts"] = plan.build_prompts().sha256
         if plan.model.client == "local":
             own = plan.model.gguf
-            sources["model"] = find_artefact(LOCAL_MODEL).sha256 if own is None else file_sha256(own)
+            sources["model"] = find_artefact(LOCAL_MODEL).sha256 if own is None else gguf_sha256(own)
     return sources
 
 

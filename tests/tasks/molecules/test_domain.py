@@ -15,7 +15,7 @@ from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
-from evodiverse.tasks.molecules.operators import GraphGA
+from evodiverse.tasks.molecules.operators.operator import GraphGA
 from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle
 from evodiverse.tasks.molecules.settings import Initial, MoleculeSettings, Oracle
 from evodiverse.tasks.molecules.task import MoleculeTask

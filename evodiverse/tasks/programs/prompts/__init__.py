@@ -10,7 +10,7 @@ from types import MappingProxyType
 from evodiverse.errors import InputError
 from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
-from evodiverse.tasks.programs.diffs import apply_blocks, extract_program, find_blocks
+from evodiverse.tasks.programs.prompts.diffs import apply_blocks, extract_program, find_blocks
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from evodiverse.ports import Found
-from evodiverse.tasks.programs.evaluators import Scored
-from evodiverse.tasks.programs.packing import FloatArray, find_violation, shrink
-from evodiverse.tasks.programs.picture import draw_packing
+from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
+from evodiverse.tasks.programs.circle_packing.picture import draw_packing
+from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.prompts import describe_packing
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
-SEED = Path(__file__).parent / "seeds" / "circle_packing.py"
+SEED = Path(__file__).with_name("seed.py")
 _SEED_N = "\nN = 26\n"
 
 

@@ -6,14 +6,16 @@ not end), texts, names, imports, the headers of functions, and a function's last
 
 import ast
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from evodiverse.kit.choice import pick
 from evodiverse.kit.python import is_docstring
-from evodiverse.tasks.programs.syntax import (
+from evodiverse.tasks.programs.operators.cost_model import loop_bounds
+from evodiverse.tasks.programs.operators.syntax import (
     SCOPES,
     Edit,
     Path,
@@ -26,7 +28,6 @@ from evodiverse.tasks.programs.syntax import (
     replace,
     statements_of,
 )
-from evodiverse.tasks.programs.work import loop_bounds
 
 MAX_INTEGER: Final = 1_000
 """No integer grows beyond this, or its old value: it may be the size of an array."""
@@ -99,7 +100,7 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: froze
     sites = constants_of(tree, fixed)
     if not sites:
         return None
-    site = _draw(sites, [site.weight for site in sites], rng)
+    site = pick([(site, site.weight) for site in sites], rng)
     new = perturb_integer(site.value, rng) if type(site.value) is int else perturb_float(site.value, rng)
     return None if new == site.value else replace(tree, site.path, number(new))
 
@@ -279,10 +280,5 @@ def _draw_statements(
     choices = [choice for choice in choices if len(choice[2]) >= n_statements]
     if not choices:
         return None
-    path, block, positions = _draw(choices, [len(choice[2]) for choice in choices], rng)
+    path, block, positions = pick([(choice, len(choice[2])) for choice in choices], rng)
     return path, block, rng.permutation(positions).tolist()
-
-
-def _draw(items: list[Any], weights: Sequence[float], rng: np.random.Generator) -> Any:
-    """Return one of the items, drawn with probability proportional to its weight."""
-    return items[rng.choice(len(items), p=np.array(weights) / sum(weights))]

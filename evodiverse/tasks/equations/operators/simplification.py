@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from evodiverse.tasks.equations.trees import (
+from evodiverse.tasks.equations.operators.trees import (
     CONSTANT,
     NUMBER,
     PARAMETER,

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evodiverse.tasks.programs.mutation import Grammar
-from evodiverse.tasks.programs.names import binds, module_names, parameters
-from evodiverse.tasks.programs.syntax import Function, Path, parts_of, replace
+from evodiverse.tasks.programs.operators.mutation import Grammar
+from evodiverse.tasks.programs.operators.names import binds, module_names, parameters
+from evodiverse.tasks.programs.operators.syntax import Function, Path, parts_of, replace
 
 
 class Phase(StrEnum):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rdkit import rdBase
 
-from evodiverse.tasks.molecules.crossover import cross_over
-from evodiverse.tasks.molecules.mutation import mutate
+from evodiverse.tasks.molecules.operators.crossover import cross_over
+from evodiverse.tasks.molecules.operators.mutation import mutate
 from evodiverse.vocabulary import Proposal, Request
 
 NAME = "graph_ga"

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.chemistry_rules import (
+from evodiverse.kit.choice import pick
+from evodiverse.tasks.molecules.operators.chemistry_rules import (
     TRIES,
     attach,
     canonical_smiles,
@@ -20,7 +21,6 @@ from evodiverse.tasks.molecules.chemistry_rules import (
     has_allowed_rings,
     has_allowed_size,
     is_sanitizable,
-    pick,
 )
 
 Site: TypeAlias = tuple[int, ...]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from evodiverse.tasks.programs.syntax import COMPREHENSIONS, FUNCTIONS, SCOPES, Function, children, rebuilt
+from evodiverse.tasks.programs.operators.syntax import COMPREHENSIONS, FUNCTIONS, SCOPES, Function, children, rebuilt
 
 BUILTINS: Final = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 

@@ -5,9 +5,8 @@ the exploration of chemical space", Chemical Science 10, 3567. Parents are edite
 implicit; otherwise a pyrrole nitrogen or a stereocenter would keep a hydrogen that the edit has no room for.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 import numpy as np
 from rdkit import Chem
@@ -22,23 +21,6 @@ MAX_RING: Final = 6
 
 _RING_ALLENE = Chem.MolFromSmarts("[R]=[R]=[R]")
 _SMALL_RING_DOUBLE_BOND = Chem.MolFromSmarts("[r3,r4]=[r3,r4]")
-
-T = TypeVar("T")
-
-
-def pick(choices: Sequence[tuple[T, float]], rng: np.random.Generator) -> T:
-    """Draw one of ``(value, weight)`` with probability proportional to its weight.
-
-    Args:
-        choices: At least one; weights are positive and need not sum to one.
-        rng: Consumed once.
-    """
-    draw = rng.random() * sum(weight for _, weight in choices)
-    for value, weight in choices:
-        draw -= weight
-        if draw < 0:
-            return value
-    return choices[-1][0]
 
 
 def has_allowed_size(n_atoms: int, rng: np.random.Generator) -> bool:

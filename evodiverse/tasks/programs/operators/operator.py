@@ -1,17 +1,18 @@
 """The classical operator of programs: mutation and crossover of syntax trees, without a language model."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from evodiverse.tasks.programs.crossover import crossovers
-from evodiverse.tasks.programs.mutation import Grammar, mutations
-from evodiverse.tasks.programs.names import dead_names, undefined_names, without_names
-from evodiverse.tasks.programs.syntax import functions_of, read_program, write_program
-from evodiverse.tasks.programs.work import estimate_work
+from evodiverse.kit.choice import pick
+from evodiverse.tasks.programs.operators.cost_model import estimate_work
+from evodiverse.tasks.programs.operators.crossover import crossovers
+from evodiverse.tasks.programs.operators.mutation import Grammar, mutations
+from evodiverse.tasks.programs.operators.names import dead_names, undefined_names, without_names
+from evodiverse.tasks.programs.operators.syntax import functions_of, read_program, write_program
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
@@ -120,7 +121,7 @@ class ProgramOperator:
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:
-            kind = _draw(CROSSOVERS, rng)
+            kind = pick([*CROSSOVERS.items()], rng)
             crossed = self._crossovers[kind](tree, other, rng)
             if crossed is not None:
                 tree, names = crossed, [f"crossover_{kind}"]
@@ -133,9 +134,9 @@ class ProgramOperator:
 
     def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module | None, str]:
         if self._moves is not None and rng.random() < MOVE_RATE:
-            kind = _draw(self._moves.weights, rng)
+            kind = pick([*self._moves.weights.items()], rng)
             return self._moves.edits[kind](tree, rng), f"move_{kind}"
-        kind = _draw(MUTATIONS, rng)
+        kind = pick([*MUTATIONS.items()], rng)
         return self._mutations[kind](tree, rng), f"mutation_{kind}"
 
     def _write(self, tree: ast.Module, parent: Parent) -> str | None:
@@ -156,9 +157,3 @@ def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:
     chosen = sound[0] if sound else parents[0]
     donors = [parent for parent in sound if parent is not chosen]
     return chosen, max(donors, key=lambda parent: parent.score or 0.0, default=None)
-
-
-def _draw(weights: Mapping[str, float], rng: np.random.Generator) -> str:
-    """Return a key, drawn with probability proportional to its weight."""
-    values = np.array(list(weights.values()))
-    return list(weights)[rng.choice(len(values), p=values / values.sum())]

@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from evodiverse.tasks.equations.simplification import is_never_negative
-from evodiverse.tasks.equations.trees import Kind, Node, call, number, parameter, variable
+from evodiverse.tasks.equations.operators.simplification import is_never_negative
+from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, variable
 
 # How often an expression that is not a leaf is of each operation, relative to the others.
 OPERATIONS: Final = {

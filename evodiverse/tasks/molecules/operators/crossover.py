@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.chemistry_rules import (
+from evodiverse.tasks.molecules.operators.chemistry_rules import (
     MAX_RING,
     TRIES,
     attach,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from evodiverse.kit.python import parse_quietly
-from evodiverse.tasks.equations.reply_code import find_code
+from evodiverse.tasks.equations.prompts.reply_code import find_code
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.vocabulary import Reason, Rejection
 

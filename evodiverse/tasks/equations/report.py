@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from evodiverse.ports import Found, Sandbox
-from evodiverse.tasks.equations import matching
 from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.fit_picture import Panel, draw_fit
 from evodiverse.tasks.equations.fitter import ALL, define_all
+from evodiverse.tasks.equations.in_sandbox import matching
 from evodiverse.tasks.equations.problems import Problem
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS, read_skeleton
@@ -19,7 +19,8 @@ from evodiverse.vocabulary import Job, Limits
 
 SPLITS: Final = {"train": "training", "id": "held out, in domain", "ood": "held out, out of domain"}
 N_POINTS: Final = 256
-_FORMULA: Final = Path(__file__).with_name("formula.py").read_text(encoding="utf-8")  # sympy takes long to load
+# Sent as text: sympy takes long to load.
+_FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
 _MATCHING: Final = f"from {matching.__name__} import drive\n"
 _LIMITS: Final = Limits(cpu_seconds=10.0)
 

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from evodiverse.errors import describe
-from evodiverse.tasks.equations.grammar import ARITHMETIC, FUNCTIONS, Grammar
-from evodiverse.tasks.equations.simplification import simplify
-from evodiverse.tasks.equations.skeleton import MAX_PARAMS
-from evodiverse.tasks.equations.trees import (
+from evodiverse.kit.choice import pick
+from evodiverse.tasks.equations.operators.grammar import ARITHMETIC, FUNCTIONS, Grammar
+from evodiverse.tasks.equations.operators.simplification import simplify
+from evodiverse.tasks.equations.operators.trees import (
     NUMBER,
     PARAMETER,
     VARIABLE,
@@ -27,6 +27,7 @@ from evodiverse.tasks.equations.trees import (
     shift_parameters,
     write_tree,
 )
+from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
@@ -121,12 +122,12 @@ class EquationOperator:
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if others and rng.random() < CROSSOVER_RATE:
-            kind = _draw(CROSSOVERS, rng)
+            kind = pick([*CROSSOVERS.items()], rng)
             donor = shift_parameters(others[0], next_parameter(tree))
             tree = _cross_terms(tree, donor, rng) if kind == "terms" else _cross_subtrees(tree, donor, rng)
             names = [f"crossover_{kind}"]
         for _ in range(n_edits if names else n_edits + 1):
-            kind = _draw(MUTATIONS, rng)
+            kind = pick([*MUTATIONS.items()], rng)
             edited = self._edits[kind](tree, rng)
             if edited is not None:
                 tree = edited
@@ -149,7 +150,7 @@ class EquationOperator:
         return _total([*terms[:at], *terms[at + 1 :]])
 
     def _subtree(self, tree: Node, rng: np.random.Generator) -> Node:
-        path, _, kind = _pick(list(places(tree))[1:] or list(places(tree)), rng)
+        path, _, kind = _draw_place(list(places(tree))[1:] or list(places(tree)), rng)
         return put(tree, path, self._draw(kind, next_parameter(tree), rng))
 
     def _point(self, tree: Node, rng: np.random.Generator) -> Node | None:
@@ -157,7 +158,7 @@ class EquationOperator:
         found = [place for place in places(tree) if place[1].operation not in (PARAMETER, "where")]
         if not found:
             return None
-        path, node, kind = _pick(found, rng)
+        path, node, kind = _draw_place(found, rng)
         if node.operation in ARITHMETIC:
             return put(tree, path, call(_other(ARITHMETIC, node.operation, rng), *node.arguments))
         if node.operation in FUNCTIONS:
@@ -170,7 +171,7 @@ class EquationOperator:
 
     def _wrap(self, tree: Node, rng: np.random.Generator) -> Node:
         """Put an operation around an expression; what else it needs is random."""
-        path, node, _ = _pick([place for place in places(tree) if place[2] is Kind.REAL], rng)
+        path, node, _ = _draw_place([place for place in places(tree) if place[2] is Kind.REAL], rng)
         if rng.random() < WRAP_FUNCTION_RATE:
             return put(tree, path, self._grammar.guard(call(_other(FUNCTIONS, node.operation, rng), node)))
         return put(
@@ -182,13 +183,13 @@ class EquationOperator:
         found = [(path, node, kind) for path, node, kind in places(tree) if node.arguments]
         if not found:
             return None
-        path, node, kind = _pick(found, rng)
+        path, node, kind = _draw_place(found, rng)
         inner = [part for _, part, other in places(node) if other is kind and part is not node]
         return put(tree, path, inner[rng.integers(len(inner))]) if inner else None
 
     def _insert_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
         """Scale an expression, move it by a constant, or raise it to a power."""
-        path, node, _ = _pick([place for place in places(tree) if place[2] is Kind.REAL], rng)
+        path, node, _ = _draw_place([place for place in places(tree) if place[2] is Kind.REAL], rng)
         free = parameter(next_parameter(tree))
         match rng.integers(5):
             case 0:
@@ -222,7 +223,7 @@ def _simplified(source: str) -> Node:
 
 
 def _cross_subtrees(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
-    path, _, kind = _pick(list(places(tree))[1:] or list(places(tree)), rng)
+    path, _, kind = _draw_place(list(places(tree))[1:] or list(places(tree)), rng)
     given = [node for _, node, other in places(donor) if other is kind]
     return put(tree, path, given[rng.integers(len(given))]) if given else tree
 
@@ -257,7 +258,7 @@ def _at(tree: Node, operation: str) -> list[Node]:
     return [node for _, node, _ in places(tree) if node.operation == operation]
 
 
-def _pick(
+def _draw_place(
     found: Sequence[tuple[tuple[int, ...], Node, Kind]], rng: np.random.Generator
 ) -> tuple[tuple[int, ...], Node, Kind]:
     return found[int(rng.integers(len(found)))]
@@ -270,9 +271,3 @@ def _other(names: Sequence[str], name: str, rng: np.random.Generator) -> str:
 
 def _score(candidate: Candidate) -> float:
     return -np.inf if candidate.score is None else candidate.score
-
-
-def _draw(weights: Mapping[str, float], rng: np.random.Generator) -> str:
-    """Return a key, drawn with probability proportional to its weight."""
-    values = np.array(list(weights.values()))
-    return list(weights)[rng.choice(len(values), p=values / values.sum())]

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from evodiverse.kit.python import is_docstring
-from evodiverse.tasks.programs.names import binds, names_of, parameters
-from evodiverse.tasks.programs.syntax import (
+from evodiverse.tasks.programs.operators.names import binds, names_of, parameters
+from evodiverse.tasks.programs.operators.syntax import (
     FUNCTIONS,
     SCOPES,
     Function,

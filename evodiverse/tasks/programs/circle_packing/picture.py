@@ -1,18 +1,17 @@
 """The picture of a packing, for a person to look at."""
 
-import io
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
+
+from evodiverse.kit.pictures import GRAY, GROUND, INK, PAPER, SUPERSAMPLING, Color, load_font, new_canvas, to_png
 
 FloatArray = NDArray[np.float64]
-Color = tuple[int, int, int]
 
 MARGIN = 40  # pixels
 SIDE = 880  # of the unit square
-_SUPERSAMPLING = 4
 _LINE_HEIGHT = 32
 _TAB_STOPS = (0, 120, 290, 410)  # pixels
 _TITLE_SIZE, _TEXT_SIZE, _LABEL_SIZE = 26, 20, 16
@@ -20,10 +19,6 @@ _EQUAL = 1e-6  # radii that differ by less have one color
 _MIN_LABELED = 13  # radius in pixels
 _SCALE_WIDTH, _SCALE_HEIGHT = 200, 14
 
-_PAPER: Color = (255, 255, 255)
-_GROUND: Color = (246, 246, 243)
-_INK: Color = (22, 34, 56)
-_GRAY: Color = (96, 104, 116)
 # From the smallest radius to the largest, darker and darker, so that it can be told in gray too.
 _SCALE = np.array([(252, 239, 190), (169, 219, 184), (84, 178, 192), (46, 116, 170), (36, 54, 114)], dtype=np.float64)
 
@@ -40,15 +35,13 @@ def draw_packing(centers: FloatArray, radii: FloatArray, lines: Sequence[str]) -
             of each.
     """
     colors = [_color(share) for share in _shares(radii)]
-    image = Image.new("RGB", picture_size(len(lines)), _PAPER)
+    image = new_canvas(picture_size(len(lines)))
     image.paste(_draw_square(centers, radii, colors), (0, 0))
     draw = ImageDraw.Draw(image)
     _number(draw, centers, radii, colors)
     _write(draw, lines)
     _draw_scale(draw, radii)
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
+    return to_png(image)
 
 
 def picture_size(n_lines: int) -> tuple[int, int]:
@@ -63,21 +56,21 @@ def to_pixel(x: float, y: float) -> tuple[float, float]:
 
 def _draw_square(centers: FloatArray, radii: FloatArray, colors: Sequence[Color]) -> Image.Image:
     """Return the square with its margin, drawn large and reduced, which smooths the outlines."""
-    factor = _SUPERSAMPLING
-    image = Image.new("RGB", (factor * (SIDE + 2 * MARGIN),) * 2, _PAPER)
+    factor = SUPERSAMPLING
+    image = new_canvas((factor * (SIDE + 2 * MARGIN),) * 2)
     draw = ImageDraw.Draw(image)
     frame = [factor * (MARGIN - 1), factor * (MARGIN - 1), factor * (MARGIN + SIDE + 1), factor * (MARGIN + SIDE + 1)]
-    draw.rectangle(frame, fill=_GROUND, outline=_INK, width=factor * 2)
+    draw.rectangle(frame, fill=GROUND, outline=INK, width=factor * 2)
     for (x, y), radius, color in zip(centers.tolist(), radii.tolist(), colors, strict=True):
         column, row = to_pixel(x, y)
         half = radius * SIDE
         box = [factor * (column - half), factor * (row - half), factor * (column + half), factor * (row + half)]
-        draw.ellipse(box, fill=color, outline=_INK, width=round(factor * 1.25))
+        draw.ellipse(box, fill=color, outline=INK, width=round(factor * 1.25))
     return image.reduce(factor)
 
 
 def _number(draw: ImageDraw.ImageDraw, centers: FloatArray, radii: FloatArray, colors: Sequence[Color]) -> None:
-    font = ImageFont.load_default(_LABEL_SIZE)
+    font = load_font(_LABEL_SIZE)
     for index, ((x, y), radius, color) in enumerate(zip(centers.tolist(), radii.tolist(), colors, strict=True)):
         if radius * SIDE >= _MIN_LABELED:
             draw.text(to_pixel(x, y), str(index), fill=_legible(color), font=font, anchor="mm")
@@ -86,11 +79,11 @@ def _number(draw: ImageDraw.ImageDraw, centers: FloatArray, radii: FloatArray, c
 def _write(draw: ImageDraw.ImageDraw, lines: Sequence[str]) -> None:
     title, *rest = lines
     top = SIDE + 2 * MARGIN
-    draw.text((MARGIN, top - 5), title, fill=_INK, font=ImageFont.load_default(_TITLE_SIZE), anchor="lm")
-    font = ImageFont.load_default(_TEXT_SIZE)
+    draw.text((MARGIN, top - 5), title, fill=INK, font=load_font(_TITLE_SIZE), anchor="lm")
+    font = load_font(_TEXT_SIZE)
     for line in rest:
         top += _LINE_HEIGHT
-        for stop, text, color in zip(_TAB_STOPS, line.split("\t"), (_GRAY, _INK) * 2, strict=False):
+        for stop, text, color in zip(_TAB_STOPS, line.split("\t"), (GRAY, INK) * 2, strict=False):
             draw.text((MARGIN + stop, top), text, fill=color, font=font, anchor="lm")
 
 
@@ -101,10 +94,10 @@ def _draw_scale(draw: ImageDraw.ImageDraw, radii: FloatArray) -> None:
     for offset in range(_SCALE_WIDTH):
         column = left + offset
         draw.line([column, top, column, top + _SCALE_HEIGHT - 1], fill=_color(offset / (_SCALE_WIDTH - 1)))
-    draw.rectangle(box, outline=_INK)
-    font = ImageFont.load_default(_LABEL_SIZE)
+    draw.rectangle(box, outline=INK)
+    font = load_font(_LABEL_SIZE)
     for column, radius, anchor in [(left, radii.min(), "lm"), (left + _SCALE_WIDTH, radii.max(), "rm")]:
-        draw.text((column, top + _LINE_HEIGHT), f"r = {radius:.4f}", fill=_GRAY, font=font, anchor=anchor)
+        draw.text((column, top + _LINE_HEIGHT), f"r = {radius:.4f}", fill=GRAY, font=font, anchor=anchor)
 
 
 def _shares(radii: FloatArray) -> list[float]:
@@ -122,4 +115,4 @@ def _color(share: float) -> Color:
 
 def _legible(color: Color) -> Color:
     """Return the color of text on this one."""
-    return _INK if np.dot(color, (0.299, 0.587, 0.114)) > 128 else _PAPER
+    return INK if np.dot(color, (0.299, 0.587, 0.114)) > 128 else PAPER

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from evodiverse.tasks.programs.names import parameters
-from evodiverse.tasks.programs.syntax import (
+from evodiverse.tasks.programs.operators.names import parameters
+from evodiverse.tasks.programs.operators.syntax import (
     COMPREHENSIONS,
     FUNCTIONS,
     SCOPES,
