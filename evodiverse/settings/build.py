@@ -20,9 +20,8 @@ from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError, Interrupted, describe
 from evodiverse.kit.documented import find_beyond
-from evodiverse.llm.check import find_violations as find_model_violations
+from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
-from evodiverse.llm.local import gguf_sha256, name_model
 from evodiverse.llm.open import opened
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Display, Domain, Prompted, Prompts, Snapshot, Task
@@ -47,7 +46,6 @@ from evodiverse.store.record import check_same_data, check_same_run, continue_re
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, delete_run, writing_to
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
-LOCAL_MODEL = "smollm2"
 # Keys of `task` that are read here; the others are the domain's.
 TASK_KEYS = ("name", "domain", "defaults")
 _LOG = logging.getLogger("evodiverse.settings")
@@ -158,7 +156,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     except RuntimeError as error:  # a home that is none
         raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
     if model is not None:
-        violations = find_model_violations(model, needs_price=config.budget.usd is not None)
+        violations = KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
         try:
             plan.build_prompts()
         except InputError as error:
@@ -214,13 +212,16 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
 
 def _find_sources(plan: Plan) -> dict[str, str]:
     """Return the SHA-256 of all files that the results depend on, by their role."""
-    sources = dict(plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256))
+    sources = dict(plan.domain.sources(plan.task, _artefact_sha256))
     if plan.model is not None:
         sources["prompts"] = plan.build_prompts().sha256
-        if plan.model.client == "local":
-            own = plan.model.gguf
-            sources["model"] = find_artefact(LOCAL_MODEL).sha256 if own is None else gguf_sha256(own)
+        served = KINDS[plan.model.client].source(plan.model, _artefact_sha256)
+        sources |= {} if served is None else {"model": served}
     return sources
+
+
+def _artefact_sha256(name: str) -> str:
+    return find_artefact(name).sha256
 
 
 def _find_record(plan: Plan, sources: Mapping[str, str]) -> dict[str, Any] | None:
@@ -260,13 +261,12 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     """Return what makes the proposer of a round by a language model, None for a run without one."""
     if plan.model is None:
         return None
-    settings = plan.model
-    if settings.client == "local":
-        settings = name_model(settings, settings.gguf or artefact_path(LOCAL_MODEL))
+    kind = KINDS[plan.model.client]
+    settings = kind.complete(plan.model, artefact_path)
     model = stack.enter_context(opened(settings))
     round_quotes = model.quote(plan.example_queries(settings)) * plan.config.method.offspring
     cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_quotes, 0.0)
-    if cap is not None and settings.client != "replay":  # which knows no prices but those of its replies
+    if cap is not None and kind.asks:
         _LOG.warning("budget.%s does not cover a round of %d requests at its worst", cap, len(round_quotes))
     return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.build_prompts(), task, ledger)
 

@@ -33,9 +33,16 @@ def weight_rules() -> Sequence[str]:
 
 def clients() -> Sequence[str]:
     """Return the names of the kinds of language-model clients, ``none`` among them."""
-    from evodiverse.llm.settings import CLIENTS
+    from evodiverse.llm.clients import KINDS
 
-    return CLIENTS
+    return ["none", *KINDS]
+
+
+def takes_model(client: str) -> bool:
+    """Return whether a kind of client is told by ``llm.model`` which model answers."""
+    from evodiverse.llm.clients import KINDS
+
+    return client != "none" and (client not in KINDS or KINDS[client].takes_model)
 
 
 def displays() -> Sequence[str]:

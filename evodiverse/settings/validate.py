@@ -5,11 +5,10 @@ from itertools import pairwise
 from math import inf
 
 from evodiverse.kit.documented import find_beyond
+from evodiverse.settings.choices import takes_model
 from evodiverse.settings.schema import Config, Llm, Method
 
 SWAPPING = ("metropolis", "random")
-NAMED_CLIENTS = ("litellm", "replay")
-UNNAMED_CLIENTS = ("none", "local")
 # Parameters of a request that EvoDiverse sets, or that would change what an answer is.
 RESERVED = {
     *("api_key", "api_base", "base_url", "timeout", "max_retries", "num_retries"),
@@ -50,11 +49,11 @@ def _rungs(method: Method) -> Iterator[str]:
 
 
 def _llm(llm: Llm) -> Iterator[str]:
-    if llm.client in NAMED_CLIENTS and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
+    if takes_model(llm.client) and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
         yield f"llm.model has no value; name the model that {llm.name} is to use"
     if llm.name == "off" and llm.client != "none":
         yield f"llm=off has no client, got llm.client={llm.client}; use llm=litellm llm.model=provider/name"
-    if llm.client in UNNAMED_CLIENTS and (llm.model or llm.pools.cold.model or llm.pools.hot.model):
+    if not takes_model(llm.client) and (llm.model or llm.pools.cold.model or llm.pools.hot.model):
         yield f"llm={llm.name} takes no model; use llm=litellm llm.model=provider/name"
     if llm.provider is not None and llm.api_base is None and llm.client == "litellm":
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
