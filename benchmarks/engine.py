@@ -68,6 +68,7 @@ def engine_seconds(calls: int) -> list[tuple[int, float]]:
             search=SEARCH,
             streams=Streams(0),
             oracle_calls=calls,
+            n_initial=120,
             shared_start=False,
             task=task,
             workers=workers,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Display, RecordKeeper, Row, Showcase, Snapshot, Store, Task
+from evodiverse.runner import contracts
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Cap, Ledger
 from evodiverse.runner.proposers import Proposer
@@ -43,14 +44,15 @@ MAX_BEST_SHARE = 0.01
 class Setup:
     """Everything a run is made of.
 
-    ``proposers`` answer the attempts at a slot, the first of them the first. ``check`` raises `Interrupted` when
-    somebody asked the run to stop.
+    A pool starts from at most ``n_initial`` candidates. ``proposers`` answer the attempts at a slot, the first of them
+    the first. ``check`` raises `Interrupted` when somebody asked the run to stop.
     """
 
     method: Method
     search: Search
     streams: Streams
     oracle_calls: int
+    n_initial: int
     shared_start: bool
     task: Task
     workers: Workers
@@ -188,12 +190,12 @@ class Loop:
         setup, method = self._setup, self._setup.method
         n_draws = 1 if setup.shared_start else method.n_pools
         streams = [setup.streams.at(Purpose.INITIAL, 0, pool=pool) for pool in range(n_draws)]
-        drawn = [setup.task.initial(stream) for stream in streams]
+        drawn = [contracts.draw_initial(setup.task, stream, setup.n_initial) for stream in streams]
         slots = sorted(Slot(slot, pool) for pool, genotypes in enumerate(drawn) for slot in range(len(genotypes)))
         requests = [Request(0, pool, slot, 1, (), Prompt.COLD, streams[pool]) for slot, pool in slots]
         genotypes = [drawn[pool][slot] for slot, pool in slots]
         proposals = [Proposal(genotype, "initial") for genotype in genotypes]
-        answers = list(zip(proposals, setup.task.parse(genotypes), strict=True))
+        answers = list(zip(proposals, contracts.parse(setup.task, genotypes), strict=True))
         attempts = Attempts(slots, empty_pools(n_draws), self._archive)
         self._evaluate(attempts, attempts.settle(requests, answers))
         state, info = start(attempts, self._archive, method)
@@ -248,7 +250,7 @@ class Loop:
         """Lay out the best candidates, now and then, since it costs time."""
         if isinstance(self._setup.task, Showcase):
             began = time.perf_counter()
-            self._setup.store.write_best(self._setup.task.show_best(self._view.best_found()))
+            self._setup.store.write_best(contracts.show_best(self._setup.task, self._view.best_found()))
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
 
@@ -256,7 +258,7 @@ class Loop:
         """Lay out what was better than all before it."""
         if isinstance(self._setup.task, RecordKeeper):
             for found in self._view.new_records():
-                self._setup.store.write_best(self._setup.task.show_record(found))
+                self._setup.store.write_best(contracts.show_record(self._setup.task, found))
 
     def _failures(self) -> str:
         """Return how often each reason kept an initial candidate out."""
