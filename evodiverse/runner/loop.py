@@ -32,12 +32,14 @@ from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
-from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Request
+from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
 
 _LOG = logging.getLogger("evodiverse.runner")
 # The best candidates are laid out no more often than this, and at no more than this share of the time.
 BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
+# Characters that are told of why a candidate failed.
+MAX_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Loop:
         """Run to the end and return how it ended.
 
         Raises:
-            InputError: No initial candidate can enter a pool; the log is committed.
+            InputError: All initial candidates failed; the log is committed.
         """
         try:
             ended = self._run()
@@ -97,8 +99,8 @@ class Loop:
         self._journalled = {
             key: record for key, record in self._journalled.items() if self._archive.call_of(key) is None
         }
-        if not any(pool.size for pool in state.pools):
-            raise InputError(f"no initial candidate can enter a pool ({self._failures()}); the log says why of each")
+        if state.iteration == 0:
+            self._check_start(state)
         while (reason := self._stop_reason(state)) is None:
             iterated = self._iterate(state)
             if iterated is not None:
@@ -200,10 +202,31 @@ class Loop:
         self._evaluate(attempts, attempts.settle(requests, answers))
         state, info = start(attempts, self._archive, method)
         self._commit(state, info)
-        evaluations = [attempt.evaluation for attempt in info.attempts if attempt.evaluation is not None]
-        if evaluations and not any(evaluation.valid for evaluation in evaluations):
-            _LOG.warning("every initial candidate failed: %s", evaluations[0].error)
         return state
+
+    def _check_start(self, state: State) -> None:
+        """Refuse to search from failed candidates alone, unless that is asked for; from none at all nobody can.
+
+        It looks at the state alone, so that a run that ended here says the same when it is resumed.
+
+        Raises:
+            InputError: There is no initial candidate that did not fail; says why the first did.
+        """
+        members = [call for pool in state.pools for call in pool.tolist()]
+        if any(self._archive.evaluation(call).valid for call in members):
+            return
+        reasons = self._initial_errors()
+        first = f"; the first: {reasons[0]}" if reasons else ""
+        counts = Counter(reason.split(":")[0] for reason in reasons)
+        counted = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items())) or "there is none"
+        if not members:
+            raise InputError(f"no initial candidate can enter a pool ({counted}{first}); the log says why of each")
+        if not self._setup.search.continue_on_failed_start:
+            raise InputError(
+                f"every initial candidate failed ({counted}{first}); start from one that does not, "
+                "or search on all the same with search.on_failed_start=continue"
+            )
+        _LOG.warning("every initial candidate failed (%s%s); the search goes on from them", counted, first)
 
     def _resume(self) -> State | None:
         """Return the last committed state, None if nothing was committed."""
@@ -260,8 +283,9 @@ class Loop:
             for found in self._view.new_records():
                 self._setup.store.write_best(contracts.show_record(self._setup.task, found))
 
-    def _failures(self) -> str:
-        """Return how often each reason kept an initial candidate out."""
-        rows = self._setup.store.rows("evaluations", ["error"])
-        reasons = Counter(str(row["error"]).split(":")[0] for row in rows)
-        return ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items())) or "there is none"
+    def _initial_errors(self) -> list[str]:
+        """Return why each initial candidate failed, on one line each, in the order of the log."""
+        self._setup.store.write()
+        rows = self._setup.store.rows("evaluations", ["outcome", "error"])
+        errors = [row["error"] or "no reason given" for row in rows if row["outcome"] != Outcome.DUPLICATE]
+        return [" ".join(error.split())[:MAX_REASON] for error in errors]

@@ -39,7 +39,7 @@ from evodiverse.settings.compose import compose_published, read, resolve
 from evodiverse.settings.domain import import_domain, read_settings
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model, freeze_search
 from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
-from evodiverse.settings.validate import FALLBACKS, find_violations
+from evodiverse.settings.validate import FALLBACKS, ON_FAILED_START, find_violations
 from evodiverse.store.datasets import schemas
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import locked
@@ -59,6 +59,7 @@ NAMES = {
     "method.hot_prompt": [prompt.value for prompt in Prompt],
     "llm.client": CLIENTS,
     "llm.fallback": FALLBACKS,
+    "search.on_failed_start": ON_FAILED_START,
     "sandbox.require": REQUIREMENTS,
     "display": DISPLAYS,
 }

@@ -143,6 +143,11 @@ class Search:
     patience: int = documented("iterations without a charged call that end the run", default=MISSING, unit="iterations")
     early_stop: EarlyStop | None = field(default_factory=EarlyStop)
     target: float | None = documented("a score above it ends the run; null: none does", default=MISSING)
+    on_failed_start: str = documented(
+        "where all initial candidates failed: stop, or continue from them",
+        default="stop",
+        changes_log=False,  # a run that stops has the first iteration of the log of one that continues
+    )
 
 
 @dataclass

@@ -11,6 +11,7 @@ SWAPPING = ("metropolis", "random")
 NAMED_CLIENTS = ("litellm", "replay")
 UNNAMED_CLIENTS = ("none", "local")
 FALLBACKS = ("none", "classical")
+ON_FAILED_START = ("stop", "continue")
 SAMPLERS = ("cold", "hot")
 # Parameters of a request that EvoDiverse sets, or that would change what an answer is.
 RESERVED = {
@@ -53,6 +54,7 @@ def _unknown_names(config: Config, names: Names) -> Iterator[str]:
         "method.hot_prompt": method.hot_prompt,
         "llm.client": config.llm.client,
         "llm.fallback": config.llm.fallback,
+        "search.on_failed_start": config.search.on_failed_start,
         "sandbox.require": config.sandbox.require,
         "display": config.display,
     }
