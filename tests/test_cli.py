@@ -58,8 +58,10 @@ def test_hydras_files_lie_in_the_run_directory_and_nowhere_else(tmp_path: Path) 
         (["seed=-1"], "evodiverse: seed must be between 0 and 2**64 - 1, got -1\n"),
         (
             ["task.spoiled=start"],
-            "evodiverse: no initial candidate can enter a pool (unparsable 16; the first: unparsable: 7 characters); "
-            "the log says why of each\n",
+            (
+                "evodiverse: no initial candidate can enter a pool (unparsable 16; the first: unparsable: 7 characters)"
+                "; the log says why of each\n"
+            ),
         ),
     ],
 )
