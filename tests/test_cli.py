@@ -59,7 +59,10 @@ def test_hydras_files_lie_in_the_run_directory_and_nowhere_else(tmp_path: Path) 
         (["seed=-1"], "evodiverse: seed must be between 0 and 2**64 - 1, got -1\n"),
         (
             ["task.spoiled=start"],
-            "evodiverse: no initial candidate can enter a pool (unparsable 16); the log says why of each\n",
+            (
+                "evodiverse: no initial candidate can enter a pool (unparsable 16; the first: unparsable: 7 characters)"
+                "; the log says why of each\n"
+            ),
         ),
     ],
 )
@@ -83,11 +86,24 @@ def test_a_failed_run_exits_with_1(tmp_path: Path) -> None:
     assert failed.stderr.splitlines()[-1].startswith("evodiverse: a worker process died")
 
 
+BUG = "import evodiverse.runner.loop as loop, evodiverse.cli as cli; loop.advance = None; cli.main()"
+
+
 def test_a_bug_shows_its_traceback_and_exits_with_1(tmp_path: Path) -> None:
-    failed = evodiverse(*TOY, "task.spoiled=bug", cwd=tmp_path, env=FROM_ROOT)
+    command = [sys.executable, "-c", BUG, *TOY]
+    failed = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
     assert failed.returncode == 1
-    assert "ValueError: the toy oracle has a bug" in failed.stderr
+    assert "TypeError: 'NoneType' object is not callable" in failed.stderr
     assert "Traceback" in failed.stderr
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_domain_of_ones_own_raises_is_one_line(tmp_path: Path, workers: int) -> None:
+    failed = evodiverse(*TOY, f"evaluator.workers={workers}", "task.spoiled=bug", cwd=tmp_path, env=FROM_ROOT)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    (line,) = failed.stderr.splitlines()
+    assert line.startswith("evodiverse: tests.toys.bits.task.BitTask.evaluate raised ValueError: the toy oracle has a ")
+    assert "tests/toys/bits/task.py, line " in line
 
 
 def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:

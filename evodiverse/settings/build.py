@@ -1,11 +1,8 @@
 """The composition root: from a composed configuration to a checked plan, and from the plan to a run."""
 
-import importlib
-import inspect
 import logging
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +15,7 @@ from omegaconf import DictConfig
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
-from evodiverse.errors import InputError, Interrupted, describe
+from evodiverse.errors import InputError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
@@ -34,7 +31,8 @@ from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.search.streams import Streams
 from evodiverse.settings import schema
-from evodiverse.settings.compose import compose_published, merge_typed, read, resolve
+from evodiverse.settings.compose import compose_published, read, resolve
+from evodiverse.settings.domain import import_domain, read_settings
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model, freeze_search
 from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
 from evodiverse.settings.validate import find_violations
@@ -46,8 +44,6 @@ from evodiverse.store.record import check_same_data, check_same_run, continue_re
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, delete_run, writing_to
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
-# Keys of `task` that are read here; the others are the domain's.
-TASK_KEYS = ("name", "domain", "defaults")
 _LOG = logging.getLogger("evodiverse.settings")
 ModelRound = Callable[[Task, Ledger], ModelProposer]
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -134,8 +130,8 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         InputError: It cannot be meant; names everything that is wrong.
     """
     config = read(composed)
-    domain = _import_domain(config.task.get("domain"))
-    task, violations = _merge_task(domain, config.task)
+    domain = import_domain(config.task.get("domain"))
+    task, violations = read_settings(domain, config.task)
     settings = _identity(resolve(composed), domain)
     overrides = find_overrides(settings, _identity(compose_published(hydra), domain))
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
@@ -185,7 +181,6 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     task = plan.domain.build_task(
         plan.task, artefact_path, lambda *preload: _open_sandbox(plan.config.sandbox, preload)
     )
-    _check_offers(task, Task, "the task of this domain")
     schemas(task.columns)  # before there is a folder
     with ExitStack() as stack:
         workers = stack.enter_context(_workers(plan, task))  # they load while the model is opened
@@ -309,6 +304,7 @@ def _search(
             search=freeze_search(plan.config.search),
             streams=Streams(plan.config.seed),
             oracle_calls=plan.config.budget.oracle_calls,
+            n_initial=plan.domain.count_initial(plan.task),
             shared_start=plan.domain.is_shared(plan.task),
             task=task,
             workers=workers,
@@ -338,37 +334,9 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
             yield f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named by its file"
 
 
-def _import_domain(name: object) -> Domain:
-    """Return the module ``domain`` of a domain's package, which may lie in the current folder."""
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    try:
-        domain: Domain = importlib.import_module(f"{name}.domain")
-    except Interrupted:
-        raise
-    except BaseException as error:  # whatever a user's module raises
-        raise InputError(
-            f"task.domain={name} cannot be imported ({describe(error)}); name a package with a module domain"
-        ) from error
-    _check_offers(domain, Domain, f"task.domain={name}: its module")
-    return domain
-
-
-def _check_offers(part: object, port: type, name: str) -> None:
-    """Refuse a part of a user's own domain that lacks something of its port."""
-    offered = [word for word in [*inspect.get_annotations(port), *vars(port)] if not word.startswith("_")]
-    absent = ", ".join(word for word in offered if not hasattr(part, word))
-    if absent:
-        raise InputError(f"{name} lacks {absent}; see {port.__name__} in evodiverse.ports")
-
-
-def _merge_task(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    return merge_typed(domain.settings, {key: task[key] for key in task if key not in TASK_KEYS}, "task.")
-
-
 def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     """Return the flat settings that can change a run's log, with the domain's own as its types write them."""
-    task, _ = _merge_task(domain, values["task"])
+    task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
     return identity({**values, "task": {**values["task"], **typed}}, frozenset(quiet_keys(schema.Config)))
 

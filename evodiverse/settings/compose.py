@@ -123,6 +123,7 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
     left out of the object, so that the rest can be checked; it is None if a key without default has no value.
     """
     typed = OmegaConf.structured(schema)
+    OmegaConf.set_readonly(typed, False)  # which a frozen dataclass is
     known = [f"{prefix}{key}" for key, _ in _leaves(typed)]
     violations = []
     for key, value in flatten(values):

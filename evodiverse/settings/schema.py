@@ -20,6 +20,7 @@ PROMPTS: Final = tuple(prompt.value for prompt in Prompt)
 CLASSICAL: Final = "classical"
 FALLBACKS: Final = ("none", CLASSICAL)
 STRICT: Final = "strict"
+ON_FAILED_START: Final = ("stop", "continue")
 REQUIREMENTS: Final = ("available", STRICT)
 
 
@@ -164,6 +165,12 @@ class Search:
     )
     early_stop: EarlyStop | None = field(default_factory=EarlyStop)
     target: float | None = documented("a score above it ends the run; null: none does", default=MISSING, least=-inf)
+    on_failed_start: str = documented(
+        "what is done where all initial candidates failed",
+        default="stop",
+        changes_log=False,  # a run that stops has the first iteration of the log of one that continues
+        choices=ON_FAILED_START,
+    )
 
 
 @dataclass

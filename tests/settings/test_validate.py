@@ -39,6 +39,7 @@ BAD = [
     (["method.survivors.rule=sampel"], "method.survivors.rule=sampel is unknown; did you mean sample?"),
     (["method.swap.target=1.2"], "method.swap.target must be between 0 and 1, got 1.2"),
     (["method.swap.xi=0"], "method.swap.xi must be between 0.001 and 1000, got 0.0"),
+    (["search.on_failed_start=go"], "search.on_failed_start=go is unknown; expected one of stop, continue"),
     (["evaluator.workers=0"], "evaluator.workers must be at least 1, or null, got 0"),
     (["search.early_stop.patience=0"], "search.early_stop.patience must be at least 1, or null, got 0"),
     (["search.early_stop.gain=nan"], "search.early_stop.gain must be at least 0, got nan"),

@@ -22,7 +22,7 @@ class BitSettings:
     source: str = documented("stands for a data file's checksum", default="a")
     pause: float = documented("seconds that an evaluation takes", default=0.0, unit="s")
     diary: str = documented("file to which each evaluation adds its key as it ends", default="")
-    spoiled: str = documented("what goes wrong: nothing, start, oracle, bug or worker", default="nothing")
+    spoiled: str = documented("what goes wrong: nothing, start, failing, oracle, bug or worker", default="nothing")
 
 
 settings = BitSettings
