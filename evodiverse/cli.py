@@ -73,7 +73,8 @@ def job(composed: DictConfig) -> None:
 
 def _run(composed: DictConfig) -> None:
     from evodiverse.runner.display import choose_display  # here: --help does without the libraries these load
-    from evodiverse.settings.build import plan_run, run
+    from evodiverse.settings.assembly import run
+    from evodiverse.settings.plan import plan_run
 
     hydra_part = HydraConfig.get()
     if hydra_part.mode is RunMode.RUN and hydra_part.sweeper.get("params"):
@@ -92,7 +93,7 @@ def _run(composed: DictConfig) -> None:
 
 
 def _check(composed: DictConfig, hydra_part: HydraConf) -> None:
-    from evodiverse.settings.build import plan_run
+    from evodiverse.settings.plan import plan_run
 
     plan_run(composed, hydra_part)
 

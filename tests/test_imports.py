@@ -32,7 +32,8 @@ ALLOWED: dict[str, set[str] | None] = {
     "settings": BOTTOM | {"settings/choices"},
     "settings/choices": BOTTOM | {"search", "llm", "runner"},
     "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},
-    "settings/build": None,
+    "settings/plan": BOTTOM | {"settings", "llm", "store"},
+    "settings/assembly": None,
     "commands": None,
     "cli": None,
     "__main__": {"cli"},
@@ -120,7 +121,7 @@ def test_an_import_against_the_rules_is_found(path: str, source: str) -> None:
         ("analysis/metrics.py", "from evodiverse.runlog.log import Log"),
         ("tasks/molecules/metrics.py", "from evodiverse.diversity.distances import Encode"),
         (
-            "settings/build.py",
+            "settings/assembly.py",
             "from evodiverse.tasks.molecules.task import MoleculeTask\nimport evodiverse.runner.loop",
         ),
     ],

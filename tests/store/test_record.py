@@ -11,7 +11,6 @@ import pytest
 
 from evodiverse import __version__
 from evodiverse.errors import InputError, Interrupted, ServiceError
-from evodiverse.settings import build
 from tests.runs import Silent, log, plan, run_toy, stop_after
 
 pytestmark = pytest.mark.usefixtures("written_at_once")
@@ -39,7 +38,7 @@ def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> No
     assert record["settings"]["method.ladder"] == [0.8, 0.2]
     assert record["overrides"] == {}
     assert record["sources"] == {"oracle": "a"}
-    assert set(record["versions"][0]) == {"evodiverse", "python", "numpy", "rdkit", "scipy", "sympy"}
+    assert set(record["versions"][0]) == {"evodiverse", "python", "numpy"}
     assert record["seconds"]["wall"] > record["seconds"]["oracle"] > 0
 
 
@@ -56,7 +55,7 @@ def test_settings_that_differ_from_the_defaults_are_recorded(tmp_path: Path) -> 
 def test_a_finished_run_says_so_and_does_nothing(tmp_path: Path) -> None:
     run = run_toy(tmp_path)
     before, said = log(run), []
-    build.run(plan("task=bits", f"outputs={tmp_path}"), Silent(), said.append, lambda folder: pytest.fail("began"))
+    run(plan("task=bits", f"outputs={tmp_path}"), Silent(), said.append, lambda folder: pytest.fail("began"))
     assert said == [f"{run} is complete (stopped by budget); overwrite=true runs it afresh"]
     assert log(run) == before
 
