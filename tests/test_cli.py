@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evodiverse import __version__
 from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
 
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
@@ -31,6 +32,23 @@ def test_a_run_works_as_command_module_and_file_from_any_folder(tmp_path: Path, 
     assert done.stdout.splitlines()[0].startswith("complete, stopped by budget: 200 oracle calls; best 0.8")
     assert done.stdout.splitlines()[1] == str(RUN)
     assert json.loads((tmp_path / RUN / "run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.parametrize("command", ["evodiverse", "evodiverse-show", "evodiverse-tables", "evodiverse-data"])
+def test_every_command_has_the_version_of_evodiverse(command: str) -> None:
+    program = Path(sys.executable).with_name(command)
+    told = subprocess.run([program, "--version"], env=FROM_ROOT, capture_output=True, text=True)
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"evodiverse {__version__}\n", "")
+
+
+@pytest.mark.parametrize("module", ["evodiverse.cli", "evodiverse.commands.show", "evodiverse.commands.tables"])
+def test_a_version_is_told_without_loading_a_library(module: str) -> None:
+    code = f"import sys; from {module} import main\ntry: main()\nfinally: print(*sys.modules)"
+    command = [sys.executable, "-c", code, "--version"]
+    told = subprocess.run(command, env=FROM_ROOT, capture_output=True, text=True, check=True)
+    version, loaded = told.stdout.splitlines()
+    assert version == f"evodiverse {__version__}"
+    assert not {"hydra", "omegaconf", "numpy", "pyarrow", "rich", "rdkit", "litellm"} & set(loaded.split())
 
 
 def test_a_second_start_says_that_the_run_is_complete(tmp_path: Path) -> None:

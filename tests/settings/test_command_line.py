@@ -36,11 +36,23 @@ def refuse(*arguments: str) -> tuple[str, ...]:
         ("xyzzy=3", "xyzzy is unknown; evodiverse --cfg job prints all keys"),
         ("task.foo=1", "task.foo is unknown; evodiverse --cfg job prints all keys"),
         ("task.mutation=1", "task.mutation is unknown; did you mean task.mutation_rate?"),
-        ("method=ptt", "method=ptt is unknown; did you mean pt?"),
-        ("llm=gpt", "llm=gpt is unknown; did you mean gpt5?"),
-        ("task=kinase", "task=kinase is unknown; expected one of circle_packing, equation, gsk3b, jnk3, program"),
+        (
+            "method=ptt",
+            "method=ptt is unknown; did you mean pt? (your own, FOLDER/method/ptt.yaml, takes --config-dir FOLDER)",
+        ),
+        (
+            "llm=gpt",
+            "llm=gpt is unknown; did you mean gpt5? (your own, FOLDER/llm/gpt.yaml, takes --config-dir FOLDER)",
+        ),
+        (
+            "task=kinase",
+            "task=kinase is unknown; expected one of circle_packing, equation, gsk3b, jnk3, program (your own, FOLDER/task/kinase.yaml, takes --config-dir FOLDER)",
+        ),
         ("experiment=mol_graphga", "experiment=mol_graphga is written with a plus: +experiment=mol_graphga"),
-        ("+experiment=mol_graphgaa", "experiment=mol_graphgaa is unknown; did you mean mol_graphga?"),
+        (
+            "+experiment=mol_graphgaa",
+            "experiment=mol_graphgaa is unknown; did you mean mol_graphga? (your own, FOLDER/experiment/mol_graphgaa.yaml, takes --config-dir FOLDER)",
+        ),
         (
             "llm.extra.effort=1",
             "llm.extra holds keys of your own, each of which is added with a plus: +llm.extra.name=value",
@@ -70,10 +82,26 @@ def test_an_override_that_cannot_be_read_is_quoted_back() -> None:
     assert line.endswith("write key=value, in quotes if it holds brackets")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "written", "right"),
+    [
+        (["-m", "method.swap.period=2,", "5"], "method.swap.period=2, 5", "method.swap.period=2,5"),
+        (["method.swap.period=2,", "5"], "method.swap.period=2, 5", "method.swap.period=2,5"),
+        (["-m", "seed=0", ",1,", "2"], "seed=0 ,1, 2", "seed=0,1,2"),
+        (["method.ladder=[0.8,", "0.2]"], "method.ladder=[0.8, 0.2]", "method.ladder=[0.8,0.2]"),
+        (["method.ladder=[", "0.8,0.2", "]"], "method.ladder=[ 0.8,0.2 ]", "method.ladder=[0.8,0.2]"),
+        (["seed=", "3", "method=pt"], "seed= 3", "seed=3"),
+        (["seed", "=", "3"], "seed = 3", "seed=3"),
+    ],
+)
+def test_an_option_that_a_space_has_split_is_put_together(arguments: list[str], written: str, right: str) -> None:
+    assert refuse(*arguments) == (f"{written} has a space in it; write it without, {right}, or in quotes",)
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     lines = refuse("method=ptt", "seed=abc", "sed=1", "budget=smoke", "method.swap.period=2")
     assert lines == (
-        "method=ptt is unknown; did you mean pt?",
+        "method=ptt is unknown; did you mean pt? (your own, FOLDER/method/ptt.yaml, takes --config-dir FOLDER)",
         "seed must be an integer, got abc",
         "sed is unknown; did you mean seed?",
     )
@@ -81,7 +109,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 def test_every_value_of_a_sweep_is_looked_at() -> None:
     assert refuse("-m", "method=pt,ptt", "seed=0,x") == (
-        "method=ptt is unknown; did you mean pt?",
+        "method=ptt is unknown; did you mean pt? (your own, FOLDER/method/ptt.yaml, takes --config-dir FOLDER)",
         "seed must be an integer, got x",
     )
 
@@ -114,6 +142,13 @@ def test_a_sweep_over_options_of_ones_own_is_accepted(options: Path) -> None:
     swept = start(options, "-m", "task=own,jnk3", "method=pt")
     assert swept.returncode == 0, swept.stderr
     assert "outputs/own/pt" in swept.stdout
+
+
+def test_an_option_that_is_in_no_folder_is_told_where_it_would_be(options: Path) -> None:
+    refused = start(options, "task=mine")
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert line.endswith(f" (your own would be {options}/task/mine.yaml)")
 
 
 @pytest.mark.parametrize(
