@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evodiverse.tasks.equations import fitting
+from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import PROBLEMS, Problem
 from evodiverse.tasks.equations.skeleton import read_skeleton
 

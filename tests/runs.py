@@ -5,7 +5,6 @@ import functools
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,9 @@ from evodiverse.runner.display import NoDisplay
 from evodiverse.settings import build
 from evodiverse.settings.compose import find_conf, split_hydra
 from evodiverse.settings.schema import register
+from tests import starts
+from tests.starts import ROOT
 
-ROOT = Path(__file__).parents[1]
 FROM_ROOT = {**os.environ, "PYTHONPATH": str(ROOT)}
 CONF = ROOT / "conf"
 TOY_CONF = ROOT / "tests" / "toys" / "conf"
@@ -102,9 +102,7 @@ def run_toy(outputs: Path, *overrides: str, display: Silent | None = None) -> Pa
 
 def evodiverse(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "evodiverse", *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=120
-    )
+    return starts.run("-m", "evodiverse", *arguments, cwd=cwd, env=env)
 
 
 def rows(run: Path, dataset: str) -> list[dict[str, Any]]:

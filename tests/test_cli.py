@@ -14,6 +14,7 @@ import yaml
 
 from evodiverse import __version__
 from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
+from tests.starts import Started, start
 
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
 RUN = Path("outputs/bits/pt/off/default/seed0")
@@ -27,9 +28,9 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("start", STARTS)
-def test_a_run_works_as_command_module_and_file_from_any_folder(tmp_path: Path, start: str) -> None:
-    done = subprocess.run([*STARTS[start], *TOY], cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
+@pytest.mark.parametrize("way", STARTS)
+def test_a_run_works_as_command_module_and_file_from_any_folder(tmp_path: Path, way: str) -> None:
+    done = subprocess.run([*STARTS[way], *TOY], cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].startswith("complete, stopped by budget: 200 oracle calls; best 0.8")
     assert done.stdout.splitlines()[1] == str(RUN)
@@ -253,10 +254,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / LONG_RUN
 
 
-def start_long_run(folder: Path) -> "subprocess.Popen[bytes]":
+def start_long_run(folder: Path) -> Started:
     """Start the long run and return when it has committed a few iterations."""
-    command = [*STARTS["module"], *LONG]
-    process = subprocess.Popen(command, cwd=folder, env=FROM_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = start("-m", "evodiverse", *LONG, cwd=folder, env=FROM_ROOT)
     while len(list((folder / LONG_RUN / "evaluations").glob("part-*"))) < 3:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)  # no claim depends on how long it takes
@@ -271,7 +271,7 @@ def test_a_signal_interrupts_and_the_same_command_resumes(
     process.send_signal(signum)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == exit_code
-    assert errors.decode().splitlines()[-1].endswith(f"to resume: evodiverse {shlex.join(LONG)}")
+    assert errors.splitlines()[-1].endswith(f"to resume: evodiverse {shlex.join(LONG)}")
     assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
     assert evodiverse(*LONG, cwd=tmp_path, env=FROM_ROOT).returncode == 0
     assert log(run) == log(whole)
@@ -279,12 +279,12 @@ def test_a_signal_interrupts_and_the_same_command_resumes(
 
 def test_a_stop_lets_evaluations_end_and_repeats_none(tmp_path: Path) -> None:
     slow = [*TOY, "evaluator.workers=2", "task.pause=0.3", f"task.diary={tmp_path}/diary", "budget.oracle_calls=17"]
-    process = subprocess.Popen([*STARTS["module"], *slow], cwd=tmp_path, env=FROM_ROOT, stderr=subprocess.PIPE)
+    process = start("-m", "evodiverse", *slow, cwd=tmp_path, env=FROM_ROOT)
     while not (tmp_path / "diary").exists():
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
-    told = errors.decode().splitlines()
+    told = errors.splitlines()
     assert told[-2] == "evodiverse: interrupted by SIGTERM: what is under way is ending; ask again to stop at once"
     assert process.returncode == 143
     assert evodiverse(*slow, cwd=tmp_path, env=FROM_ROOT).returncode == 0
@@ -298,17 +298,16 @@ def test_a_signal_to_all_processes_of_a_run_stops_it_as_one_to_the_first(
     tmp_path: Path, signum: int, moment: str
 ) -> None:
     slow = [*TOY, "evaluator.workers=2", "task.pause=0.05", f"task.diary={tmp_path}/diary", "budget.oracle_calls=40"]
-    command = [*STARTS["module"], *slow]
-    process = subprocess.Popen(command, cwd=tmp_path, env=FROM_ROOT, stderr=subprocess.PIPE, start_new_session=True)
+    process = start("-m", "evodiverse", *slow, cwd=tmp_path, env=FROM_ROOT, new_session=True)
     awaited = tmp_path.joinpath("diary") if moment == "middle" else tmp_path / "outputs"
     while not awaited.exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.005)
     os.killpg(process.pid, signum)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 128 + signum, errors.decode()
-    assert errors.decode().splitlines()[-1].startswith("evodiverse: interrupted by ")
-    assert "Traceback" not in errors.decode()
+    assert process.returncode == 128 + signum, errors
+    assert errors.splitlines()[-1].startswith("evodiverse: interrupted by ")
+    assert "Traceback" not in errors
     assert evodiverse(*slow, cwd=tmp_path, env=FROM_ROOT).returncode == 0
     evaluated = (tmp_path / "diary").read_text().split()
     assert len(evaluated) == len(set(evaluated)) == 40

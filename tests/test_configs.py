@@ -1,20 +1,22 @@
 """The YAML files: complete, valid, documented, and packed into the wheel."""
 
+import importlib
 import itertools
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, asdict, fields, is_dataclass
+from math import inf
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 import yaml
 from omegaconf import OmegaConf
 
 from evodiverse.settings import schema
-from evodiverse.tasks.molecules.settings import MoleculeSettings
-from evodiverse.tasks.programs.settings import ProgramSettings
-from tests.runs import CONF, plan
+from tests.runs import CONF, ROOT, plan
 
 OPTIONS = [
     (group.name, option.stem)
@@ -22,7 +24,15 @@ OPTIONS = [
     if group.is_dir() and group.name != "hydra"
     for option in sorted(group.glob("*.yaml"))
 ]
-METHODS = [option for group, option in OPTIONS if group == "method" and option != "pt_same_prompt"]
+METHODS = [option for group, option in OPTIONS if group == "method"]
+TASKS = {path.stem: OmegaConf.load(path) for path in sorted((CONF / "task").glob("*.yaml"))}
+COMPLETE = [name for name, task in TASKS.items() if task.get("evaluator", name)]  # the others miss a file of the user's
+DOMAINS = [path.parent.name for path in sorted((ROOT / "evodiverse" / "tasks").glob("*/domain.py"))]
+
+
+def task_of(domain: str) -> str:
+    """Return a task of a domain that needs nothing else."""
+    return next(name for name in COMPLETE if TASKS[name].domain == f"evodiverse.tasks.{domain}")
 
 
 @pytest.fixture(scope="module")
@@ -45,38 +55,106 @@ def test_help_names_no_option_that_does_not_exist(help_text: str) -> None:
     assert {pair for pair in named if pair[0] in groups} <= set(OPTIONS)
 
 
+# DESIGN.md, "Domain conventions": the paper's constants, and those of ours that the table has
+CONSTANTS = {
+    "molecules": {
+        "cold": 0.8,
+        "middle": 0.4,
+        "hot": 0.2,
+        "ensemble": 0.8,
+        "capacity": 120,
+        "capacity_single": 120,
+        "offspring": 70,
+        "parents": 2,
+        "elites": 3,
+        "mating_pool": {"size": 70, "replacement": True, "weight": "score_floor"},
+        "survivors": {"rule": "sample", "weight": "score_power"},
+        "swap": {"period": 5, "size": 5, "xi": 2.5, "target": 0.4, "tolerance": 0.2, "window": 1},
+        "attempts": 3,
+        "early_stop": {"top": 100, "gain": 1e-3, "patience": 5},
+        "target": None,
+        "oracle_calls": 10_000,
+        "decoding": {"cold": (1.3, None), "hot": (1.3, None)},
+    },
+    "equations": {
+        "cold": 0.8,
+        "middle": 0.2,
+        "hot": 0.01,
+        "ensemble": 1.0,
+        "capacity": 1000,
+        "capacity_single": 1000,
+        "offspring": 8,
+        "parents": 2,
+        "elites": 0,
+        "mating_pool": {"size": 2, "replacement": False, "weight": "boltzmann_floor"},
+        "survivors": {"rule": "append", "weight": "boltzmann_floor"},
+        "swap": {"period": 5, "size": 5, "xi": 2.5, "target": 0.3, "tolerance": 0.2, "window": 1},
+        "attempts": 1,
+        "early_stop": {"top": 100, "gain": 1e-3, "patience": None},
+        "target": None,
+        "oracle_calls": 1000,
+        "decoding": {"cold": (0.7, 0.8), "hot": (1.0, 0.95)},
+    },
+    "programs": {
+        "cold": 1.0,
+        "middle": 0.5,
+        "hot": 0.25,
+        "ensemble": 1.0,
+        "capacity": 500,
+        "capacity_single": 1000,
+        "offspring": 1,
+        "parents": 3,
+        "elites": 0,
+        "mating_pool": {"size": 20, "replacement": False, "weight": "boltzmann"},
+        "survivors": {"rule": "append", "weight": "boltzmann"},
+        "swap": {"period": 5, "size": 1, "xi": 2.5, "target": 0.3, "tolerance": 0.2, "window": 5},
+        "attempts": 1,
+        "early_stop": {"top": 100, "gain": 1e-3, "patience": None},
+        "target": None,
+        "oracle_calls": 1000,
+        "decoding": {"cold": (0.7, 0.8), "hot": (1.0, 0.95)},
+    },
+}
+# by method: the ladders of molecules, equations and programs
+LADDERS = {
+    "pt": ([0.8, 0.2], [0.8, 0.01], [1.0, 0.25]),
+    "pt_same_prompt": ([0.8, 0.2], [0.8, 0.01], [1.0, 0.25]),
+    "pt3": ([0.8, 0.4, 0.2], [0.8, 0.2, 0.01], [1.0, 0.5, 0.25]),
+    "random_swap": ([0.8, 0.2], [0.8, 0.01], [1.0, 0.25]),
+    "ensemble": ([0.8, 0.8], [1.0, 1.0], [1.0, 1.0]),
+    "island": ([1.0, 1.0], [1.0, 1.0], [1.0, 1.0]),
+    "molleo": ([0.8], [0.8], [1.0]),
+    "tempering": ([0.2], [0.01], [0.25]),
+    "ea": ([1.0], [1.0], [1.0]),
+    "graph_ga": ([inf], [inf], [inf]),
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_defaults_of_a_domain_are_the_papers_constants(domain: str) -> None:
+    defaults = yaml.safe_load((CONF / "task" / "defaults" / f"{domain}.yaml").read_text())
+    decoding = {sampler: (how["temperature"], how["top_p"]) for sampler, how in defaults["decoding"].items()}
+    assert defaults | {"decoding": decoding} == CONSTANTS[domain]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_valid_for_molecules(method: str) -> None:
-    assert plan("task=jnk3", f"method={method}").path.name == "seed0"
+def test_every_method_is_valid_and_the_papers_for_every_domain(domain: str, method: str) -> None:
+    needs_model = OmegaConf.load(CONF / "method" / f"{method}.yaml").needs_model
+    model = ["llm=openai_compatible", "llm.model=toy", "llm.api_base=http://127.0.0.1:1"] if needs_model else []
+    composed = plan(f"task={task_of(domain)}", f"method={method}", *model).config
+    constants, ladder = CONSTANTS[domain], LADDERS[method][list(CONSTANTS).index(domain)]
+    made = asdict(composed.method)
+    taken = {"offspring", "parents", "elites", "mating_pool", "survivors"}
+    assert list(composed.method.ladder) == ladder
+    assert composed.method.capacity == constants["capacity_single" if len(ladder) == 1 else "capacity"]
+    assert {key: made[key] for key in taken} == {key: constants[key] for key in taken}
+    assert made["swap"] | constants["swap"] == made["swap"]
+    assert (composed.search.attempts, composed.search.target) == (constants["attempts"], constants["target"])
+    assert composed.budget.oracle_calls == constants["oracle_calls"]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_valid_for_programs(method: str) -> None:
-    assert plan("task=circle_packing", f"method={method}").path.name == "seed0"
-
-
-# DESIGN.md, "Domain conventions", programs
-@pytest.mark.parametrize(
-    ("method", "ladder", "capacity"),
-    [
-        ("pt", [1.0, 0.25], 500),
-        ("pt3", [1.0, 0.5, 0.25], 500),
-        ("ea", [1.0], 1000),
-        ("ensemble", [1.0, 1.0], 500),
-        ("island", [1.0, 1.0], 500),
-        ("tempering", [0.25], 1000),
-        ("random_swap", [1.0, 0.25], 500),
-    ],
-)
-def test_methods_are_the_papers_for_programs(method: str, ladder: list[float], capacity: int) -> None:
-    composed = plan("task=circle_packing", f"method={method}").config
-    assert (composed.method.ladder, composed.method.capacity) == (ladder, capacity)
-    assert (composed.method.parents, composed.method.offspring, composed.search.attempts) == (3, 1, 1)
-    assert (composed.method.swap.size, composed.method.swap.target, composed.method.swap.window) == (1, 0.3, 5)
-    assert composed.budget.oracle_calls == 1000
-
-
-@pytest.mark.parametrize("task", ["jnk3", "gsk3b", "equation", "circle_packing"])
+@pytest.mark.parametrize("task", COMPLETE)
 def test_no_score_ends_a_run_unless_asked_for(task: str) -> None:
     assert plan(f"task={task}").config.search.target is None
 
@@ -104,18 +182,37 @@ def test_an_experiment_begins_with_the_command_that_runs_it(experiment: Path) ->
     assert comments[1].endswith(f"evodiverse -m +experiment={experiment.stem}")
 
 
-def documented_fields(owner: type) -> Iterator[tuple[str, Field[object]]]:
+def walk_keys(owner: type, prefix: str = "") -> Iterator[tuple[str, Field[object]]]:
+    """Yield each key with its field; ``task`` itself is the business of domains."""
+    kinds = get_type_hints(owner)
     for field in fields(owner):
-        if isinstance(field.type, type) and is_dataclass(field.type):
-            yield from documented_fields(field.type)
-        elif "factory" not in repr(field.default_factory) and field.name not in {"task", "early_stop"}:
-            yield f"{owner.__name__}.{field.name}", field
+        inner = [kind for kind in (kinds[field.name], *get_args(kinds[field.name])) if is_dataclass(kind)]
+        if inner:
+            yield from walk_keys(inner[0], f"{prefix}{field.name}.")
+        elif f"{prefix}{field.name}" != "task":
+            yield f"{prefix}{field.name}", field
 
 
-@pytest.mark.parametrize("owner", [schema.Config, MoleculeSettings, ProgramSettings])
-def test_every_key_is_documented(owner: type) -> None:
-    undocumented = [name for name, field in documented_fields(owner) if not field.metadata.get("doc")]
-    assert undocumented == []
+def keys_of(section: str) -> dict[str, Field[object]]:
+    """Return the keys that a section of the reference is about."""
+    if section == "all tasks":
+        return dict(walk_keys(schema.Config))
+    return dict(walk_keys(importlib.import_module(f"evodiverse.tasks.{section}.domain").settings, "task."))
+
+
+@pytest.mark.parametrize("section", ["all tasks", *DOMAINS])
+def test_every_key_is_documented(section: str) -> None:
+    found = keys_of(section)
+    assert found
+    assert [key for key, field in found.items() if not field.metadata.get("doc")] == []
+
+
+@pytest.mark.parametrize("section", ["all tasks", *DOMAINS])
+def test_the_reference_has_every_key_and_no_other(section: str) -> None:
+    _, found, text = (ROOT / "docs" / "configuration.md").read_text().partition(f"## {section.capitalize()}\n")
+    assert found
+    listed = re.findall(r"^\| `([^`]+)`", text.partition("\n## ")[0], re.MULTILINE)
+    assert listed == list(keys_of(section))
 
 
 @pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONF)))

@@ -7,7 +7,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,9 @@ from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
 from evodiverse.store import run_directory
+from tests import starts
 from tests.runs import DATASETS, FROM_ROOT, TOY_CONF, evodiverse, log, run_toy
+from tests.starts import Started
 
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "budget.oracle_calls=600", "search.patience=1000"]
 LABEL = "budget.oracle_calls=600,search.patience=1000"
@@ -48,13 +49,11 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         pass
 
 
-def start(cwd: Path, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "evodiverse", *TOY, *arguments]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=cwd, env=FROM_ROOT, stdout=pipe, stderr=pipe, text=True)
+def start(cwd: Path, *arguments: str) -> Started:
+    return starts.start("-m", "evodiverse", *TOY, *arguments, cwd=cwd, env=FROM_ROOT)
 
 
-def wait_for_parts(run: Path, process: "subprocess.Popen[str]") -> None:
+def wait_for_parts(run: Path, process: Started) -> None:
     while len(list((run / "evaluations").glob("part-*"))) < 3:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)  # no claim depends on how long it takes

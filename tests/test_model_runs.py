@@ -4,8 +4,6 @@ import base64
 import hashlib
 import json
 import sqlite3
-import subprocess
-import sys
 import time
 import zlib
 from collections import Counter
@@ -20,6 +18,7 @@ from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
 from evodiverse.llm import asking
 from tests.llm.servers import Answer, Body, ModelServer, error, reply_body, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_here, run_toy, stop_after
+from tests.starts import start
 from tests.toys.bits.model import answer_bits
 
 SHORT = "budget.oracle_calls=60"
@@ -407,9 +406,9 @@ def test_a_dry_run_estimates_and_asks_nothing(toy: ModelServer, tmp_path: Path) 
     assert toy.requests == []
 
 
-def start_140(server: ModelServer, folder: Path) -> list[str]:
+def with_140_requests(server: ModelServer, folder: Path) -> list[str]:
     return [
-        *(sys.executable, "-m", "evodiverse", "--config-dir", str(TOY_CONF), "task=bits"),
+        *("--config-dir", str(TOY_CONF), "task=bits"),
         *(*using(server, folder / "cache"), f"outputs={folder}", "llm.concurrency=140", "method.offspring=70"),
         *("budget.oracle_calls=200", "evaluator.workers=1", "search.attempts=2"),
     ]
@@ -434,8 +433,8 @@ class HalfServer(ModelServer):
 
 def test_a_kill_with_140_requests_in_flight_loses_no_reply(tmp_path: Path) -> None:
     with serving(HalfServer()) as server:
-        command = start_140(server, tmp_path / "killed")
-        process = subprocess.Popen(command, env=FROM_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        arguments = with_140_requests(server, tmp_path / "killed")
+        process = start("-m", "evodiverse", *arguments, cwd=tmp_path, env=FROM_ROOT)
         while count_kept(tmp_path / "killed" / "cache") < 70 + N_PROBES:
             assert process.poll() is None
             time.sleep(0.05)  # no claim depends on how long it takes
@@ -443,10 +442,10 @@ def test_a_kill_with_140_requests_in_flight_loses_no_reply(tmp_path: Path) -> No
         process.wait()
         assert server.most_in_flight == 140
         first, server.asked, server.answers_all = server.asked, [], True
-        subprocess.run(command, env=FROM_ROOT, capture_output=True, check=True, timeout=100)
+        assert evodiverse(*arguments, cwd=tmp_path, env=FROM_ROOT).returncode == 0
         assert not set(first[:70]) & set(server.asked)
         assert set(first[70:]) <= set(server.asked)
-        run_here(*start_140(server, tmp_path / "whole")[5:])
+        run_here(*with_140_requests(server, tmp_path / "whole")[2:])
     killed, whole = (next((tmp_path / name).rglob("run.json")).parent for name in ("killed", "whole"))
     assert log(killed) == log(whole)
 

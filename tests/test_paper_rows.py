@@ -1,14 +1,13 @@
 """Which runs stand in the paper's rows: told by what they are, not by what they are called."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.llm.servers import Answer, Body, ModelServer, serving
 from tests.runs import CONF, FROM_ROOT, ROOT, evodiverse
+from tests.starts import run
 
 KEY = {**FROM_ROOT, "OPENAI_API_KEY": "sk-toy-key-for-tests"}
 V32 = "deepseek-ai/DeepSeek-V3.2"
@@ -40,8 +39,8 @@ def outputs(tmp_path: Path) -> Path:
         "task=jnk3", "method=molleo", "llm=replay", f"llm.model={V32}", cache, cwd=tmp_path, env=FROM_ROOT
     )
     assert replayed.returncode == 0, replayed.stderr
-    tables = [sys.executable, str(ROOT / "scripts" / "tables.py"), "outputs"]
-    subprocess.run(tables, cwd=tmp_path, env=FROM_ROOT, check=True, capture_output=True, timeout=120)
+    written = run(str(ROOT / "scripts" / "tables.py"), "outputs", cwd=tmp_path, env=FROM_ROOT)
+    assert written.returncode == 0, written.stderr
     return tmp_path / "outputs"
 
 

@@ -5,20 +5,19 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.runs import FROM_ROOT, ROOT, rows, run_here, run_toy
+from tests.starts import run, start
 
-TABLES = [sys.executable, str(ROOT / "scripts" / "tables.py")]
+TABLES = str(ROOT / "scripts" / "tables.py")
 
 
 def tables(outputs: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    env = {**FROM_ROOT, "HF_HUB_OFFLINE": "1"}
-    return subprocess.run([*TABLES, str(outputs), *arguments], capture_output=True, text=True, env=env, cwd=cwd)
+    return run(TABLES, str(outputs), *arguments, cwd=cwd or Path(), env={**FROM_ROOT, "HF_HUB_OFFLINE": "1"})
 
 
 def read_table(outputs: Path, name: str) -> list[list[str]]:
@@ -120,7 +119,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_tables_that_are_stopped_say_so_in_one_line(outputs: Path, tmp_path: Path) -> None:
     env = {**os.environ, "EVODIVERSE_CACHE": str(tmp_path)}  # where nothing is measured yet
-    script = subprocess.Popen([*TABLES, str(outputs)], env=env, stderr=subprocess.PIPE, text=True)
+    script = start(TABLES, str(outputs), cwd=tmp_path, env=env)
     while not (tmp_path / "analysis").exists():
         time.sleep(0.01)
     script.send_signal(signal.SIGINT)
@@ -139,13 +138,12 @@ def test_a_damaged_run_is_named_and_the_others_have_their_tables(tmp_path: Path)
 
 
 def test_the_configuration_reference_is_that_of_the_schema() -> None:
-    printed = subprocess.run([sys.executable, str(ROOT / "scripts/reference.py")], capture_output=True, text=True)
+    printed = run(str(ROOT / "scripts" / "reference.py"), cwd=Path())
     assert printed.stdout == (ROOT / "docs/configuration.md").read_text(), "make docs brings it up to date"
 
 
 def show(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / "show.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env})
+    return run(str(ROOT / "scripts" / "show.py"), *map(str, arguments), cwd=Path(), env={**os.environ, **env})
 
 
 def test_show_prints_plain_text_where_there_is_no_terminal(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ next fetch removes.
 """
 
 import enum
-import fcntl
 import hashlib
 import logging
 import shutil
@@ -24,6 +23,7 @@ from evodiverse.data.download import download_wheel, extract
 from evodiverse.data.environment import OFFLINE_VARIABLE, fetch_command, is_offline
 from evodiverse.data.progress import ShowProgress, show_nothing
 from evodiverse.errors import DataError
+from evodiverse.kit.files import lock
 
 _LOG = logging.getLogger("evodiverse.data")
 _DOWNLOAD_PREFIX = ".fetch-"
@@ -217,12 +217,10 @@ def _fetch_wanting(names: Sequence[str], show: ShowProgress) -> list[CacheEntry]
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the cache's lock; the system releases it when the process dies."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with (folder / ".lock").open("a") as file:
+        if not lock(file.fileno(), waits=False):
             _LOG.info("waiting for another process that fills %s ...", folder)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock(file.fileno(), waits=True)
         for abandoned in folder.glob(f"{_DOWNLOAD_PREFIX}*"):  # of a process that was killed while it held the lock
             shutil.rmtree(abandoned, ignore_errors=True)
         yield

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and never through a link that somebody else put in their way."""
 
+import fcntl
 import json
 import os
 import stat
@@ -39,6 +40,22 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def lock(descriptor: int, *, waits: bool) -> bool:
+    """Lock an open file, which the kernel unlocks when it is closed or the process dies.
+
+    Returns:
+        Whether it is locked: without waiting, it is not where another process has it.
+
+    Raises:
+        OSError: The file is on a network file system without locks.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
 
 
 def refuse_link(path: Path) -> None:

@@ -1,11 +1,14 @@
 """Files that a user names, which are read only if they are files."""
 
 import errno
+import hashlib
 import os
 import stat
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Final
+
+from evodiverse.errors import InputError, reason
 
 TEXT_BYTES: Final = 10_000_000
 """The largest text that is read: a program, a template."""
@@ -70,3 +73,21 @@ def read_text_input(path: Path, at_most: int, encoding: str) -> str:
     """
     with open_input(path, at_most) as file, TextIOWrapper(file, encoding) as text:
         return text.read()
+
+
+def input_sha256(path: Path, key: str, at_most: int | None = DATA_BYTES) -> str:
+    """Return the SHA-256 of a file that a user names.
+
+    Args:
+        path: The file.
+        key: The configuration key that names it.
+        at_most: Size in bytes that it may have, None for any.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        with open_input(path, at_most) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{key}: cannot read {path} ({reason(error)}); check the path") from error

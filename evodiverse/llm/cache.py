@@ -1,6 +1,5 @@
 """The reply cache: every reply ever bought, in one SQLite file that all runs share."""
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.kit.files import lock
 from evodiverse.llm.client import MAX_CHARACTERS
 from evodiverse.llm.counts import is_count
 from evodiverse.llm.prices import Price
@@ -273,7 +273,7 @@ def _free_name(path: Path) -> Path:
 def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         with suppress(OSError):  # a network file system without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file.fileno(), waits=True)
         yield
 
 

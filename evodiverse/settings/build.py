@@ -16,13 +16,12 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError
-from evodiverse.llm.check import find_violations as find_model_violations
+from evodiverse.kit.documented import find_beyond
+from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
-from evodiverse.llm.local import file_sha256, name_model
 from evodiverse.llm.open import opened
-from evodiverse.llm.settings import CLIENTS, ModelSettings
+from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Display, Domain, Prompted, Prompts, Snapshot, Task
-from evodiverse.runner.display import DISPLAYS
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.process import deferred_signals
@@ -30,16 +29,13 @@ from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Propose
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.search.exchange import exchange_rules, schedules
 from evodiverse.search.streams import Streams
-from evodiverse.search.survivors import survivor_rules
-from evodiverse.search.weights import weights
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, read, resolve
 from evodiverse.settings.domain import import_domain, read_settings
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_model, freeze_search
 from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
-from evodiverse.settings.validate import FALLBACKS, ON_FAILED_START, find_violations
+from evodiverse.settings.validate import find_violations
 from evodiverse.store.datasets import schemas
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import locked
@@ -48,22 +44,6 @@ from evodiverse.store.record import check_same_data, check_same_run, continue_re
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, delete_run, writing_to
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
-STRICT = "strict"
-REQUIREMENTS = ("available", STRICT)
-NAMES = {
-    "method.mating_pool.weight": weights.names,
-    "method.survivors.weight": weights.names,
-    "method.survivors.rule": survivor_rules.names,
-    "method.swap.rule": exchange_rules.names,
-    "method.swap.schedule": schedules.names,
-    "method.hot_prompt": [prompt.value for prompt in Prompt],
-    "llm.client": CLIENTS,
-    "llm.fallback": FALLBACKS,
-    "search.on_failed_start": ON_FAILED_START,
-    "sandbox.require": REQUIREMENTS,
-    "display": DISPLAYS,
-}
-LOCAL_MODEL = "smollm2"
 _LOG = logging.getLogger("evodiverse.settings")
 ModelRound = Callable[[Task, Ledger], ModelProposer]
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -160,7 +140,8 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     plan = Plan(config, domain, task, settings, overrides, path, None)
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
-        *find_violations(config, 0 if task is None else plan.n_initial, NAMES, can_ask=isinstance(domain, Prompted)),
+        *find_violations(config, 0 if task is None else plan.n_initial, can_ask=isinstance(domain, Prompted)),
+        *([] if task is None else find_beyond(task, "task.")),
         *([] if task is None else domain.find_violations(task)),
         *(bad_outputs or _find_unwritable(path)),
     ]
@@ -171,7 +152,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     except RuntimeError as error:  # a home that is none
         raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
     if model is not None:
-        violations = find_model_violations(model, needs_price=config.budget.usd is not None)
+        violations = KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
         try:
             plan.build_prompts()
         except InputError as error:
@@ -226,13 +207,16 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
 
 def _find_sources(plan: Plan) -> dict[str, str]:
     """Return the SHA-256 of all files that the results depend on, by their role."""
-    sources = dict(plan.domain.sources(plan.task, lambda name: find_artefact(name).sha256))
+    sources = dict(plan.domain.sources(plan.task, _artefact_sha256))
     if plan.model is not None:
         sources["prompts"] = plan.build_prompts().sha256
-        if plan.model.client == "local":
-            own = plan.model.gguf
-            sources["model"] = find_artefact(LOCAL_MODEL).sha256 if own is None else file_sha256(own)
+        served = KINDS[plan.model.client].source(plan.model, _artefact_sha256)
+        sources |= {} if served is None else {"model": served}
     return sources
+
+
+def _artefact_sha256(name: str) -> str:
+    return find_artefact(name).sha256
 
 
 def _find_record(plan: Plan, sources: Mapping[str, str]) -> dict[str, Any] | None:
@@ -261,7 +245,7 @@ def _open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSa
         InputError: There is such a thing, and the settings forbid it.
     """
     gaps = " and ".join(find_gaps())
-    if gaps and settings.require == STRICT:
+    if gaps and settings.require == schema.STRICT:
         raise InputError(f"sandbox.require=strict: this kernel cannot keep programs from {gaps}; use another machine")
     if gaps:
         _LOG.warning("this kernel cannot keep programs from %s; sandbox.require=strict would refuse to run", gaps)
@@ -272,13 +256,12 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     """Return what makes the proposer of a round by a language model, None for a run without one."""
     if plan.model is None:
         return None
-    settings = plan.model
-    if settings.client == "local":
-        settings = name_model(settings, settings.gguf or artefact_path(LOCAL_MODEL))
+    kind = KINDS[plan.model.client]
+    settings = kind.complete(plan.model, artefact_path)
     model = stack.enter_context(opened(settings))
     round_quotes = model.quote(plan.example_queries(settings)) * plan.config.method.offspring
     cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_quotes, 0.0)
-    if cap is not None and settings.client != "replay":  # which knows no prices but those of its replies
+    if cap is not None and kind.asks:
         _LOG.warning("budget.%s does not cover a round of %d requests at its worst", cap, len(round_quotes))
     return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.build_prompts(), task, ledger)
 
@@ -287,7 +270,7 @@ def _workers(plan: Plan, task: Task) -> Workers:
     """Return who makes and evaluates the offspring, not started yet."""
     evaluator = plan.config.evaluator
     bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
-    proposes = plan.model is None or plan.config.llm.fallback == "classical"
+    proposes = plan.model is None or plan.config.llm.fallback == schema.CLASSICAL
     return Workers(bench, evaluator.workers or available_cores(), evaluator.batch, proposes=proposes)
 
 
@@ -299,7 +282,7 @@ def _make_proposers(
     if by_model is None:
         return [OperatorProposer(workers, ledger)] * attempts
     proposers: list[Proposer] = [by_model(task, ledger)] * attempts
-    if plan.config.llm.fallback == "classical":
+    if plan.config.llm.fallback == schema.CLASSICAL:
         proposers += [OperatorProposer(workers, ledger, is_fallback=True)] * attempts
     return proposers
 

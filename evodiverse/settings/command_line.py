@@ -19,6 +19,7 @@ from hydra.errors import ConfigCompositionException, HydraException, MissingConf
 from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import EvoDiverseError, InputError
+from evodiverse.kit.documented import nearest
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
     CONFIG_NAME,
@@ -27,7 +28,7 @@ from evodiverse.settings.compose import (
     known_keys,
     split_hydra,
 )
-from evodiverse.settings.hints import first_line, nearest, nearest_key, wrong_value
+from evodiverse.settings.hints import first_line, nearest_key, wrong_value
 
 _KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]

@@ -18,12 +18,6 @@ _EXPECTED = {
 }
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
-    """Return a question that offers the known word most like ``word``, or lists them all."""
-    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {matches[0]}?" if matches else f"expected one of {', '.join(known)}"
-
-
 def nearest_key(key: str, known: Sequence[str]) -> str:
     """Return a question that offers the known keys most like ``key``, or says how all are printed.
 

@@ -1,6 +1,5 @@
 """One writer a run directory."""
 
-import fcntl
 import logging
 import os
 import socket
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evodiverse.errors import InputError
-from evodiverse.kit.files import refuse_odd_file
+from evodiverse.kit.files import lock, refuse_odd_file
 
 _LOG = logging.getLogger("evodiverse.store")
 LOCK = ".lock"
@@ -37,12 +36,12 @@ def locked(path: Path) -> Iterator[None]:
 
 def _acquire(descriptor: int, path: Path) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
-        raise InputError(f"{path} is being written by {holder}; wait for it or choose another seed") from error
-    except OSError as error:  # a network file system without locks
+        is_mine = lock(descriptor, waits=False)
+    except OSError as error:
         _LOG.warning("cannot lock %s (%s); see that no other process writes there", path, error.strerror)
         return
+    if not is_mine:
+        holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
+        raise InputError(f"{path} is being written by {holder}; wait for it or choose another seed")
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

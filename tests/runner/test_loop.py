@@ -1,7 +1,7 @@
 """Invariants of whole runs, on the toy task."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,16 +71,39 @@ def test_parents_are_members_of_the_pool_before(run: Path) -> None:
             assert set(row["parents"]) <= members[row["iteration"] - 1, row["pool"]]
 
 
-def test_accepted_swaps_alone_move_candidates_between_pools(run: Path) -> None:
-    members = {(row["iteration"], row["pool"]): set(row["members"]) for row in rows(run, "populations")}
+def test_a_swap_is_accepted_as_its_rule_says(run: Path) -> None:
+    rule = settings(run)["method.swap.rule"]
     for row in rows(run, "swaps"):
-        if row["accepted"] and settings(run)["method.swap.rule"] != "none":
-            assert not row["blocked"]
-            assert row["log_u"] <= min(0.0, row["log_accept"]) or settings(run)["method.swap.rule"] == "random"
-            everywhere = set().union(
-                *(found for (iteration, _), found in members.items() if iteration == row["iteration"])
-            )
-            assert {row["cold_call"], row["hot_call"]} <= everywhere
+        allowed = rule == "random" or row["log_u"] <= min(0.0, row["log_accept"])
+        assert row["accepted"] == (allowed and not row["blocked"])
+
+
+def moves(run: Path) -> dict[tuple[int, int], dict[int, bool]]:
+    """Return, by iteration and pool, whether each candidate that was moved to or from the pool ends in it."""
+    ends: dict[tuple[int, int], dict[int, bool]] = defaultdict(dict)
+    for row in rows(run, "swaps"):
+        cold, hot = (row["iteration"], row["cold_pool"]), (row["iteration"], row["hot_pool"])
+        if row["accepted"]:
+            ends[cold] |= {row["cold_call"]: False, row["hot_call"]: True}
+            ends[hot] |= {row["hot_call"]: False, row["cold_call"]: True}
+    for row in rows(run, "migrations"):
+        ends[row["iteration"], row["to_pool"]][row["call"]] = True
+    return ends
+
+
+def test_accepted_swaps_and_migrations_alone_move_candidates_between_pools(run: Path) -> None:
+    members = {(row["iteration"], row["pool"]): set(row["members"]) for row in rows(run, "populations")}
+    made: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for row in rows(run, "evaluations"):
+        made[row["iteration"], row["pool"]] |= {row["call"], row["reused_call"]}
+    moved = moves(run)
+    assert bool(moved) == (settings(run)["method.swap.rule"] != "none")
+    for (iteration, pool), now in members.items():
+        if iteration > 0:
+            own = members[iteration - 1, pool] | made[iteration, pool]
+            ends = moved.get((iteration, pool), {})
+            assert now - own == {call for call, is_here in ends.items() if is_here} - own
+            assert {call: call in now for call in ends} == ends
 
 
 def test_the_oracle_is_asked_once_for_every_charged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

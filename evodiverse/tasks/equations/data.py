@@ -16,7 +16,7 @@ import numpy as np
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, describe, reason
-from evodiverse.kit.inputs import DATA_BYTES, expanded, open_input
+from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.problems import (
@@ -93,19 +93,11 @@ def find_sources(settings: EquationSettings) -> dict[str, str]:
         arrays = [array for rows in builtin_splits(PROBLEMS[settings.name]) for array in rows]
         return {"data": hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()}
     files = zip(("train", "test_id", "test_ood"), _files(settings.data), strict=True)
-    return {role: _sha256(path) for role, path in files if path is not None}
+    return {role: input_sha256(path, f"task.data.{role}") for role, path in files if path is not None}
 
 
 def _files(data: DataSettings) -> list[Path | None]:
     return [None if path is None else expanded(path) for path in (data.train, data.test_id, data.test_ood)]
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with open_input(path, DATA_BYTES) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"cannot read {path} ({reason(error)})") from error
 
 
 @lru_cache(maxsize=4)

@@ -6,11 +6,12 @@ from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
-from evodiverse.tasks.equations import fitting, matching, prompts
+from evodiverse.tasks.equations import prompts
 from evodiverse.tasks.equations.data import find_sources, read_dataset
+from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.metrics import EquationMetrics
-from evodiverse.tasks.equations.operators import EquationOperator
+from evodiverse.tasks.equations.operators.operator import EquationOperator
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.settings import BUILTIN, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask

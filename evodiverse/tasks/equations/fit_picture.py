@@ -1,6 +1,5 @@
 """The picture of a fit, for a person to look at: predictions beside measurements."""
 
-import io
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
+
+from evodiverse.kit.pictures import GRAY, GRID, GROUND, INK, SUPERSAMPLING, Color, load_font, new_canvas, to_png
 
 FloatArray = NDArray[np.float64]
-Color = tuple[int, int, int]
 Limits = tuple[float, float]  # of both axes
 
 SIDE = 400  # pixels, of the square of a panel
@@ -24,7 +24,6 @@ MAX_ROWS, MAX_POINTS = 6, 2000
 _TITLE_SIZE, _NAME_SIZE, _TEXT_SIZE, _LABEL_SIZE = 24, 20, 16, 14
 _ROW_HEIGHT = 26
 _LABEL_WIDTH, _LABEL_GAP = 72, 12
-_SUPERSAMPLING = 4
 _RADIUS, _SMALL_RADIUS, _MANY = 3, 2, 400
 _TICK = 5
 _MAX_STEPS = 7  # between ticks
@@ -33,11 +32,6 @@ _EXTENSION = 0.05  # of the spread of the target
 _EQUAL = 1e-5  # relative to the largest, a smaller spread is none: its ticks would have too many digits
 _WIDENING = 0.1  # of a target without spread
 
-_PAPER: Color = (255, 255, 255)
-_GROUND: Color = (246, 246, 243)
-_GRID: Color = (228, 228, 224)
-_INK: Color = (22, 34, 56)
-_GRAY: Color = (96, 104, 116)
 # One dark and one light, so that they can be told in gray too.
 POINT: Color = (36, 74, 134)
 OUTSIDE: Color = (240, 146, 40)
@@ -64,16 +58,14 @@ def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
     """
     sizes = [_TITLE_SIZE, *[_TEXT_SIZE] * len(lines)]
     rows = wrap(zip(lines, sizes, strict=False), len(panels) * PANEL_WIDTH - 2 * MARGIN, MAX_ROWS)
-    image = Image.new("RGB", picture_size(len(panels), len(rows)), _PAPER)
+    image = new_canvas(picture_size(len(panels), len(rows)))
     for index, panel in enumerate(panels):
         image.paste(_draw_panel(panel), (index * PANEL_WIDTH, 0))
     draw = ImageDraw.Draw(image)
     for index, (text, size) in enumerate(rows):
         place = (MARGIN, PANEL_HEIGHT + MARGIN + index * _ROW_HEIGHT)
-        draw.text(place, text, _INK, ImageFont.load_default(size), "lm")
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
+        draw.text(place, text, INK, load_font(size), "lm")
+    return to_png(image)
 
 
 def picture_size(n_panels: int, n_rows: int) -> tuple[int, int]:
@@ -134,7 +126,7 @@ def _wrap_line(line: str, size: int, width: int) -> Iterator[tuple[str, int]]:
 
 def _count_fitting(text: str, size: int, width: int, ending: str) -> int:
     """Return how many characters of a text fit into a width with this after them."""
-    font = ImageFont.load_default(size)
+    font = load_font(size)
     ends = range(1, len(text) + 1)
     return bisect_right(ends, width, key=lambda end: math.ceil(font.getlength(text[:end] + ending)))
 
@@ -145,31 +137,31 @@ def _draw_panel(panel: Panel) -> Image.Image:
     outside = ~((panel.predicted >= limits[0]) & (panel.predicted <= limits[1]))
     image = _draw_square(panel, limits, ticks, outside)
     draw = ImageDraw.Draw(image)
-    for text, size, middle, color in [(panel.name, _NAME_SIZE, 24, _INK), (panel.caption, _TEXT_SIZE, 50, _GRAY)]:
+    for text, size, middle, color in [(panel.name, _NAME_SIZE, 24, INK), (panel.caption, _TEXT_SIZE, 50, GRAY)]:
         [(row, _)] = wrap([(text, size)], SIDE, 1)
-        draw.text((LEFT, middle), row, color, ImageFont.load_default(size), "lm")
+        draw.text((LEFT, middle), row, color, load_font(size), "lm")
     _label(image, limits, ticks)
     if outside.any():
-        corner, font = (LEFT + SIDE - 12, TOP + SIDE - 14), ImageFont.load_default(_LABEL_SIZE)
-        draw.text(corner, f"{outside.sum()} outside", _INK, font, "rs", stroke_width=3, stroke_fill=_GROUND)
+        corner, font = (LEFT + SIDE - 12, TOP + SIDE - 14), load_font(_LABEL_SIZE)
+        draw.text(corner, f"{outside.sum()} outside", INK, font, "rs", stroke_width=3, stroke_fill=GROUND)
     return image
 
 
 def _draw_square(panel: Panel, limits: Limits, ticks: Sequence[Decimal], outside: NDArray[np.bool_]) -> Image.Image:
     """Return the panel without its text, drawn large and reduced, which smooths the outlines."""
-    factor = _SUPERSAMPLING
-    image = Image.new("RGB", (factor * PANEL_WIDTH, factor * PANEL_HEIGHT), _PAPER)
+    factor = SUPERSAMPLING
+    image = new_canvas((factor * PANEL_WIDTH, factor * PANEL_HEIGHT))
     draw = ImageDraw.Draw(image)
     left, top, right, bottom = (factor * edge for edge in (LEFT, TOP, LEFT + SIDE, TOP + SIDE))
-    draw.rectangle([left, top, right, bottom], fill=_GROUND)
+    draw.rectangle([left, top, right, bottom], fill=GROUND)
     for tick in map(float, ticks):
         column, row = (factor * pixel for pixel in to_pixel(limits, tick, tick))
-        draw.line([column, top, column, bottom], fill=_GRID, width=factor)
-        draw.line([left, row, right, row], fill=_GRID, width=factor)
-        draw.line([column, bottom, column, bottom + factor * _TICK], fill=_INK, width=factor)
-        draw.line([left - factor * _TICK, row, left, row], fill=_INK, width=factor)
-    draw.line([left, bottom, right, top], fill=_GRAY, width=factor)
-    draw.rectangle([left, top, right, bottom], outline=_INK, width=factor)
+        draw.line([column, top, column, bottom], fill=GRID, width=factor)
+        draw.line([left, row, right, row], fill=GRID, width=factor)
+        draw.line([column, bottom, column, bottom + factor * _TICK], fill=INK, width=factor)
+        draw.line([left - factor * _TICK, row, left, row], fill=INK, width=factor)
+    draw.line([left, bottom, right, top], fill=GRAY, width=factor)
+    draw.rectangle([left, top, right, bottom], outline=INK, width=factor)
     n_points = min(len(panel.target), MAX_POINTS)
     chosen = np.linspace(0, len(panel.target) - 1, n_points).round().astype(int)
     radius = factor * (_RADIUS if n_points < _MANY else _SMALL_RADIUS)
@@ -183,17 +175,17 @@ def _draw_square(panel: Panel, limits: Limits, ticks: Sequence[Decimal], outside
 def _label(image: Image.Image, limits: Limits, ticks: Sequence[Decimal]) -> None:
     """Write numbers at the ticks, smaller if they are long, below the square only so many that they do not touch."""
     draw = ImageDraw.Draw(image)
-    font = ImageFont.load_default(_LABEL_SIZE)
+    font = load_font(_LABEL_SIZE)
     texts = write_ticks(ticks)
     longest = max(map(font.getlength, texts))
-    small = ImageFont.load_default(_LABEL_SIZE * min(1.0, _LABEL_WIDTH / longest))
+    small = load_font(_LABEL_SIZE * min(1.0, _LABEL_WIDTH / longest))
     pixels = [to_pixel(limits, float(tick), float(tick)) for tick in ticks]
     every = math.ceil((min(longest, _LABEL_WIDTH) + _LABEL_GAP) / (pixels[1][0] - pixels[0][0]))
     for index, (text, (column, row)) in enumerate(zip(texts, pixels, strict=True)):
-        draw.text((LEFT - _TICK - 4, row), text, _INK, small, "rm")
+        draw.text((LEFT - _TICK - 4, row), text, INK, small, "rm")
         if index % every == 0:
-            draw.text((column, TOP + SIDE + _TICK + 4), text, _INK, small, "ma")
-    draw.text((LEFT + SIDE / 2, PANEL_HEIGHT - 14), "measured", _GRAY, font, "mm")
-    upright = Image.new("RGB", (SIDE, _LABEL_SIZE + 4), _PAPER)
-    ImageDraw.Draw(upright).text((SIDE / 2, _LABEL_SIZE / 2 + 2), "predicted", _GRAY, font, "mm")
+            draw.text((column, TOP + SIDE + _TICK + 4), text, INK, small, "ma")
+    draw.text((LEFT + SIDE / 2, PANEL_HEIGHT - 14), "measured", GRAY, font, "mm")
+    upright = new_canvas((SIDE, _LABEL_SIZE + 4))
+    ImageDraw.Draw(upright).text((SIDE / 2, _LABEL_SIZE / 2 + 2), "predicted", GRAY, font, "mm")
     image.paste(upright.transpose(Image.Transpose.ROTATE_90), (2, TOP))

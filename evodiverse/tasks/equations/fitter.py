@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from evodiverse.ports import Sandbox
-from evodiverse.tasks.equations import fitting
+from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import Splits
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, Skeleton

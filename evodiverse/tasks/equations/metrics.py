@@ -1,4 +1,4 @@
-"""The paper's metrics of equation runs (paper, "Equation Discovery" and its appendix).
+"""The paper's metrics of equations and of their runs (paper, "Equation Discovery" and its appendix).
 
 The best equations are those with the smallest error on the data they were fitted to; how good they are is measured on
 data that were held out, from the same domain (``id``) and from beyond it (``ood``).
@@ -9,15 +9,24 @@ from math import inf
 from textwrap import dedent
 from typing import Any, Final
 
+import numpy as np
+
 from evodiverse.diversity.distances import Encode, measure_diversity
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN
+from evodiverse.vocabulary import Detail
 
 N_TOP: Final = 10
 N_ELITE: Final = 100
+TOLERANCE: Final = 0.1
+"""Relative error up to which a prediction counts as right (paper, "Acc")."""
+
+LENIENT: Final = 0.95
+"""Share of the points that must be right in the lenient reading."""
 COLUMNS: Final = (
     *("genotype", "nmse_id", "nmse_ood"),
     *("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"),
@@ -131,3 +140,32 @@ def _with_mean(pools: Sequence[float | None]) -> list[float | None]:
 
 def _mean_known(pools: Sequence[float | None]) -> float | None:
     return mean([value for value in pools if value is not None])
+
+
+def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | None:
+    """Return the mean squared error, None where it is too large for a number."""
+    with np.errstate(over="ignore"):
+        error = float(np.mean((predicted - target) ** 2))
+    return error if np.isfinite(error) else None
+
+
+def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -> dict[str, Detail]:
+    """Return the columns of a split that is held out (paper, "Equation Discovery"): NMSE, and Acc in two readings.
+
+    Args:
+        name: Of the split.
+        predicted: ``(n,)``, None where a prediction is no number; then nothing is right, and there is no NMSE.
+        target: ``(n,)``; without rows there is nothing to be said.
+    """
+    if not len(target):
+        return {}
+    if predicted is None:
+        return {f"acc01_{name}": 0, f"acc01_95_{name}": 0}
+    right = np.abs(predicted - target) <= TOLERANCE * np.abs(target)
+    error, variance = mean_squared_error(predicted, target), float(np.var(target))
+    nmse = None if error is None or variance == 0 else error / variance
+    return {
+        f"nmse_{name}": nmse,
+        f"acc01_{name}": int(right.all()),
+        f"acc01_95_{name}": int(right.mean() >= LENIENT),
+    }

@@ -1,6 +1,5 @@
 """Equations whose parameters are fitted to data, and which are scored by what they leave unexplained."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -12,11 +11,12 @@ from evodiverse.ports import Found, Sandbox
 from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
 from evodiverse.tasks.equations.initial import initial_skeletons
+from evodiverse.tasks.equations.metrics import mean_squared_error, measure_split
+from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import Rows, Splits
-from evodiverse.tasks.equations.quality import mean_squared_error, measure
+from evodiverse.tasks.equations.report import lay_out
 from evodiverse.tasks.equations.settings import EquationSettings
-from evodiverse.tasks.equations.showcase import lay_out
-from evodiverse.tasks.equations.skeleton import SkeletonError, read_skeleton
+from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
 
 N_TOP: Final = 10
@@ -71,7 +71,7 @@ class EquationTask:
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the skeletons that the texts stand for, or why they are none."""
-        return [self._parse(text) for text in genotypes]
+        return [parse_equation(text, self._dataset.names) for text in genotypes]
 
     def prepare(self) -> None:
         """Start the sandbox of this thread."""
@@ -100,13 +100,6 @@ class EquationTask:
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._dataset.splits)
         return dict(lay_out(best, self._dataset, predictions, self._sandbox))
 
-    def _parse(self, text: str) -> Hypothesis | Rejection:
-        try:
-            skeleton = read_skeleton(text, self._dataset.names)
-        except SkeletonError as error:
-            return Rejection(Reason.UNPARSABLE, str(error))
-        return Hypothesis(skeleton.source, hashlib.sha256(skeleton.source.encode()).hexdigest())
-
     def _fit(self, hypotheses: Sequence[Hypothesis]) -> list[Fitted | Rejection]:
         return self._fitter.fit([read_skeleton(one.genotype, self._dataset.names) for one in hypotheses])
 
@@ -125,6 +118,6 @@ class EquationTask:
             "params": json.dumps(fitted.params.tolist()),
         }
         for name, rows, values in zip(_HELD_OUT, held_out, fitted.predictions[1:], strict=True):
-            details |= measure(name, values, rows.target)
+            details |= measure_split(name, values, rows.target)
         energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error
         return Evaluation(-error, energy, details=details)

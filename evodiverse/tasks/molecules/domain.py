@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError
+from evodiverse.kit.inputs import input_sha256
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
 from evodiverse.tasks.molecules.metrics import MoleculeMetrics
-from evodiverse.tasks.molecules.operators import GraphGA
+from evodiverse.tasks.molecules.operators.operator import GraphGA
 from evodiverse.tasks.molecules.oracle import (
     PUBLISHED,
     ForestOracle,
     OracleFunction,
     TargetOracle,
-    file_sha256,
 )
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, find_setting_violations
 from evodiverse.tasks.molecules.task import MoleculeTask
@@ -103,11 +103,14 @@ def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -
     if oracle._target_ is not None:
         oracle_sha256 = TargetOracle(oracle._target_).sha256()
     elif oracle.path is not None:
-        oracle_sha256 = file_sha256(Path(oracle.path).expanduser())
+        oracle_sha256 = input_sha256(Path(oracle.path).expanduser(), "task.oracle.path")
     else:
         oracle_sha256 = artefact_sha256(str(oracle.published))
     own = None if initial.path is None else Path(initial.path).expanduser()
-    return {"oracle": oracle_sha256, "initial": artefact_sha256("zinc250k") if own is None else file_sha256(own)}
+    return {
+        "oracle": oracle_sha256,
+        "initial": artefact_sha256("zinc250k") if own is None else input_sha256(own, "task.initial.path"),
+    }
 
 
 def build_task(

@@ -19,7 +19,7 @@ from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log, union
 from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
-from evodiverse.tasks.molecules.known import Bits, MoleculeStore, NoMoleculeError
+from evodiverse.tasks.molecules.store import Bits, MoleculeStore, NoMoleculeError
 
 CONVERGED_ITERATIONS = 5
 N_TOP = 10

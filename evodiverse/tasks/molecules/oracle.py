@@ -1,7 +1,6 @@
 """What scores molecules: a published forest over Morgan fingerprints, the user's own forest or own function."""
 
 import functools
-import hashlib
 import importlib
 import logging
 import sys
@@ -17,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
-from evodiverse.errors import DataError, InputError, Interrupted, describe, reason
-from evodiverse.kit.inputs import DATA_BYTES, open_input
+from evodiverse.errors import DataError, InputError, Interrupted, describe
+from evodiverse.kit.inputs import input_sha256
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 
 OracleFunction = Callable[[list[str]], ArrayLike]
@@ -120,7 +119,7 @@ class ForestOracle:
         """
         try:
             absolute = Path(path).expanduser().absolute()
-            sha256 = file_sha256(absolute)
+            sha256 = input_sha256(absolute, "task.oracle.path")
         except (RuntimeError, ValueError) as error:  # a home that is none, a null byte
             raise DataError(f"cannot read the forest {path!r} ({error}); check the path") from error
         _file_forest(absolute, sha256)
@@ -192,7 +191,7 @@ class TargetOracle:
         """Return the SHA-256 of the file of the function's module, or its name if it has no file."""
         self.check()
         source = Path(getattr(sys.modules[self.target.rpartition(".")[0]], "__file__", None) or "")
-        return file_sha256(source) if source.is_file() else self.target
+        return input_sha256(source, "task.oracle._target_") if source.is_file() else self.target
 
     def __call__(self, smiles: list[str]) -> ArrayLike:
         """Return what the user's function returns."""
@@ -249,24 +248,11 @@ def _save_atomically(forest: Forest, path: Path) -> None:
 @functools.lru_cache(maxsize=2)
 def _file_forest(path: Path, sha256: str) -> Forest:
     """Load a user's forest, which must be the file that the oracle was made from."""
-    if file_sha256(path) != sha256:
+    if input_sha256(path, "task.oracle.path") != sha256:
         raise DataError(f"the forest {path} was changed since the run began; put the old file back or start a new run")
     with path.open("rb") as file:
         is_npz = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
     return Forest.load_npz(path) if is_npz else Forest.from_pickle(path)
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a user's file.
-
-    Raises:
-        DataError: It cannot be read.
-    """
-    try:
-        with open_input(path, DATA_BYTES) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"cannot read {path} ({reason(error)}); check the path") from error
 
 
 @functools.cache

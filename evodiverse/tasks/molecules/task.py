@@ -11,7 +11,7 @@ from evodiverse.tasks.molecules.diversity import diverse_top_mean
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.oracle import OracleFunction
 from evodiverse.tasks.molecules.parsing import parse_smiles
-from evodiverse.tasks.molecules.showcase import draw_top, list_top
+from evodiverse.tasks.molecules.report import draw_top, list_top
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
 
 # Where 1 - s vanishes the energy would be -inf.

@@ -9,12 +9,12 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.programs import prompts
-from evodiverse.tasks.programs.circle_packing import CirclePacking, load_seed
-from evodiverse.tasks.programs.evaluators import Evaluator
+from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, load_seed
+from evodiverse.tasks.programs.circle_packing.moves import packing_moves
+from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.metrics import PackingMetrics, ProgramMetrics
-from evodiverse.tasks.programs.operators import MAX_CHARACTERS, ProgramOperator
-from evodiverse.tasks.programs.packing_moves import packing_moves
+from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.settings import CIRCLE_PACKING, ProgramSettings, find_setting_violations, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator, evaluator_sha256

@@ -6,8 +6,9 @@ from threading import Lock
 import numpy as np
 
 from evodiverse.ports import Found, Sandbox
-from evodiverse.tasks.programs.evaluators import Evaluator, Illustrated
+from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.parsing import parse_program
+from evodiverse.tasks.programs.report import lay_out_best, lay_out_record
 from evodiverse.vocabulary import Candidate, Evaluation, Execution, Hypothesis, Rejection, Stream
 
 N_TOP = 100
@@ -70,22 +71,13 @@ class ProgramTask:
         scores = sorted((candidate.score or 0.0 for candidate in candidates), reverse=True)[:N_TOP]
         return float(np.mean(scores)) if scores else float("nan")
 
-    def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
+    def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes]:
         """Return ``best_program.py``, what it made, and a picture of that."""
-        if not found:
-            return {}
-        best, files = found[0], {"best_program.py": found[0].candidate.genotype.encode()}
-        if isinstance(self._evaluator, Illustrated) and best.candidate.score:
-            files |= {**self._evaluator.report(best), **self._evaluator.illustrate(best)}
-        return files
+        return lay_out_best(found[0], self._evaluator) if found else {}
 
-    def show_record(self, found: Found) -> dict[str, bytes]:
+    def show_record(self, found: Found) -> Mapping[str, bytes]:
         """Return a program that was better than all before it, and what it made."""
-        prefix = f"history/{found.candidate.call:06d}-"
-        files = {"program.py": found.candidate.genotype.encode()}
-        if isinstance(self._evaluator, Illustrated) and found.candidate.score:
-            files |= self._evaluator.report(found)
-        return {f"{prefix}{name}": content for name, content in files.items()}
+        return lay_out_record(found, self._evaluator)
 
     def _score(self, execution: Execution) -> Evaluation:
         scored = execution.failure or self._evaluator.score(execution.value)

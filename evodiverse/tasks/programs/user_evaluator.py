@@ -16,7 +16,7 @@ from typing import Any
 
 from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
-from evodiverse.tasks.programs.evaluators import Scored
+from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.tasks.equations.grammar import Grammar
-from evodiverse.tasks.equations.operators import CROSSOVERS, FAILED, MUTATIONS, EquationOperator
+from evodiverse.tasks.equations.operators.grammar import Grammar
+from evodiverse.tasks.equations.operators.operator import CROSSOVERS, FAILED, MUTATIONS, EquationOperator
+from evodiverse.tasks.equations.operators.trees import Kind, leaves, read_tree, write_tree
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
-from evodiverse.tasks.equations.trees import Kind, leaves, read_tree, write_tree
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
 XV = ("x", "v")
@@ -95,7 +95,7 @@ def test_a_proposal_does_not_depend_on_hash_seeds() -> None:
 
 
 def test_a_proposal_that_comes_to_nothing_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evodiverse.tasks.equations.operators.MAX_PARAMS", -1)
+    monkeypatch.setattr("evodiverse.tasks.equations.operators.operator.MAX_PARAMS", -1)
     (proposal,) = OPERATOR.propose([request(LINEAR)])
     assert (proposal.genotype, proposal.operator) == (None, FAILED)
     assert "no allowed child" in proposal.error

@@ -11,11 +11,11 @@ import pytest
 
 from evodiverse.ports import Found
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations import fitting, matching
 from evodiverse.tasks.equations.data import Dataset, read_dataset
+from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons
+from evodiverse.tasks.equations.metrics import measure_split
 from evodiverse.tasks.equations.problems import PROBLEMS, Rows, Splits, Variable
-from evodiverse.tasks.equations.quality import measure
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.tasks.equations.task import EquationTask
@@ -196,7 +196,7 @@ def test_both_readings_of_the_accuracy(n_wrong: int, strict: int, lenient: int) 
     target[50] = 0.0  # is met exactly or not at all
     predicted = target * 1.0999
     predicted[:n_wrong] = target[:n_wrong] * 1.2 + 1e-9
-    measured = measure("id", predicted, target)
+    measured = measure_split("id", predicted, target)
     assert (measured["acc01_id"], measured["acc01_95_id"]) == (strict, lenient)
     assert measured["nmse_id"] == pytest.approx(
         np.sum((predicted - target) ** 2) / np.sum((target - target.mean()) ** 2)
@@ -204,8 +204,8 @@ def test_both_readings_of_the_accuracy(n_wrong: int, strict: int, lenient: int) 
 
 
 def test_a_held_out_target_that_never_changes_has_no_nmse() -> None:
-    assert measure("id", np.ones(3), np.ones(3)) == {"nmse_id": None, "acc01_id": 1, "acc01_95_id": 1}
-    assert measure("ood", np.ones(0), np.ones(0)) == {}
+    assert measure_split("id", np.ones(3), np.ones(3)) == {"nmse_id": None, "acc01_id": 1, "acc01_95_id": 1}
+    assert measure_split("ood", np.ones(0), np.ones(0)) == {}
 
 
 def test_the_summary_is_the_mean_error_of_the_best_ten(sandbox: ProcessSandbox) -> None:

@@ -2,9 +2,9 @@ import pytest
 import sympy
 
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.formula import drive, round_numbers, translate
+from evodiverse.tasks.equations.in_sandbox.formula import drive, round_numbers, translate
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.showcase import write_latex
+from evodiverse.tasks.equations.report import write_latex
 from evodiverse.tasks.equations.skeleton import FUNCTIONS, read_skeleton
 
 XV = ("x", "v")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evodiverse.tasks.equations.fitter import define_all
-from evodiverse.tasks.equations.matching import drive
+from evodiverse.tasks.equations.in_sandbox.matching import drive
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import read_skeleton
 

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
-from evodiverse.tasks.equations.grammar import Grammar
-from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.simplification import simplify
-from evodiverse.tasks.equations.skeleton import read_skeleton
-from evodiverse.tasks.equations.trees import (
+from evodiverse.tasks.equations.operators.grammar import Grammar
+from evodiverse.tasks.equations.operators.simplification import simplify
+from evodiverse.tasks.equations.operators.trees import (
     Kind,
     Node,
     call,
@@ -24,6 +22,8 @@ from evodiverse.tasks.equations.trees import (
     variable,
     write_tree,
 )
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.skeleton import read_skeleton
 
 XV = ("x", "v")
 GRAMMAR = Grammar(XV, frozenset({"x"}))

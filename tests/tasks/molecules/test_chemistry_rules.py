@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdkit import Chem, rdBase
-from scipy.stats import chisquare
 
-from evodiverse.tasks.molecules.chemistry_rules import (
+from evodiverse.tasks.molecules.operators.chemistry_rules import (
     attach,
     canonical_smiles,
     detach,
@@ -15,7 +14,6 @@ from evodiverse.tasks.molecules.chemistry_rules import (
     has_allowed_rings,
     has_allowed_size,
     is_sanitizable,
-    pick,
 )
 
 
@@ -136,13 +134,3 @@ def test_attach_changes_the_order_of_a_bond_that_is_there() -> None:
     attach(mol, 1, 2, Chem.BondType.SINGLE)
     assert is_sanitizable(mol)
     assert canonical_smiles(mol) == "CCCC"
-
-
-def test_pick_follows_the_weights() -> None:
-    rng = np.random.default_rng(11)
-    drawn = [pick([("a", 6.0), ("b", 3.0), ("c", 1.0)], rng) for _ in range(5000)]
-    assert chisquare([drawn.count(x) for x in "abc"], [3000, 1500, 500]).pvalue > 0.01
-
-
-def test_pick_returns_the_only_choice() -> None:
-    assert pick([("a", 0.2)], np.random.default_rng(0)) == "a"

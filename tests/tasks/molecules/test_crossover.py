@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdChemReactions
 
-from evodiverse.tasks.molecules.chemistry_rules import (
+from evodiverse.tasks.molecules.operators.chemistry_rules import (
     canonical_smiles,
     editable_molecule,
     has_allowed_rings,
     is_sanitizable,
 )
-from evodiverse.tasks.molecules.crossover import (
+from evodiverse.tasks.molecules.operators.crossover import (
     Join,
     build_child,
     cross_chains,

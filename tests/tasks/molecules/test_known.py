@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import DataError
-from evodiverse.tasks.molecules import diversity, known, quality
-from evodiverse.tasks.molecules.known import MoleculeStore, NoMoleculeError
+from evodiverse.tasks.molecules import diversity, quality
+from evodiverse.tasks.molecules import store as known
+from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 

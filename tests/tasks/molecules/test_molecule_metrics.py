@@ -14,7 +14,6 @@ from evodiverse.ports import Tools
 from evodiverse.runlog.log import Log, read_log
 from evodiverse.runlog.runs import Run
 from evodiverse.tasks.molecules.diversity import fingerprint
-from evodiverse.tasks.molecules.known import MoleculeStore
 from evodiverse.tasks.molecules.metrics import (
     MoleculeMetrics,
     calls_auc,
@@ -30,6 +29,7 @@ from evodiverse.tasks.molecules.metrics import (
     pmo_auc,
 )
 from evodiverse.tasks.molecules.quality import assess
+from evodiverse.tasks.molecules.store import MoleculeStore
 from tests.analysis.builders import (
     evaluated_row,
     initial_row,

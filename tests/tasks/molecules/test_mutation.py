@@ -8,8 +8,8 @@ from rdkit import Chem, rdBase
 from rdkit.Chem import rdChemReactions
 from scipy.stats import chisquare
 
-from evodiverse.tasks.molecules.chemistry_rules import editable_molecule, has_allowed_rings
-from evodiverse.tasks.molecules.mutation import (
+from evodiverse.tasks.molecules.operators.chemistry_rules import editable_molecule, has_allowed_rings
+from evodiverse.tasks.molecules.operators.mutation import (
     ADD_RING,
     APPEND_ATOM,
     CHANGE_BOND_ORDER,

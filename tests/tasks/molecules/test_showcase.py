@@ -8,7 +8,7 @@ from PIL import Image
 from evodiverse.ports import Found
 from evodiverse.tasks.molecules.diversity import select_diverse
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
-from evodiverse.tasks.molecules.showcase import COLUMNS, draw_top, list_top
+from evodiverse.tasks.molecules.report import COLUMNS, draw_top, list_top
 from evodiverse.vocabulary import Candidate
 from tests.tasks.molecules.drugs import DRUGS
 

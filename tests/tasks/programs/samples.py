@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from evodiverse.tasks.programs.circle_packing import load_seed
-from evodiverse.tasks.programs.operators import ProgramOperator
-from evodiverse.tasks.programs.packing_moves import packing_moves
-from evodiverse.tasks.programs.syntax import read_program
+from evodiverse.tasks.programs.circle_packing.evaluator import load_seed
+from evodiverse.tasks.programs.circle_packing.moves import packing_moves
+from evodiverse.tasks.programs.operators.operator import ProgramOperator
+from evodiverse.tasks.programs.operators.syntax import read_program
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
 SEED = load_seed(26)

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from evodiverse.ports import Found
-from evodiverse.tasks.programs.circle_packing import CirclePacking, load_seed, measure
-from evodiverse.tasks.programs.evaluators import Illustrated, Scored
-from evodiverse.tasks.programs.packing import find_violation
+from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, load_seed, measure
+from evodiverse.tasks.programs.circle_packing.packing import find_violation
+from evodiverse.tasks.programs.evaluator import Illustrated, Scored
 from evodiverse.vocabulary import Array, Candidate, Job, Limits, Reason, Rejection
 
 LIMITS = Limits(cpu_seconds=30)

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from evodiverse.tasks.programs.diffs import MAX_BLOCKS, MAX_LINES, Block, apply_blocks, extract_program, find_blocks
+from evodiverse.tasks.programs.prompts.diffs import (
+    MAX_BLOCKS,
+    MAX_LINES,
+    Block,
+    apply_blocks,
+    extract_program,
+    find_blocks,
+)
 from evodiverse.vocabulary import Reason, Rejection
 from tests.tasks.clock import is_read_in_time
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from evodiverse.tasks.programs.packing import find_violation, shrink
+from evodiverse.tasks.programs.circle_packing.packing import find_violation, shrink
 
 Circles = tuple[np.ndarray, np.ndarray]  # centers, radii
 LAW = settings(max_examples=100, deadline=None, derandomize=True)

@@ -6,9 +6,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from evodiverse.tasks.programs.names import undefined_names
-from evodiverse.tasks.programs.packing import find_violation
-from evodiverse.tasks.programs.packing_moves import (
+from evodiverse.tasks.programs.circle_packing.moves import (
     MOVES,
     Phase,
     insert_move,
@@ -16,8 +14,10 @@ from evodiverse.tasks.programs.packing_moves import (
     packing_moves,
     places_for,
 )
-from evodiverse.tasks.programs.syntax import functions_of, write_program
-from evodiverse.tasks.programs.work import estimate_work
+from evodiverse.tasks.programs.circle_packing.packing import find_violation
+from evodiverse.tasks.programs.operators.cost_model import estimate_work
+from evodiverse.tasks.programs.operators.names import undefined_names
+from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
 from tests.tasks.programs.samples import BINS, SEED, read
 
 NAMES = sorted(MOVES)

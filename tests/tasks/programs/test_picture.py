@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evodiverse.tasks.programs.picture import MARGIN, SIDE, draw_packing, picture_size, to_pixel
+from evodiverse.tasks.programs.circle_packing.picture import MARGIN, SIDE, draw_packing, picture_size, to_pixel
 
 CENTERS = np.array([[0.3, 0.3], [0.8, 0.9]])
 RADII = np.array([0.25, 0.08])

@@ -9,15 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evodiverse.tasks.programs.crossover import (
+from evodiverse.tasks.programs.operators.crossover import (
     Crossover,
     crossovers,
     exchange_constants,
     exchange_function,
     exchange_statements,
 )
-from evodiverse.tasks.programs.names import dead_names, missing_names, names_of, undefined_names, without_names
-from evodiverse.tasks.programs.syntax import write_program
+from evodiverse.tasks.programs.operators.names import (
+    dead_names,
+    missing_names,
+    names_of,
+    undefined_names,
+    without_names,
+)
+from evodiverse.tasks.programs.operators.syntax import write_program
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 from tests.tasks.programs.samples import GENERIC, SYNTAX, packing_programs, read
 

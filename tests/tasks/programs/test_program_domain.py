@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
+from evodiverse.kit.documented import find_beyond
 from evodiverse.settings import build
 from evodiverse.tasks.programs import domain
 from evodiverse.tasks.programs.settings import Initial, ProgramSettings, PromptSettings
@@ -26,15 +27,16 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"n": 0}, "task.n must be between 1 and 500, got 0"),
-        ({"n": 2000}, "task.n must be between 1 and 500, got 2000"),
-        ({"n": None}, "task.n must be between"),
-        ({"reference": 0.0}, "task.reference must be between 0.001 and 1e\\+06, got 0.0"),
+        ({"n": 0}, "task.n must be between 1 and 500, or null, got 0"),
+        ({"n": 2000}, "task.n must be between 1 and 500, or null, got 2000"),
+        ({"n": None}, "task.n has no value; task=circle_packing sets it"),
+        ({"reference": None}, "task.reference has no value"),
+        ({"reference": 0.0}, "task.reference must be between 0.001 and 1e\\+06, or null, got 0.0"),
         ({"reference": 1e-320}, "task.reference must be between"),
         ({"reference": float("inf")}, "task.reference must be between"),
         ({"reference": float("nan")}, "task.reference must be between"),
         ({"n": 30}, "task.reference=2.635 is for 26 circles; give the one for task.n=30"),
-        ({"timeout": 0.0}, "task.timeout must be above 0 and below 1e6"),
+        ({"timeout": 0.0}, "task.timeout must be above 0 and below 1e\\+06"),
         ({"timeout": float("nan")}, "task.timeout must be above 0"),
         ({"memory": 100}, "task.memory must be between 500 and 1000000, got 100"),
         ({"memory": 10**15}, "task.memory must be between 500 and 1000000, got 1000000000000000"),
@@ -42,8 +44,11 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
         ({"evaluator": "/dev/zero"}, r"task.evaluator=/dev/zero cannot be read \(it is a device or a pipe"),
         ({"max_characters": 0}, "task.max_characters must be at least 1"),
         ({"evaluator": ""}, "task.evaluator has no value"),
-        ({"prompts": PromptSettings(mode="patch")}, "task.prompts.mode must be"),
-        ({"prompts": PromptSettings(hot="wild")}, "task.prompts.hot must be"),
+        (
+            {"prompts": PromptSettings(mode="patch")},
+            "task.prompts.mode=patch is unknown; expected one of diff, rewrite, mixed",
+        ),
+        ({"prompts": PromptSettings(hot="wild")}, "task.prompts.hot=wild is unknown"),
         ({"initial": Initial("absent.py")}, "task.initial.path: cannot read absent.py"),
         ({"initial": Initial(["absent.py", "lost.py"])}, "task.initial.path: cannot read lost.py"),
         ({"initial": Initial([])}, "task.initial.path has no value"),
@@ -56,7 +61,7 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
 def test_settings_that_cannot_be_meant_are_named(change: dict[str, object], words: str) -> None:
     settings = dataclasses.replace(BINS if change.get("evaluator") else PACKING, **change)
     with pytest.raises(InputError, match=words):
-        raise InputError(*domain.find_violations(settings))
+        raise InputError(*find_beyond(settings, "task."), *domain.find_violations(settings))
 
 
 def test_a_task_of_ones_own_names_a_program_to_start_from() -> None:

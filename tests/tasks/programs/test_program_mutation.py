@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evodiverse.tasks.programs.mutation import (
+from evodiverse.tasks.programs.operators.cost_model import estimate_work, trips
+from evodiverse.tasks.programs.operators.mutation import (
     MAX_INTEGER,
     change_loop,
     change_operator,
@@ -23,8 +24,7 @@ from evodiverse.tasks.programs.mutation import (
     perturb_integer,
     swap_statements,
 )
-from evodiverse.tasks.programs.syntax import Edit, blocks_of, parts_of, read_program, replace, write_program
-from evodiverse.tasks.programs.work import estimate_work, trips
+from evodiverse.tasks.programs.operators.syntax import Edit, blocks_of, parts_of, read_program, replace, write_program
 from tests.tasks.programs.samples import BINS, GENERIC, SEED, SYNTAX, packing_programs, read
 
 PROGRAMS = {**GENERIC, "packing": SEED}

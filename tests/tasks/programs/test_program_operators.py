@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evodiverse.tasks.programs.crossover import crossovers
-from evodiverse.tasks.programs.mutation import mutations
-from evodiverse.tasks.programs.names import undefined_names
-from evodiverse.tasks.programs.operators import (
+from evodiverse.tasks.programs.circle_packing.moves import MOVES, packing_moves
+from evodiverse.tasks.programs.operators.cost_model import estimate_work
+from evodiverse.tasks.programs.operators.crossover import crossovers
+from evodiverse.tasks.programs.operators.mutation import mutations
+from evodiverse.tasks.programs.operators.names import undefined_names
+from evodiverse.tasks.programs.operators.operator import (
     CROSSOVER_RATE,
     CROSSOVERS,
     MAX_CHARACTERS,
@@ -22,10 +24,8 @@ from evodiverse.tasks.programs.operators import (
     MUTATIONS,
     ProgramOperator,
 )
-from evodiverse.tasks.programs.packing_moves import MOVES, packing_moves
+from evodiverse.tasks.programs.operators.syntax import write_program
 from evodiverse.tasks.programs.parsing import parse_program
-from evodiverse.tasks.programs.syntax import write_program
-from evodiverse.tasks.programs.work import estimate_work
 from evodiverse.vocabulary import Hypothesis, Proposal, Request
 from tests.tasks.programs.samples import BINS, GENERIC, SEED, packing_programs, read, request
 

@@ -10,7 +10,7 @@ import pytest
 
 from evodiverse.ports import Found
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.programs.circle_packing import CirclePacking, load_seed
+from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, load_seed
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.vocabulary import (
     Candidate,
@@ -88,8 +88,8 @@ def test_evaluations_come_in_the_order_of_the_programs() -> None:
 def test_a_program_that_patches_the_scorer_gains_nothing() -> None:
     program = """
     try:
-        import evodiverse.tasks.programs.circle_packing as scorer
-        import evodiverse.tasks.programs.packing as rules
+        import evodiverse.tasks.programs.circle_packing.evaluator as scorer
+        import evodiverse.tasks.programs.circle_packing.packing as rules
         scorer.find_violation = rules.find_violation = lambda *_: None
     except (ImportError, PermissionError):
         pass

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import ContractError, InputError, ServiceError
-from evodiverse.tasks.programs.evaluators import Scored
+from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator, evaluator_sha256
 from evodiverse.vocabulary import Limits, Reason, Rejection
 from tests.tasks.programs.builders import EVALUATOR, EXAMPLE, write

@@ -15,7 +15,7 @@ from tests.toys.bits.task import BitTask
 class BitSettings:
     """``task``, for bit strings."""
 
-    length: int = documented("bits of a string", default=24, unit="bits")
+    length: int = documented("bits of a string", default=24, unit="bits", least=1)
     start: int = documented("strings a pool starts from", default=8, unit="strings")
     shared: bool = documented("all pools start from the same strings", default=False)
     rate: float = documented("changes nothing", default=0.5, unit="0 to 1")
@@ -29,7 +29,7 @@ settings = BitSettings
 
 
 def find_violations(settings: BitSettings) -> list[str]:
-    return [] if settings.length > 0 else [f"task.length must be at least 1, got {settings.length}"]
+    return []
 
 
 def count_initial(settings: BitSettings) -> int:

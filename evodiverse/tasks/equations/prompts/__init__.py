@@ -11,7 +11,7 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.kit.templates import read_templates
 from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.problems import Variable
-from evodiverse.tasks.equations.replies import read_reply
+from evodiverse.tasks.equations.prompts.replies import read_reply
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, NAME, PARAMS
 from evodiverse.vocabulary import Candidate, Message, Rejection, Request
 

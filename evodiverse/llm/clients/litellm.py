@@ -1,0 +1,116 @@
+"""A provider's model, or one of a server of the user's own, asked through litellm."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from evodiverse.llm.client import LiteLlmClient, sent_parameters
+from evodiverse.llm.keys import load_env_file
+from evodiverse.llm.library import load_litellm
+from evodiverse.llm.prices import Price, find_price
+from evodiverse.llm.settings import ModelSettings
+from evodiverse.vocabulary import Sampler
+
+takes_model: Final = True
+asks: Final = True
+
+# OpenAI's client wants a key even where a server does not.
+_NO_KEY: Final = "none"
+_SERVED_HERE = ("ollama", "ollama_chat")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
+    """Return what is wrong with the models: the address, the key, a name, a parameter, a price that must be known."""
+    load_env_file(Path(".env"))
+    violations = list(_find_in_address(settings))
+    if violations:  # to look closer would tell a key that stands in the wrong place
+        return violations
+    for name, used in settings.samplers.items():
+        violations += _find_in_sampler(name, used, settings)
+    for model in settings.models if needs_price and not violations else ():
+        if price(model, settings) is None:
+            violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens in its place")
+    return list(dict.fromkeys(violations))
+
+
+def source(settings: ModelSettings, artefact_sha256: Callable[[str], str]) -> None:
+    """Return None: the model is elsewhere."""
+
+
+def complete(settings: ModelSettings, artefact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG001
+    """Return the settings as they are."""
+    return settings
+
+
+def price(model: str, settings: ModelSettings) -> Price | None:
+    """Return the price of a model by litellm's map, None if it has none."""
+    return find_price(settings.litellm_name(model))
+
+
+@contextmanager
+def open(settings: ModelSettings) -> Iterator[LiteLlmClient]:  # noqa: A001 (`Kind` calls it so)
+    """Reach the models."""
+    names = {model: settings.litellm_name(model) for model in settings.models}
+    yield LiteLlmClient(names, settings.api_base, _find_key(settings), settings.timeout_s)
+
+
+def _find_key(settings: ModelSettings) -> str | None:
+    """Return the key, None where litellm finds the provider's own."""
+    if settings.api_key_env is not None:
+        return os.environ.get(settings.api_key_env)
+    return os.environ.get("OPENAI_API_KEY") or _NO_KEY if settings.is_compatible_server else None
+
+
+def _find_in_address(settings: ModelSettings) -> Iterator[str]:
+    if settings.api_base is not None:
+        try:
+            address = urlsplit(settings.api_base)
+            is_address = address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
+        except ValueError:  # of the port, or of brackets
+            is_address = False
+        if not is_address or any(character.isspace() for character in settings.api_base):
+            yield "llm.api_base must be an address such as http://127.0.0.1:8000/v1"
+        elif "@" in address.netloc:
+            yield "llm.api_base must hold no password, for it is logged; name a variable with llm.api_key_env"
+    if settings.api_key_env is not None and not _VARIABLE.fullmatch(settings.api_key_env):
+        yield "llm.api_key_env must name a variable that holds the key, such as OPENAI_API_KEY, not be the key"
+
+
+def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> Iterator[str]:
+    litellm = load_litellm()
+    try:
+        model, provider, *_ = litellm.get_llm_provider(settings.litellm_name(used.model), api_base=settings.api_base)
+    except litellm.BadRequestError:
+        yield f"llm.model={used.model} names no provider that litellm knows; write provider/name"
+        return
+    yield from _find_missing_key(used.model, provider, settings)
+    for key, value in sent_parameters(used.decoding).items():
+        place = f"llm.extra.{key}" if key in used.decoding.extra else f"llm.pools.{sampler}.{key}"
+        try:
+            litellm.utils.get_optional_params(model=model, custom_llm_provider=provider, **{key: value})
+        except litellm.UnsupportedParamsError:
+            yield f"{place}={value}: {used.model} refuses it; set {place}=null"
+
+
+def _find_missing_key(model: str, provider: str, settings: ModelSettings) -> Iterator[str]:
+    name = settings.api_key_env
+    if name is not None:
+        missing = [] if os.environ.get(name) else [name]
+    elif settings.is_compatible_server:
+        missing = []
+    else:
+        missing = [
+            name
+            for name in load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
+            if not (name.endswith("_API_BASE") and (settings.api_base or provider in _SERVED_HERE))
+            and not name.startswith("AWS_")  # a profile or a role will do too
+        ]
+    keys = " or ".join(name for name in missing if name.endswith("_API_KEY"))  # one of several will do
+    needed = [*([keys] if keys else []), *(name for name in missing if not name.endswith("_API_KEY"))]
+    if needed:
+        yield f"{model} needs {' and '.join(needed)}; export it or write it into a file .env"

@@ -1,0 +1,307 @@
+"""Shorter skeletons that can say the same: what a fit cannot tell apart need not be said twice.
+
+Parameters are free to take any value, so that ``params[0] * (params[1] * x)`` says no more than ``params[0] * x``, nor
+``params[0] + np.exp(params[1])`` more than ``params[0]``. Only a parameter that occurs once may take in others.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from evodiverse.tasks.equations.operators.trees import (
+    CONSTANT,
+    NUMBER,
+    PARAMETER,
+    VARIABLE,
+    Node,
+    call,
+    leaves,
+    number,
+)
+
+_PASSES: Final = 5
+_LARGEST: Final = 1e6
+_SUMS: Final = ("add", "subtract")
+_PRODUCTS: Final = ("multiply", "divide")
+_NEVER_NEGATIVE: Final = ("absolute", "abs", "fabs", "square", "exp", "exp2", "cosh")
+_ABSOLUTE: Final = ("absolute", "abs", "fabs")
+
+
+def simplify(node: Node) -> Node:
+    """Return a tree that can say all that this one can, or nearly so, with sums and products in one order.
+
+    Nearly: where a sum below the line gives up a parameter, a coefficient of zero for the others is a limit.
+    """
+    for _ in range(_PASSES):
+        counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
+        simpler = _Pass(frozenset(value for value, count in counts.items() if count == 1)).simplify(node)
+        if simpler == node:
+            break
+        node = simpler
+    return node
+
+
+class _Term(NamedTuple):
+    """A product: a number, perhaps a free parameter, and the other factors, above and below the line."""
+
+    number: float
+    free: Node | None
+    above: tuple[Node, ...]
+    below: tuple[Node, ...]
+
+
+class _Pass:
+    """One pass over a tree whose parameters in ``free`` occur once."""
+
+    def __init__(self, free: frozenset[str | float]) -> None:
+        self._free = free
+
+    def simplify(self, node: Node) -> Node:
+        if not node.arguments:
+            return node
+        if node.is_constant and not _is_condition(node):
+            return self._constant(Node(node.operation, tuple(map(self.simplify, node.arguments))))
+        if node.operation in (*_SUMS, *_PRODUCTS, "negative"):
+            return self._arithmetic([(sign, self._inside(addend)) for sign, addend in _addends(node)])
+        node = Node(node.operation, tuple(map(self.simplify, node.arguments)))
+        return _power(*node.arguments) if node.operation == "power" else _function(node)
+
+    def _constant(self, node: Node) -> Node:
+        """Return what stands for an expression without variables: a free parameter in it, or its value."""
+        for leaf in leaves(node, PARAMETER):
+            if leaf.value in self._free:
+                return leaf
+        values = [float(argument.value) for argument in node.arguments if argument.operation == NUMBER]
+        if len(values) < len(node.arguments):
+            return node
+        value = _fold(node.operation, values)
+        return node if value is None else number(value)
+
+    def _inside(self, node: Node) -> Node:
+        """Return a product with its factors simplified."""
+        if node.operation in (*_PRODUCTS, "negative"):
+            return Node(node.operation, tuple(map(self._inside, node.arguments)))
+        return self.simplify(node)
+
+    def _arithmetic(self, addends: Iterable[tuple[int, Node]]) -> Node:
+        """Return a sum as one of products, no two of which have the same factors."""
+        groups: dict[tuple[tuple[Node, ...], tuple[Node, ...]], list[_Term]] = {}
+        for sign, addend in addends:
+            term = self._term(addend)
+            for part in self._expand(term._replace(number=sign * term.number)):
+                groups.setdefault((part.above, part.below), []).append(part)
+        merged = [term for terms in groups.values() if (term := _merge(terms)).free or term.number]
+        if not merged:
+            return number(0)
+        total: Node | None = None
+        for term in sorted(merged, key=_rank):
+            total = self._add(total, term)
+        return total if total is not None else number(0)
+
+    def _add(self, total: Node | None, term: _Term) -> Node:
+        if total is None:
+            return self._build(term)
+        if term.free is None and term.number < 0:
+            return call("subtract", total, self._build(term._replace(number=-term.number)))
+        return call("add", total, self._build(term))
+
+    def _term(self, node: Node) -> _Term:
+        """Return the factors of a product."""
+        value, free = 1.0, None
+        powers: dict[Node, float] = {}
+        for factor, exponent in self._factors(node):
+            if factor.operation == NUMBER and (factor.value or exponent > 0):
+                folded = _fold("power", [float(factor.value), exponent])
+                value = math.inf if folded is None else value * folded
+            elif factor.operation == PARAMETER and factor.value in self._free and free is None:
+                free = factor
+            elif not (factor.operation == PARAMETER and factor.value in self._free):
+                powers[factor] = powers.get(factor, 0.0) + exponent
+        if not math.isfinite(value) or abs(value) > _LARGEST:
+            return _Term(1.0, None, (node,), ())
+        if any(exponent > 0 and exponent % 2 and self._is_scaled(factor) for factor, exponent in powers.items()):
+            value, free = 1.0, None  # an even power would keep the sign
+        if free is not None:
+            powers = {self._unscaled(factor): exponent for factor, exponent in powers.items()}
+        above = [_raise(factor, exponent) for factor, exponent in powers.items() if exponent > 0]
+        below = [_raise(factor, -exponent) for factor, exponent in powers.items() if exponent < 0]
+        if value == 0 and free is None:
+            above, below = [], []
+        return _Term(1.0 if free else value, free, tuple(sorted(above, key=_text)), tuple(sorted(below, key=_text)))
+
+    def _expand(self, term: _Term) -> list[_Term]:
+        """Return the terms of the sum that a product with a sum is, where they take no more parameters.
+
+        A free parameter has to go to one of them: the others must have free parameters of their own.
+        """
+        if term.below or len(term.above) != 1 or term.above[0].operation not in _SUMS:
+            return [term]
+        parts = [
+            part._replace(number=sign * part.number)
+            for sign, addend in _addends(term.above[0])
+            for part in [self._term(addend)]
+        ]
+        if term.free is None:
+            return [part._replace(number=part.number * term.number) for part in parts]
+        if sum(part.free is None for part in parts) > 1:
+            return [term]
+        return [part if part.free else part._replace(free=term.free, number=1.0) for part in parts]
+
+    def _factors(self, node: Node) -> Iterable[tuple[Node, float]]:
+        """Yield the factors of a product with their exponents; a free constant leaves the argument of ``exp``."""
+        for factor, exponent in _factors(node, 1.0):
+            addends = list(_addends(factor.arguments[0])) if factor.operation == "exp" else []
+            free = [addend for _, addend in addends if addend.operation == PARAMETER and addend.value in self._free]
+            rest = [(sign, addend) for sign, addend in addends if addend not in free]
+            if free and rest:
+                yield call("exp", _total(rest)), exponent
+                yield free[0], 1.0
+            else:
+                yield factor, exponent
+
+    def _unscaled(self, node: Node) -> Node:
+        """Return a sum whose terms are all scaled without the first one's parameter, any other node as it is."""
+        if not self._is_scaled(node):
+            return node
+        (_, first), *rest = _addends(node)
+        return _total([(1, self._build(self._term(first)._replace(free=None))), *rest])
+
+    def _is_scaled(self, node: Node) -> bool:
+        """Return whether an expression is a sum, all of whose terms have free parameters as factors."""
+        return node.operation in _SUMS and all(self._term(addend).free is not None for _, addend in _addends(node))
+
+    def _build(self, term: _Term) -> Node:
+        factors = list(term.above)
+        if term.free is not None:
+            factors.insert(0, term.free)
+        elif abs(term.number) != 1 or not factors:
+            factors.insert(0, number(abs(term.number)))
+        product = factors[0]
+        for factor in factors[1:]:
+            product = call("multiply", product, factor)
+        if term.below:
+            divisor = term.below[0]
+            for factor in term.below[1:]:
+                divisor = call("multiply", divisor, factor)
+            product = call("divide", product, divisor)
+        is_negative = term.free is None and term.number < 0
+        return call("negative", product) if is_negative else product
+
+
+def _is_condition(node: Node) -> bool:
+    return node.operation.startswith(("less", "greater", "equal", "not_", "logical"))
+
+
+def _addends(node: Node, sign: int = 1) -> Iterable[tuple[int, Node]]:
+    if node.operation in _SUMS:
+        left, right = node.arguments
+        yield from _addends(left, sign)
+        yield from _addends(right, sign if node.operation == "add" else -sign)
+    elif node.operation == "negative":
+        yield from _addends(node.arguments[0], -sign)
+    else:
+        yield sign, node
+
+
+def _total(addends: Sequence[tuple[int, Node]]) -> Node:
+    (sign, total), *rest = addends
+    total = total if sign > 0 else call("negative", total)
+    for sign, addend in rest:
+        total = call("add" if sign > 0 else "subtract", total, addend)
+    return total
+
+
+def _factors(node: Node, exponent: float) -> Iterable[tuple[Node, float]]:
+    """Yield the factors of a product with their exponents, which are whole numbers."""
+    if node.operation in _PRODUCTS:
+        left, right = node.arguments
+        yield from _factors(left, exponent)
+        yield from _factors(right, exponent if node.operation == "multiply" else -exponent)
+    elif node.operation == "negative":
+        yield number(-1), 1.0
+        yield from _factors(node.arguments[0], exponent)
+    elif node.operation == "power" and (power := _whole(node.arguments[1])) is not None:
+        yield from _factors(node.arguments[0], exponent * power)
+    else:
+        yield node, exponent
+
+
+def _merge(terms: Sequence[_Term]) -> _Term:
+    """Return the sum of terms that differ in their coefficients alone."""
+    free = next((term for term in terms if term.free is not None), None)
+    return free or terms[0]._replace(number=sum(term.number for term in terms))
+
+
+def _rank(term: _Term) -> tuple[bool, int, str]:
+    """Return by what the terms of a sum are sorted: constants last, short ones first."""
+    factors = (*term.above, *term.below)
+    return not factors, sum(factor.size for factor in factors), " ".join(map(_text, factors))
+
+
+def _text(node: Node) -> str:
+    return node.text
+
+
+def _raise(factor: Node, exponent: float) -> Node:
+    return factor if exponent == 1 else call("power", factor, number(exponent))
+
+
+def _power(base: Node, exponent: Node) -> Node:
+    if exponent.operation == NUMBER and float(exponent.value) in (0.0, 1.0):
+        return base if exponent.value else number(1)
+    inner = _whole(base.arguments[1]) if base.operation == "power" else None
+    outer = _whole(exponent)
+    if inner is not None and outer is not None:
+        return call("power", base.arguments[0], number(inner * outer))
+    return call("power", base, exponent)
+
+
+def _function(node: Node) -> Node:
+    if node.operation in _ABSOLUTE and is_never_negative(node.arguments[0]):
+        return node.arguments[0]
+    return node
+
+
+def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> bool:
+    """Return whether an expression is nowhere below zero, as far as its form tells; ``positive`` variables are not."""
+    if node.operation == VARIABLE:
+        return node.value in positive
+    if node.operation == NUMBER:
+        return float(node.value) >= 0
+    if node.operation in (*_NEVER_NEGATIVE, CONSTANT, "sqrt"):
+        return True
+    if node.operation in ("add", "multiply", "divide"):
+        return all(is_never_negative(argument, positive) for argument in node.arguments)
+    if node.operation == "power":
+        exponent = _whole(node.arguments[1])
+        return (exponent is not None and exponent % 2 == 0) or is_never_negative(node.arguments[0], positive)
+    return False
+
+
+def _whole(node: Node) -> float | None:
+    is_whole = node.operation == NUMBER and float(node.value).is_integer() and abs(float(node.value)) <= 12
+    return float(node.value) if is_whole else None
+
+
+def _fold(operation: str, values: Sequence[float]) -> float | None:
+    """Return the value of arithmetic on numbers, None where it has none or is better left as it is."""
+    try:
+        match operation, values:
+            case "add", [one, other]:
+                value = one + other
+            case "subtract", [one, other]:
+                value = one - other
+            case "multiply", [one, other]:
+                value = one * other
+            case "divide", [one, other]:
+                value = one / other
+            case "power", [one, other] if abs(other) <= 12:
+                value = math.pow(one, other)
+            case "negative", [one]:
+                value = -one
+            case _:
+                return None
+    except (ArithmeticError, ValueError):
+        return None
+    return value if abs(value) <= _LARGEST else None

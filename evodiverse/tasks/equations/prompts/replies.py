@@ -1,0 +1,156 @@
+"""From a model's reply to the equation that it proposes."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from evodiverse.kit.python import parse_quietly
+from evodiverse.tasks.equations.prompts.reply_code import find_code
+from evodiverse.tasks.equations.skeleton import NAME, PARAMS
+from evodiverse.vocabulary import Reason, Rejection
+
+Functions: TypeAlias = dict[str, ast.FunctionDef]
+
+_BODY = ""  # the name of a function that comes without its header
+_VERSION = re.compile(rf"{NAME}(?:_v\d+)?")
+
+
+def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str], asked: str) -> str | Rejection:
+    """Return the program that a reply proposes: a function ``equation``, below those that it calls.
+
+    Docstrings, decorators and annotations of arguments are dropped, and so is whatever stands outside functions.
+
+    Args:
+        reply: Any text.
+        variables: What the function depends on besides its parameters.
+        earlier: Programs by the name that their function ``equation`` has in a reply. One that the reply defines anew
+            is taken from there.
+        asked: The name of the function that the model was asked for.
+    """
+    arguments = [*variables, PARAMS]
+    known = {name: _read_earlier(source, name) for name, source in earlier.items()}
+    code = list(find_code(reply))
+    problems = [part for part in code if isinstance(part, Rejection)]
+    try:
+        functions = _find_functions([part for part in code if isinstance(part, ast.Module)], arguments)
+        found = {function.name: function for function in functions}
+        chosen = _choose(found, known, asked, arguments) or (None if problems else _choose_other(found, known))
+        if chosen is None:
+            return problems[-1] if problems else Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
+        return _write(chosen, known | {name: function for name, function in found.items() if function is not chosen})
+    except (RecursionError, ValueError) as error:  # Python reads deeper nesting and longer numbers than it writes
+        return Rejection(Reason.UNPARSABLE, f"not Python ({type(error).__name__})")
+
+
+def _read_earlier(source: str, name: str) -> ast.FunctionDef:
+    *_, function = _walk(parse_quietly(source).body)
+    return _build(name, function.args, function.body)
+
+
+def _find_functions(trees: Iterable[ast.Module], arguments: Sequence[str]) -> Iterator[ast.FunctionDef]:
+    """Yield the functions of each tree, and last what stands beside them if that is a body."""
+    for tree in trees:
+        yield from (_simplify(function, arguments) for function in _walk(tree.body))
+        if any(isinstance(statement, ast.Return) for statement in tree.body):
+            header = ast.arguments([], [ast.arg(name) for name in arguments], None, [], [], None, [])
+            body = [statement for statement in tree.body if not isinstance(statement, ast.FunctionDef)]
+            yield _simplify(_build(_BODY, header, body), arguments)
+
+
+def _walk(statements: Iterable[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    """Yield the functions that return something: at module level, methods, and lambdas that have a name."""
+    for statement in statements:
+        match statement:
+            case ast.FunctionDef() if any(isinstance(node, ast.Return) for node in ast.walk(statement)):
+                yield statement
+            case ast.ClassDef():
+                yield from _walk(statement.body)
+            case ast.Assign([ast.Name(name)], ast.Lambda(arguments, value)):
+                yield _build(name, arguments, [ast.Return(value)])
+            case ast.AnnAssign(ast.Name(name), _, ast.Lambda(arguments, value)):
+                yield _build(name, arguments, [ast.Return(value)])
+
+
+def _build(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    return ast.FunctionDef(name=name, args=arguments, body=body, decorator_list=[])
+
+
+def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.FunctionDef:
+    """Return a function without docstring, decorators, annotations, and the object or class of a method."""
+    is_static = any(isinstance(node, ast.Name) and node.id == "staticmethod" for node in function.decorator_list)
+    places = function.args.posonlyargs or function.args.args
+    if places and places[0].arg in {"self", "cls"}.difference(arguments) and not is_static:
+        owner = places.pop(0).arg
+        for node in ast.walk(function):
+            match node:
+                case ast.Call(ast.Attribute(ast.Name(name), method)) if name == owner:
+                    node.func = ast.Name(method, ast.Load())
+    for node in ast.walk(function.args):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    is_documented = ast.get_docstring(function, clean=False) is not None
+    return _build(function.name, function.args, function.body[is_documented:])
+
+
+def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]) -> ast.FunctionDef | None:
+    """Return the function that has the name, else one with a name like it, else one with the arguments, else a body.
+
+    The last of several; of those with the arguments, the last that none of them calls.
+    """
+    new = [function for name, function in found.items() if name not in known and name != _BODY]
+    alike = [function for function in new if _arguments(function) == arguments]
+    alike = alike or [function for function in new if len(_arguments(function)) == len(arguments)]
+    called = {name for function in alike for name in _callees(function)}
+    ranked = (
+        [function for function in new if function.name == asked]
+        or [function for function in new if _VERSION.fullmatch(function.name)]
+        or [function for function in alike if function.name not in called]
+        or alike
+    )
+    return ranked[-1] if ranked else found.get(_BODY)
+
+
+def _choose_other(found: Functions, known: Functions) -> ast.FunctionDef | None:
+    """Return the last function whatever its arguments, else the last that an earlier one was edited into."""
+    new = [function for name, function in found.items() if name not in known]
+    edited = [function for name, function in found.items() if name in known and _text(function) != _text(known[name])]
+    return next(reversed(new or edited), None)
+
+
+def _arguments(function: ast.FunctionDef) -> list[str]:
+    arguments = function.args
+    return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+
+
+def _callees(function: ast.FunctionDef) -> list[str]:
+    calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+    return [called.id for called in calls if isinstance(called, ast.Name)]
+
+
+def _write(chosen: ast.FunctionDef, others: Functions) -> str:
+    """Return the program of a function, to be called ``equation``, and of those among the others that it needs."""
+    functions = list(_with_callees(chosen, others, set()))
+    chosen.args.defaults, chosen.args.kw_defaults = [], [None] * len(chosen.args.kwonlyargs)
+    if NAME in others:  # it must leave the name to the chosen one
+        while others[NAME].name in {*others, chosen.name}:
+            others[NAME].name += "_"
+        for node in (node for function in functions for node in ast.walk(function)):
+            match node:
+                case ast.Call(ast.Name(name) as called) if name == NAME:
+                    called.id = others[NAME].name
+    chosen.name = NAME
+    return "\n\n\n".join(map(_text, functions)) + "\n"
+
+
+def _with_callees(function: ast.FunctionDef, others: Functions, seen: set[str]) -> Iterator[ast.FunctionDef]:
+    """Yield the functions that a function calls, directly or not, each after those that it calls itself."""
+    for name in _callees(function):
+        if name in others and name not in seen:
+            seen.add(name)
+            yield from _with_callees(others[name], others, seen)
+    yield function
+
+
+def _text(function: ast.FunctionDef) -> str:
+    return ast.unparse(ast.fix_missing_locations(function))

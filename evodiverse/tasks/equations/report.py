@@ -1,0 +1,141 @@
+"""What a person wants to see of the best equation: as Python, as mathematics, how it fits, whether it is the law."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from evodiverse.ports import Found, Sandbox
+from evodiverse.tasks.equations.data import Dataset
+from evodiverse.tasks.equations.fit_picture import Panel, draw_fit
+from evodiverse.tasks.equations.fitter import ALL, define_all
+from evodiverse.tasks.equations.in_sandbox import matching
+from evodiverse.tasks.equations.problems import Problem
+from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.skeleton import NAME, PARAMS, read_skeleton
+from evodiverse.vocabulary import Job, Limits
+
+SPLITS: Final = {"train": "training", "id": "held out, in domain", "ood": "held out, out of domain"}
+N_POINTS: Final = 256
+# Sent as text: sympy takes long to load.
+_FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
+_MATCHING: Final = f"from {matching.__name__} import drive\n"
+_LIMITS: Final = Limits(cpu_seconds=10.0)
+
+
+def lay_out(
+    found: Found, dataset: Dataset, predictions: Sequence[FloatArray | None], sandbox: Sandbox
+) -> Mapping[str, bytes]:
+    """Return ``equation.py``, ``equation.tex``, ``equation.json`` and ``fit.png``.
+
+    Args:
+        found: The best candidate.
+        dataset: What it explains.
+        predictions: Its own, for each split, None where one is no number.
+        sandbox: Where the candidate's text is worked on.
+    """
+    source, params = found.candidate.genotype, read_params(found)
+    law = dataset.problem
+    match = None if law is None else is_law(source, params, law, dataset, sandbox)
+    about = {
+        "call": found.candidate.call,
+        "iteration": found.iteration,
+        "pool": found.pool,
+        "score": found.candidate.score,
+        **{name: value for name, value in found.details.items() if name != "params"},
+        "params": params,
+        "law": None if law is None else law.law,
+        "law_constants": None if law is None else law.constants,
+        "symbolic_match": match,
+    }
+    return {
+        "equation.py": write_module(found, dataset, params).encode(),
+        "equation.tex": _write_tex(found, dataset, sandbox).encode(),
+        "equation.json": (json.dumps(about, indent=1) + "\n").encode(),
+        "fit.png": _draw(found, dataset, predictions, match),
+    }
+
+
+def read_params(found: Found) -> list[float]:
+    """Return the constants that the log has of a candidate."""
+    params: list[float] = json.loads(str(found.details["params"]))
+    return params
+
+
+def write_module(found: Found, dataset: Dataset, params: Sequence[float]) -> str:
+    """Return a Python module that defines the equation with its constants, and needs numpy alone."""
+    header = f"def {NAME}({', '.join([*dataset.names, PARAMS])}):"
+    own = f"def {NAME}({', '.join([*dataset.names, f'{PARAMS}=CONSTANTS'])}):"
+    target = ascii(" ".join(dataset.target.name.split()))
+    return (
+        f"# Call {found.candidate.call} of a search for {target}.\n"
+        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{found.candidate.genotype.replace(header, own, 1)}"
+    )
+
+
+def write_latex(
+    target: str, source: str, params: Sequence[float], sandbox: Sandbox, *, simplifies: bool = True
+) -> str | None:
+    """Return an equation in LaTeX, shortened if that does not take too long; None: not at all."""
+    arguments = (target, source, list(params), simplifies)
+    (execution,) = sandbox.run([Job(f"import numpy as np\n{source}", NAME, arguments, None, _LIMITS, _FORMULA)])
+    if isinstance(execution.value, str):
+        return execution.value
+    return write_latex(target, source, params, sandbox, simplifies=False) if simplifies else None
+
+
+def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
+    """Return whether an equation is the law, up to the form it is written in and 0.1% of the law's constants.
+
+    Two formulas that give the same values on a box twice as wide as all data are one. None: they could not be
+    compared, in the time there is.
+    """
+    known = read_skeleton(law.skeleton, dataset.names).source
+    arguments = (list(params), list(law.constants), _box(dataset))
+    (execution,) = sandbox.run([Job(define_all([source, known]), ALL, arguments, None, _LIMITS, _MATCHING)])
+    return execution.value if isinstance(execution.value, bool) else None
+
+
+def _box(dataset: Dataset) -> FloatArray:
+    """Return points ``(n, variables)`` around the data; what is never negative there stays so."""
+    inputs = np.concatenate([rows.inputs for rows in dataset.splits])
+    low, high = inputs.min(axis=0), inputs.max(axis=0)
+    half = (high - low) / 2
+    shares = np.random.default_rng(0).uniform(size=(N_POINTS, len(low)))
+    bottom = np.where(low >= 0, low / 2, low - half)
+    return np.asarray(bottom + shares * (high + half - bottom))
+
+
+def _write_tex(found: Found, dataset: Dataset, sandbox: Sandbox) -> str:
+    target, law = dataset.target.name, dataset.problem
+    shown = write_latex(target, found.candidate.genotype, read_params(found), sandbox)
+    lines = [r"\begin{equation}", f"  {shown}", r"\end{equation}"]
+    if shown is None:
+        lines = ["% sympy cannot show this equation; it stands in equation.py"]
+    if law is not None:
+        known = read_skeleton(law.skeleton, dataset.names).source
+        lines.append(f"% the law: {write_latex(target, known, law.constants, sandbox, simplifies=False)}")
+    return "\n".join(lines) + "\n"
+
+
+def _draw(found: Found, dataset: Dataset, predictions: Sequence[FloatArray | None], match: bool | None) -> bytes:
+    """Return a picture of predictions against data."""
+    panels = []
+    for (name, title), rows, predicted in zip(SPLITS.items(), dataset.splits, predictions, strict=False):
+        if len(rows.target):
+            nmse = found.details.get(f"nmse_{name}")
+            caption = "no NMSE" if nmse is None else f"NMSE {nmse:.3g}"
+            known = np.full(len(rows.target), np.nan) if predicted is None else predicted
+            panels.append(Panel(title, rows.target, known, caption))
+    law = dataset.problem
+    verdict = {True: "it is the law", False: "it is not the law", None: ""}[match]
+    body = found.candidate.genotype.partition("\n")[2]
+    lines = [
+        f"{dataset.target.name}: prediction against data",
+        f"call {found.candidate.call}, iteration {found.iteration}" + (f"; {verdict}" if verdict else ""),
+        " ".join(body.split()).removeprefix("return "),
+        *([] if law is None else [f"law: {law.law}"]),
+    ]
+    return draw_fit(panels, lines)

@@ -1,0 +1,1 @@
+"""Graph GA: the classical operator of molecules, and what it is made of."""

@@ -1,0 +1,136 @@
+"""What a child of Graph GA may look like, and the two edits of a molecular graph that all its operators are made of.
+
+The rules are those of Jensen (2019), "A graph-based genetic algorithm and generative model/Monte Carlo tree search for
+the exploration of chemical space", Chemical Science 10, 3567. Parents are edited in Kekulé form with all hydrogens
+implicit; otherwise a pyrrole nitrogen or a stereocenter would keep a hydrogen that the edit has no room for.
+"""
+
+from functools import lru_cache
+from typing import Final, cast
+
+import numpy as np
+from rdkit import Chem
+
+TRIES: Final = 10
+"""How often each level of Graph GA tries again before it gives up."""
+
+MIN_ATOMS: Final = 5
+MEAN_SIZE_LIMIT: Final = 39.15
+SIZE_LIMIT_SPREAD: Final = 3.5
+MAX_RING: Final = 6
+
+_RING_ALLENE = Chem.MolFromSmarts("[R]=[R]=[R]")
+_SMALL_RING_DOUBLE_BOND = Chem.MolFromSmarts("[r3,r4]=[r3,r4]")
+
+
+def has_allowed_size(n_atoms: int, rng: np.random.Generator) -> bool:
+    """Tell whether a child has more than 5 atoms and fewer than a limit drawn anew from N(39.15, 3.5).
+
+    Args:
+        n_atoms: Atoms of the child's graph; hydrogens are implicit and do not count.
+        rng: Consumed once, whatever ``n_atoms`` is.
+    """
+    limit = rng.normal(MEAN_SIZE_LIMIT, SIZE_LIMIT_SPREAD)
+    return MIN_ATOMS < n_atoms < limit
+
+
+def has_allowed_rings(mol: Chem.Mol) -> bool:
+    """Tell whether no ring exceeds 6 atoms, holds an allene, or is a 3- or 4-ring with a double bond.
+
+    Args:
+        mol: Sanitized, so that its rings are known and aromatic bonds are not taken for double bonds.
+    """
+    rings = mol.GetRingInfo().AtomRings()
+    if not rings:
+        return True
+    if max(map(len, rings)) > MAX_RING or mol.HasSubstructMatch(_RING_ALLENE):
+        return False
+    return min(map(len, rings)) > 4 or not mol.HasSubstructMatch(_SMALL_RING_DOUBLE_BOND)
+
+
+def canonical_smiles(mol: Chem.Mol) -> str | None:
+    """Return the canonical isomeric SMILES of a sanitized child, or None when RDKit cannot read it back.
+
+    Reading it back also drops stereo marks that an edit has left on atoms and bonds that are no stereocenters any more.
+    """
+    Chem.SetDoubleBondNeighborDirections(mol)  # without them the writer forgets cis and trans in an edited molecule
+    parsed = Chem.MolFromSmiles(Chem.MolToSmiles(mol))
+    return None if parsed is None else Chem.MolToSmiles(parsed)
+
+
+def is_sanitizable(mol: Chem.Mol) -> bool:
+    """Sanitize ``mol`` in place; False when a valence is exceeded or a ring system has no Kekulé form."""
+    return bool(Chem.SanitizeMol(mol, catchErrors=True) == Chem.SanitizeFlags.SANITIZE_NONE)
+
+
+@lru_cache(maxsize=1024)
+def editable_molecule(smiles: str) -> Chem.Mol:
+    """Return the molecule in the form that is edited: Kekulé bonds, implicit hydrogens, cis and trans bonds.
+
+    The result is cached and shared: copy it before an edit.
+
+    Raises:
+        ValueError: RDKit cannot read ``smiles``.
+    """
+    mol = Chem.MolFromSmiles(smiles)
+    if mol is None or mol.GetNumAtoms() == 0:
+        raise ValueError(
+            f"a parent must be a SMILES that RDKit reads, got {smiles!r}; parse genotypes before the search"
+        )
+    Chem.Kekulize(mol, clearAromaticFlags=True)
+    _make_hydrogens_implicit(mol)
+    if "/" in smiles or "\\" in smiles:
+        _anchor_double_bond_stereo(mol)
+    return mol
+
+
+def _make_hydrogens_implicit(mol: Chem.Mol) -> None:
+    """Let valence decide the hydrogens of each atom where that gives their number (radicals keep theirs fixed)."""
+    for atom in map(mol.GetAtomWithIdx, range(mol.GetNumAtoms())):  # far faster than mol.GetAtoms()
+        if not atom.GetNoImplicit():
+            continue
+        n_explicit, n_hydrogens = atom.GetNumExplicitHs(), atom.GetTotalNumHs()
+        _set_hydrogens(atom, 0, fixed=False)
+        if atom.GetTotalNumHs() != n_hydrogens:
+            _set_hydrogens(atom, n_explicit, fixed=True)
+
+
+def _set_hydrogens(atom: Chem.Atom, n_explicit: int, *, fixed: bool) -> None:
+    atom.SetNumExplicitHs(n_explicit)
+    atom.SetNoImplicit(fixed)
+    atom.UpdatePropertyCache(strict=False)
+
+
+def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
+    """Keep double-bond stereo on the bond alone: a mark left on a neighbor could say something about an edited bond."""
+    names = {Chem.BondStereo.STEREOE: Chem.BondStereo.STEREOTRANS, Chem.BondStereo.STEREOZ: Chem.BondStereo.STEREOCIS}
+    for bond in mol.GetBonds():
+        bond.SetBondDir(Chem.BondDir.NONE)
+        stereo = bond.GetStereo()
+        if stereo in names:
+            bond.SetStereo(names[stereo])
+
+
+def detach(mol: Chem.RWMol, first: int, second: int) -> None:
+    """Remove a bond in such a way that the next bond made at either end, or a hydrogen, takes its place in space.
+
+    RDKit reads a chiral tag in the order of the atom's bonds, a new bond comes last, and an implicit hydrogen counts as
+    last; so a tag is inverted when the removed bond was an odd number of places before the last.
+    """
+    bond = mol.GetBondBetweenAtoms(first, second)
+    for end in (bond.GetBeginAtom(), bond.GetEndAtom()):
+        if end.GetChiralTag() != Chem.ChiralType.CHI_UNSPECIFIED:
+            order = [other.GetIdx() for other in end.GetBonds()]
+            if (len(order) - 1 - order.index(bond.GetIdx())) % 2:
+                end.InvertChirality()
+    mol.RemoveBond(first, second)
+
+
+def attach(mol: Chem.RWMol, first: int, second: int, order: Chem.BondType) -> None:
+    """Give the two atoms a bond of this order, in place of the one they have, if any."""
+    bond = cast("Chem.Bond | None", mol.GetBondBetweenAtoms(first, second))  # the stubs promise a bond
+    if bond is None:
+        mol.AddBond(first, second, order)
+        return
+    bond.SetStereo(Chem.BondStereo.STEREONONE)
+    bond.SetBondType(order)

@@ -1,0 +1,277 @@
+"""The crossover of Graph GA (Jensen 2019): a fragment of one molecule joined to a fragment of another.
+
+Either one acyclic single bond is cut in each parent and the fragments are joined there, or two ring bonds are cut in
+each and the fragments are joined by two bonds, which makes a ring of both. Of the children of a pair of cuts one is
+taken uniformly among those that keep the chemistry rules: they are tried in random order, up to the first such child.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from rdkit import Chem
+
+from evodiverse.tasks.molecules.operators.chemistry_rules import (
+    MAX_RING,
+    TRIES,
+    attach,
+    canonical_smiles,
+    detach,
+    editable_molecule,
+    has_allowed_rings,
+    has_allowed_size,
+    is_sanitizable,
+)
+
+RingCut: TypeAlias = tuple[int, int, int, int]
+"""Atoms ``a, b, c, d``: the bonds ``a-b`` and ``c-d`` are cut. A cut at a corner has ``b == c``."""
+
+SINGLE, DOUBLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE
+ORDERS: Final = (SINGLE, DOUBLE)
+
+_BOND = Chem.MolFromSmarts("*~*")
+_CHAIN_BOND = Chem.MolFromSmarts("*-;!@*")
+_RING_PATH = Chem.MolFromSmarts("[R]@[R]@[R]@[R]")
+_RING_CORNER = Chem.MolFromSmarts("[R]@[R;!D2]@[R]")
+
+
+class Parent(NamedTuple):
+    """A molecule with the places where it can be cut.
+
+    Attributes:
+        smiles: Canonical, as all genotypes are.
+        mol: As `editable_molecule` gives it; shared, copy before an edit.
+        neighbors: Per atom, the atoms bonded to it.
+        chain_cuts: The acyclic single bonds.
+        path_cuts: First and last bond of every path of four ring atoms.
+        corner_cuts: Both bonds of every ring angle at an atom with a further neighbor.
+    """
+
+    smiles: str
+    mol: Chem.Mol
+    neighbors: tuple[tuple[int, ...], ...]
+    chain_cuts: tuple[tuple[int, int], ...]
+    path_cuts: tuple[RingCut, ...]
+    corner_cuts: tuple[RingCut, ...]
+
+
+class Fragment(NamedTuple):
+    """What a cut leaves on one side.
+
+    Attributes:
+        parent: The molecule that was cut.
+        atoms: The atoms of this side.
+        cut_bonds: Per cut bond, its atom on this side and its atom on the other.
+        span: Bonds on the shortest path between the two atoms of a ring cut that are on this side.
+        limits: Per bond of a ring cut, the highest order that a bond in its place can have.
+    """
+
+    parent: Parent
+    atoms: frozenset[int]
+    cut_bonds: tuple[tuple[int, int], ...]
+    span: int = 0
+    limits: tuple[int, ...] = ()
+
+    def swapped(self) -> "Fragment":
+        """Return the fragment with its cut bonds in the other order."""
+        return self._replace(cut_bonds=self.cut_bonds[::-1], limits=self.limits[::-1])
+
+
+class Join(NamedTuple):
+    """A child not made yet: the cut bonds of the two fragments are replaced, pair by pair, by bonds of these orders."""
+
+    first: Fragment
+    second: Fragment
+    orders: tuple[Chem.BondType, ...]
+
+
+@lru_cache(maxsize=1024)
+def read_parent(smiles: str) -> Parent:
+    """Find where a molecule can be cut.
+
+    Raises:
+        ValueError: RDKit cannot read ``smiles``.
+    """
+    mol = editable_molecule(smiles)
+    neighbors: list[list[int]] = [[] for _ in range(mol.GetNumAtoms())]
+    for first, second in mol.GetSubstructMatches(_BOND):
+        neighbors[first].append(second)
+        neighbors[second].append(first)
+    return Parent(
+        smiles=smiles,
+        mol=mol,
+        neighbors=tuple(map(tuple, neighbors)),
+        chain_cuts=mol.GetSubstructMatches(_CHAIN_BOND),
+        path_cuts=mol.GetSubstructMatches(_RING_PATH),
+        corner_cuts=tuple((a, b, b, c) for a, b, c in mol.GetSubstructMatches(_RING_CORNER)),
+    )
+
+
+def _reach(neighbors: Sequence[Sequence[int]], start: int, cut_bonds: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Return the atoms that can be reached without the cut bonds, each with its distance in bonds."""
+    barred = {*cut_bonds, *((second, first) for first, second in cut_bonds)}
+    distances = {start: 0}
+    queue = deque([start])
+    while queue:
+        atom = queue.popleft()
+        for neighbor in neighbors[atom]:
+            if neighbor not in distances and (atom, neighbor) not in barred:
+                distances[neighbor] = distances[atom] + 1
+                queue.append(neighbor)
+    return distances
+
+
+def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]:
+    """Return both sides of an acyclic bond."""
+    begin, end = cut
+    first, second = _reach(parent.neighbors, begin, [cut]), _reach(parent.neighbors, end, [cut])
+    return (
+        Fragment(parent, frozenset(first), ((begin, end),)),
+        Fragment(parent, frozenset(second), ((end, begin),)),
+    )
+
+
+def cut_ring(parent: Parent, cut: RingCut) -> tuple[Fragment, Fragment] | None:
+    """Return both sides of a ring cut, or None when another ring still holds them together."""
+    a, b, c, d = cut
+    bonds = [(a, b), (c, d)]
+    inner = _reach(parent.neighbors, b, bonds)
+    if a in inner:
+        return None
+    outer = _reach(parent.neighbors, a, bonds)
+    return (
+        _ring_fragment(parent, inner, ((b, a), (c, d))),
+        _ring_fragment(parent, outer, ((a, b), (d, c))),
+    )
+
+
+def _ring_fragment(parent: Parent, distances: dict[int, int], cut_bonds: tuple[tuple[int, int], ...]) -> Fragment:
+    limits = tuple(_order_limit(parent.mol, *bond) for bond in cut_bonds)
+    return Fragment(parent, frozenset(distances), cut_bonds, distances[cut_bonds[1][0]], limits)
+
+
+def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
+    """Return the highest order of a bond in place of the cut one; the hydrogens of ``end`` can be turned into order."""
+    atom = mol.GetAtomWithIdx(end)
+    if atom.GetAtomicNum() > 9 or atom.GetNoImplicit():  # beyond the second period valence varies; sanitizing decides
+        return len(ORDERS)
+    return int(mol.GetBondBetweenAtoms(end, gone).GetBondTypeAsDouble()) + atom.GetTotalNumHs()
+
+
+def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tuple[int, int]]) -> list[Join]:
+    """Return the children of one acyclic cut in each parent: either side of one with either side of the other."""
+    return [
+        Join(left, right, (SINGLE,)) for left, right in product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
+    ]
+
+
+def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Join]:
+    """Return the children of one ring cut in each parent, without those that are sure to break a rule.
+
+    Fragments are paired in all ways, their ends in both, and each of the two new bonds is single or double. The new
+    ring has ``left.span + right.span + 2`` atoms; with 2 the bonds would join the same two atoms twice.
+    """
+    joins = []
+    for left, right in product(lefts, rights):
+        if not 3 <= left.span + right.span + 2 <= MAX_RING:
+            continue
+        for turned in (right, right.swapped()):
+            orders = [ORDERS[: min(limits)] for limits in zip(left.limits, turned.limits, strict=True)]
+            joins += [Join(left, turned, pair) for pair in product(*orders)]
+    return joins
+
+
+def build_child(join: Join) -> Chem.RWMol:
+    """Return the child's graph, not sanitized yet; the new bonds take the place of the cut ones in space."""
+    left, right, orders = join
+    child = Chem.RWMol(left.parent.mol)
+    offset = child.GetNumAtoms()
+    child.InsertMol(right.parent.mol)
+    for (end, gone), (right_end, right_gone), order in zip(left.cut_bonds, right.cut_bonds, orders, strict=True):
+        detach(child, end, gone)
+        detach(child, right_end + offset, right_gone + offset)
+        attach(child, end, right_end + offset, order)
+    kept = left.atoms | {atom + offset for atom in right.atoms}
+    child.BeginBatchEdit()
+    for atom in range(child.GetNumAtoms()):
+        if atom not in kept:
+            child.RemoveAtom(atom)
+    child.CommitBatchEdit()
+    return child
+
+
+def _first_allowed(joins: Sequence[Join], rng: np.random.Generator, *, check_rings: bool) -> str | None:
+    for index in rng.permutation(len(joins)):
+        join = joins[index]
+        if not has_allowed_size(len(join.first.atoms) + len(join.second.atoms), rng):
+            continue
+        child = build_child(join)
+        if (
+            is_sanitizable(child)
+            and (not check_rings or has_allowed_rings(child))
+            and (smiles := canonical_smiles(child))
+        ):
+            return smiles
+    return None
+
+
+def _draw_ring_cut(parent: Parent, rng: np.random.Generator) -> tuple[Fragment, Fragment] | None:
+    for _ in range(TRIES):
+        cuts = parent.path_cuts if rng.random() < 0.5 else parent.corner_cuts
+        if not cuts:
+            return None
+        fragments = cut_ring(parent, cuts[rng.integers(len(cuts))])
+        if fragments is not None:
+            return fragments
+    return None
+
+
+def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
+    """Cut both parents at an acyclic single bond and join a side of each; the child has its parents' rings."""
+    if not first.chain_cuts or not second.chain_cuts:
+        return None
+    for _ in range(TRIES):
+        cuts = (
+            first.chain_cuts[rng.integers(len(first.chain_cuts))],
+            second.chain_cuts[rng.integers(len(second.chain_cuts))],
+        )
+        child = _first_allowed(chain_joins(first, second, cuts), rng, check_rings=False)
+        if child is not None:
+            return child
+    return None
+
+
+def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
+    """Cut a ring in both parents and make one ring of a side of each."""
+    for _ in range(TRIES):
+        lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)
+        if lefts is None or rights is None:
+            return None
+        child = _first_allowed(ring_joins(lefts, rights), rng, check_rings=True)
+        if child is not None:
+            return child
+    return None
+
+
+def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
+    """Make a child of two molecules, trying up to 10 times a crossover in the chains or, equally often, in the rings.
+
+    Args:
+        first: SMILES of one parent.
+        second: SMILES of the other.
+        rng: Consumed as often as needed.
+
+    Returns:
+        Canonical isomeric SMILES of a child that keeps the size rule and is neither parent, or None. A ring made by
+        crossover keeps the ring rules; a ring that comes whole from a parent is left as it is in a chain crossover.
+    """
+    parents = read_parent(first), read_parent(second)
+    for _ in range(TRIES):
+        cross = cross_chains if rng.random() < 0.5 else cross_rings
+        child = cross(*parents, rng)
+        if child is not None and child not in (parents[0].smiles, parents[1].smiles):
+            return child
+    return None

@@ -1,0 +1,246 @@
+"""The seven mutation kinds of Graph GA (Jensen 2019), as tables of weighted rules on the Kekulé form of a molecule.
+
+A rule is a SMARTS pattern that finds the sites and an edit of one site. Of the children of a rule one is taken
+uniformly among those that keep the chemistry rules: sites are tried in random order, up to the first such child.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from rdkit import Chem
+
+from evodiverse.kit.choice import pick
+from evodiverse.tasks.molecules.operators.chemistry_rules import (
+    TRIES,
+    attach,
+    canonical_smiles,
+    detach,
+    editable_molecule,
+    has_allowed_rings,
+    has_allowed_size,
+    is_sanitizable,
+)
+
+Site: TypeAlias = tuple[int, ...]
+Edit: TypeAlias = Callable[[Chem.RWMol, Site], None]
+
+SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondType.TRIPLE
+
+
+class AtomEdit(Protocol):
+    """An edit that brings in an atom of ``element``, held by a bond of this order."""
+
+    def __call__(self, mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
+        """Change ``mol`` in place."""
+
+
+class Rule(NamedTuple):
+    """One way to change a molecule.
+
+    Attributes:
+        name: The kind and what the edit does, as in ``append_atom =O``.
+        pattern: Each ordered match is a site; atoms are numbered as in the SMARTS.
+        edit: Changes a copy of the molecule at one site, in place.
+        growth: By how many atoms the molecule grows.
+    """
+
+    name: str
+    pattern: Chem.Mol
+    edit: Edit
+    growth: int = 0
+
+
+RuleTable: TypeAlias = tuple[tuple[Rule, float], ...]
+
+
+def _insert(mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
+    first, second = site
+    new = mol.AddAtom(Chem.Atom(element))
+    detach(mol, first, second)
+    attach(mol, first, new, order)
+    attach(mol, new, second, SINGLE)
+
+
+def _append(mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
+    attach(mol, site[0], mol.AddAtom(Chem.Atom(element)), order)
+
+
+def _set_order(mol: Chem.RWMol, site: Site, order: Chem.BondType) -> None:
+    attach(mol, site[0], site[1], order)
+
+
+def _open_ring(mol: Chem.RWMol, site: Site) -> None:
+    detach(mol, site[0], site[1])
+
+
+def _close_ring(mol: Chem.RWMol, site: Site) -> None:
+    attach(mol, site[0], site[-1], SINGLE)
+
+
+def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> None:
+    """Remove the atom at position 1 of the site; ``joins`` are pairs of positions that get a single bond instead."""
+    deleted = site[1]
+    for neighbor in site[:1] + site[2:]:
+        detach(mol, neighbor, deleted)
+    for first, second in joins:
+        attach(mol, site[first], site[second], SINGLE)
+    mol.RemoveAtom(deleted)
+
+
+def _change(mol: Chem.RWMol, site: Site, element: int) -> None:
+    """Put another element, uncharged, in the atom's place: a charge belonged to the old element's valence."""
+    atom = mol.GetAtomWithIdx(site[0])
+    atom.SetAtomicNum(element)
+    atom.SetFormalCharge(0)
+    atom.SetIsotope(0)
+    atom.SetNumExplicitHs(0)
+    atom.SetNoImplicit(False)
+    atom.SetNumRadicalElectrons(0)
+    atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
+
+
+def _rule(name: str, smarts: str, edit: Edit, growth: int = 0) -> Rule:
+    return Rule(name, Chem.MolFromSmarts(smarts), edit, growth)
+
+
+def _new_atoms(kind: str, smarts: str, order: Chem.BondType, elements: str, weight: float) -> RuleTable:
+    """Return one rule per element, sharing ``weight`` equally."""
+    sign = {SINGLE: "-", DOUBLE: "=", TRIPLE: "#"}[order]
+    edit: AtomEdit = {"insert_atom": _insert, "append_atom": _append}[kind]
+    symbols = elements.split()
+    return tuple(
+        (
+            _rule(f"{kind} {sign}{symbol}", smarts, partial(edit, element=symbol, order=order), growth=1),
+            weight / len(symbols),
+        )
+        for symbol in symbols
+    )
+
+
+INSERT_ATOM: Final[RuleTable] = (
+    *_new_atoms("insert_atom", "*~*", SINGLE, "C N O S", 0.60),
+    *_new_atoms("insert_atom", "[*;!H0]~*", DOUBLE, "C N", 0.35),
+    *_new_atoms("insert_atom", "[*;!R;!H1;!H0]~*", TRIPLE, "C", 0.05),
+)
+
+CHANGE_BOND_ORDER: Final[RuleTable] = (
+    (_rule("change_bond_order to -", "*!-*", partial(_set_order, order=SINGLE)), 0.45),
+    (_rule("change_bond_order - to =", "[*;!H0]-[*;!H0]", partial(_set_order, order=DOUBLE)), 0.45),
+    (_rule("change_bond_order # to =", "*#*", partial(_set_order, order=DOUBLE)), 0.05),
+    (_rule("change_bond_order to #", "[*;!R;!H1;!H0]~*", partial(_set_order, order=TRIPLE)), 0.05),
+)
+
+DELETE_CYCLIC_BOND: Final[RuleTable] = ((_rule("delete_cyclic_bond", "*@*", _open_ring), 1.0),)
+
+ADD_RING: Final[RuleTable] = (
+    (_rule("add_ring 3", "[!r;!H0]~[!r]~[!r;!H0]", _close_ring), 0.05),
+    (_rule("add_ring 4", "[!r;!H0]~[!r]~[!r]~[!r;!H0]", _close_ring), 0.05),
+    (_rule("add_ring 5", "[!r;!H0]~[!r]~*~*~[!r;!H0]", _close_ring), 0.45),
+    (_rule("add_ring 6", "[!r;!H0]~[!r]~*~*~[!r]~[!r;!H0]", _close_ring), 0.45),
+)
+
+DELETE_ATOM: Final[RuleTable] = tuple(
+    (_rule(f"delete_atom {name}", smarts, partial(_delete, joins=joins), growth=-1), weight)
+    for name, smarts, joins, weight in (
+        ("D1", "*~[D1]", (), 0.25),
+        ("D2", "*~[D2]~*", ((0, 2),), 0.25),
+        ("D3", "*~[D3](~[*;!H0])~*", ((0, 2), (2, 3)), 0.25),
+        ("D4 chain", "*~[D4](~[*;!H0])(~[*;!H0])~*", ((0, 2), (2, 3), (3, 4)), 0.1875),
+        ("D4 star", "*~[D4](~[*;!H0;!H1])(~*)~*", ((0, 2), (2, 3), (2, 4)), 0.0625),
+    )
+)
+
+APPEND_ATOM: Final[RuleTable] = (
+    *_new_atoms("append_atom", "[*;!H0]", SINGLE, "C N O F S Cl Br", 0.60),
+    *_new_atoms("append_atom", "[*;!H0;!H1]", DOUBLE, "C N O", 0.35),
+    *_new_atoms("append_atom", "[*;H3]", TRIPLE, "C N", 0.05),
+)
+
+ELEMENTS: Final = ((6, 0.15), (7, 0.15), (8, 0.14), (9, 0.14), (16, 0.14), (17, 0.14), (35, 0.14))
+
+_CHANGE_ATOM: Final = {
+    (old, new): _rule(f"change_atom {old} to {new}", f"[#{old}]", partial(_change, element=new))
+    for old, _ in ELEMENTS
+    for new, _ in ELEMENTS
+    if old != new
+}
+
+
+def _draw_change_atom(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
+    """Draw an element that the molecule has, then another one; None when it has none of `ELEMENTS`."""
+    numbers = {atom.GetAtomicNum() for atom in mol.GetAtoms()}
+    present = [choice for choice in ELEMENTS if choice[0] in numbers]
+    if not present:
+        return None
+    old = pick(present, rng)
+    return _CHANGE_ATOM[old, pick([choice for choice in ELEMENTS if choice[0] != old], rng)]
+
+
+KINDS: Final[tuple[tuple[str, float], ...]] = (
+    ("insert_atom", 0.15),
+    ("change_bond_order", 0.14),
+    ("delete_cyclic_bond", 0.14),
+    ("add_ring", 0.14),
+    ("delete_atom", 0.14),
+    ("change_atom", 0.14),
+    ("append_atom", 0.15),
+)
+
+_TABLES: Final[dict[str, RuleTable]] = {
+    "insert_atom": INSERT_ATOM,
+    "change_bond_order": CHANGE_BOND_ORDER,
+    "delete_cyclic_bond": DELETE_CYCLIC_BOND,
+    "add_ring": ADD_RING,
+    "delete_atom": DELETE_ATOM,
+    "append_atom": APPEND_ATOM,
+}
+
+
+def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
+    """Draw a mutation kind, then one of its rules; None when `change_atom` finds no element it knows."""
+    kind = pick(KINDS, rng)
+    return _draw_change_atom(mol, rng) if kind == "change_atom" else pick(_TABLES[kind], rng)
+
+
+def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | None:
+    """Return a child drawn uniformly over the sites at which the rule gives an allowed one, or None.
+
+    Args:
+        rule: What to do.
+        mol: As `editable_molecule` gives it; left as it is.
+        rng: Draws the order of the sites and a size limit per site.
+
+    Returns:
+        Canonical isomeric SMILES of a child that keeps the size and the ring rules.
+    """
+    sites = mol.GetSubstructMatches(rule.pattern, uniquify=False)
+    n_atoms = mol.GetNumAtoms() + rule.growth
+    for index in rng.permutation(len(sites)):
+        if not has_allowed_size(n_atoms, rng):
+            continue
+        child = Chem.RWMol(mol)
+        rule.edit(child, sites[index])
+        if is_sanitizable(child) and has_allowed_rings(child) and (smiles := canonical_smiles(child)):
+            return smiles
+    return None
+
+
+def mutate(smiles: str, rng: np.random.Generator) -> str | None:
+    """Change a molecule at one place, trying up to 10 rules.
+
+    Args:
+        smiles: The molecule, of more than 4 atoms if a child is to be had: smaller ones cannot keep the size rule.
+        rng: Consumed as often as needed.
+
+    Returns:
+        Canonical isomeric SMILES of the child, or None when no rule gave an allowed one.
+    """
+    mol = editable_molecule(smiles)
+    for _ in range(TRIES):
+        rule = draw_rule(mol, rng)
+        child = None if rule is None else apply_rule(rule, mol, rng)
+        if child is not None:
+            return child
+    return None

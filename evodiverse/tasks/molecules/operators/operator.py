@@ -1,0 +1,57 @@
+"""Graph GA as an operator: offspring of molecules without a language model."""
+
+from collections.abc import Sequence
+
+from rdkit import rdBase
+
+from evodiverse.tasks.molecules.operators.crossover import cross_over
+from evodiverse.tasks.molecules.operators.mutation import mutate
+from evodiverse.vocabulary import Proposal, Request
+
+NAME = "graph_ga"
+
+
+class GraphGA:
+    """Crossover of the first two parents, now and then followed by a mutation; a single parent is always mutated.
+
+    Jensen (2019), "A graph-based genetic algorithm and generative model/Monte Carlo tree search for the exploration of
+    chemical space", Chemical Science 10, 3567.
+
+    Args:
+        mutation_rate: Probability that a child of two parents is mutated, between 0 and 1.
+
+    Raises:
+        ValueError: ``mutation_rate`` is outside [0, 1].
+    """
+
+    def __init__(self, mutation_rate: float) -> None:
+        if not 0 <= mutation_rate <= 1:
+            raise ValueError(f"mutation_rate must be between 0 and 1, got {mutation_rate}")
+        self._mutation_rate = mutation_rate
+
+    def propose(self, requests: Sequence[Request]) -> list[Proposal]:
+        """Return one proposal per request; its genotype is canonical isomeric SMILES, or None when no try succeeded.
+
+        Raises:
+            ValueError: A request has no parents, or a parent that RDKit cannot read.
+        """
+        with rdBase.BlockLogs():  # RDKit prints what is wrong with each child that is refused
+            return [self._propose(request) for request in requests]
+
+    def _propose(self, request: Request) -> Proposal:
+        rng = request.stream.rng()
+        parents = [parent.genotype for parent in request.parents[:2]]
+        if not parents:
+            raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
+        if len(parents) == 1:
+            return _answer(mutate(parents[0], rng), "no allowed mutation")
+        child = cross_over(parents[0], parents[1], rng)
+        if child is None:
+            return _answer(None, "no allowed crossover")
+        if rng.random() >= self._mutation_rate:
+            return _answer(child, "")
+        return _answer(mutate(child, rng), "no allowed mutation of the crossover's child")
+
+
+def _answer(child: str | None, failure: str) -> Proposal:
+    return Proposal(genotype=child, operator=NAME, error=failure if child is None else "")

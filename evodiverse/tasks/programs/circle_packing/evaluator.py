@@ -1,0 +1,94 @@
+"""Circle packing: programs that place n circles in the unit square; the larger the sum of their radii, the better."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from evodiverse.ports import Found
+from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
+from evodiverse.tasks.programs.circle_packing.picture import draw_packing
+from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.prompts import describe_packing
+from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
+
+SEED = Path(__file__).with_name("seed.py")
+_SEED_N = "\nN = 26\n"
+
+
+class CirclePacking:
+    """Scores a packing by ℓ = Σr / reference (paper, appendix on circle packing); one that is invalid is rejected.
+
+    Two sums are logged: ``sum_radii`` of the radii as returned, which may break a wall or overlap within the paper's
+    tolerance, and ``strict_sum`` after `shrink`, which tolerates nothing. ``packing`` holds centers and radii as JSON
+    to the last bit, so that the log alone tells whether a record is one.
+
+    Args:
+        n: Circles to be placed, at least 1.
+        reference: The sum of radii that scores 1, above 0; the paper's for 26 circles is 2.635.
+        limits: Of each run of a program.
+    """
+
+    entry_point = "construct_packing"
+    columns: Mapping[str, type] = MappingProxyType({"sum_radii": float, "strict_sum": float, "packing": str})
+
+    def __init__(self, n: int, reference: float, limits: Limits) -> None:
+        self._n = n
+        self._reference = reference
+        self._limits = limits
+        self.description = describe_packing(n, reference, limits.cpu_seconds)
+
+    def job(self, source: str) -> Job:
+        """Return the call of a program, which returns centers, radii and their sum."""
+        returns = (Array((self._n, 2)), Array((self._n,)), Array(()))
+        return Job(source, self.entry_point, (), returns, self._limits)
+
+    def score(self, value: Any) -> Scored | Rejection:
+        """Return the score of centers and radii; the sum beside them is not believed."""
+        centers, radii, _ = value
+        violation = find_violation(centers, radii)
+        if violation is not None:
+            return Rejection(Reason.INVALID, violation)
+        sums = measure(centers, radii)
+        packing = json.dumps({"centers": centers.tolist(), "radii": radii.tolist()}, separators=(",", ":"))
+        return Scored(sums["sum_radii"] / self._reference, {**sums, "packing": packing})
+
+    def report(self, found: Found) -> Mapping[str, bytes]:
+        """Return the packing of a candidate as ``packing.json``."""
+        centers, radii = _read_packing(found)
+        packing = {"centers": centers.tolist(), "radii": radii.tolist(), **measure(centers, radii)}
+        return {"packing.json": (json.dumps(packing, indent=1) + "\n").encode()}
+
+    def illustrate(self, found: Found) -> Mapping[str, bytes]:
+        """Return the packing of a candidate as ``packing.png``."""
+        centers, radii = _read_packing(found)
+        return {"packing.png": draw_packing(centers, radii, self._caption(found, **measure(centers, radii)))}
+
+    def _caption(self, found: Found, sum_radii: float, strict_sum: float) -> list[str]:
+        pool = "" if found.pool is None else f", pool {found.pool}"
+        return [
+            f"{self._n} circles in the unit square",
+            f"sum of radii\t{sum_radii:.8f}\tscore\t{sum_radii / self._reference:.6f}",
+            f"strict sum\t{strict_sum:.8f}\tstrict score\t{strict_sum / self._reference:.6f}",
+            f"iteration {found.iteration}{pool}, call {found.candidate.call}",
+        ]
+
+
+def measure(centers: FloatArray, radii: FloatArray) -> dict[str, float]:
+    """Return ``sum_radii``, and ``strict_sum`` of what `shrink` leaves of them, at most as large; both sums exact."""
+    return {"sum_radii": math.fsum(radii), "strict_sum": math.fsum(shrink(centers, radii))}
+
+
+def _read_packing(found: Found) -> tuple[FloatArray, FloatArray]:
+    """Return the centers and the radii that the log has of a candidate."""
+    packing = json.loads(str(found.details["packing"]))
+    return np.array(packing["centers"]), np.array(packing["radii"])
+
+
+def load_seed(n: int) -> str:
+    """Return the source of the program that a search for ``n`` circles starts from."""
+    return SEED.read_text(encoding="utf-8").replace(_SEED_N, f"\nN = {n}\n")

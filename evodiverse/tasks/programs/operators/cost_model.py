@@ -1,0 +1,232 @@
+"""An estimate of a program's running time from its text alone, by which the operator keeps programs short-lived."""
+
+import ast
+import math
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
+
+from evodiverse.tasks.programs.operators.names import parameters
+from evodiverse.tasks.programs.operators.syntax import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    SCOPES,
+    Function,
+    called_name,
+    children,
+    nodes_of,
+    statements_of,
+)
+
+Integers: TypeAlias = Mapping[str, int | None]
+"""The largest value of each name that holds integers known from the text; None where one of its values is not."""
+
+UNKNOWN_TRIPS: Final = 32
+ENDLESS: Final = 1e15
+HUGE: Final = 10**12
+
+# Microseconds of one evaluation, for numbers and small arrays, on one core of a 2.5 GHz Xeon; 0.03 for all others.
+_COSTS: Final[dict[type[ast.AST], float]] = {
+    ast.Call: 1.5,
+    ast.BinOp: 0.8,
+    ast.UnaryOp: 0.3,
+    ast.Compare: 0.4,
+    ast.Subscript: 0.4,
+    ast.AugAssign: 0.8,
+}
+_OTHERS: Final = 0.03
+RECURSIVE_CALL: Final = 100.0
+MAX_CALLS: Final = 50
+"""Functions that call each other in a chain; what the next one does nobody knows, as of one that calls itself."""
+
+
+class Work(NamedTuple):
+    """What a statement costs: microseconds of its own, and how often it evaluates each name, perhaps of a function."""
+
+    own: float
+    names: Mapping[str, float]
+
+
+def estimate_work(tree: ast.Module, entry_point: str) -> float:
+    """Return about how many microseconds a program takes, at most, if its trip counts are known.
+
+    Trip counts are known where they are made of numbers and of names that hold numbers; another loop counts as 32
+    trips. Both branches of an ``if`` count, and a function counts wherever its name is read. How deep a recursion goes
+    nobody knows.
+    """
+    estimate = _Estimate(tree)
+    outside = [statement for statement in tree.body if not isinstance(statement, SCOPES)]
+    called = estimate.call(entry_point) if entry_point in estimate.functions else 0.0
+    return sum(estimate.statement(statement, estimate.integers) for statement in outside) + called
+
+
+class _Estimate:
+    def __init__(self, tree: ast.Module) -> None:
+        self.functions: dict[str, Function] = {}
+        for statement in tree.body:
+            methods = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+            self.functions |= {one.name: one for one in methods if isinstance(one, FUNCTIONS)}
+        for _, statement in statements_of(tree):
+            self.functions |= {one.name: one for one in _functions_in(statement)}
+        self.integers = _integers_of(tree.body, {})
+        self._works: dict[str, float | None] = {}
+        self._n_open = 0
+
+    def call(self, name: str) -> float:
+        """Return the work of a function; where it calls itself, a guess."""
+        if name not in self._works:
+            if self._n_open == MAX_CALLS:
+                return RECURSIVE_CALL
+            self._n_open += 1
+            self._works[name] = None
+            function = self.functions[name]
+            integers = _integers_of(function.body, {**self.integers, **dict.fromkeys(parameters(function))})
+            self._works[name] = min(sum(self.statement(one, integers) for one in function.body), ENDLESS)
+            self._n_open -= 1
+        work = self._works[name]
+        return RECURSIVE_CALL if work is None else work
+
+    def statement(self, statement: ast.stmt, integers: Integers) -> float:
+        known = tuple((name, integers[name]) for name in _bounding_names(statement) if name in integers)
+        work = _work_of(statement, known)
+        calls = sum(work.names[name] * self.call(name) for name in self.functions if name in work.names)
+        return min(work.own + calls, ENDLESS)
+
+
+@lru_cache(maxsize=4096)
+def _functions_in(statement: ast.stmt) -> tuple[Function, ...]:
+    return tuple(node for node in nodes_of(statement) if isinstance(node, FUNCTIONS))
+
+
+@lru_cache(maxsize=4096)
+def _bounding_names(statement: ast.stmt) -> tuple[str, ...]:
+    """Return the names in what the loops of a statement run over, each once."""
+    iterables = [
+        node.iter for node in nodes_of(statement) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
+    ]
+    return tuple(sorted({node.id for one in iterables for node in ast.walk(one) if isinstance(node, ast.Name)}))
+
+
+@lru_cache(maxsize=4096)
+def _work_of(statement: ast.stmt, integers: tuple[tuple[str, int | None], ...]) -> Work:
+    names: dict[str, float] = {}
+    return Work(_add_work(statement, 1.0, dict(integers), names), names)
+
+
+def _add_work(node: ast.AST, times: float, integers: Integers, names: dict[str, float]) -> float:
+    """Return the work of evaluating a node so many times, and add to ``names`` how often it evaluates each."""
+    if isinstance(node, SCOPES):
+        return _OTHERS
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        name = node.id if isinstance(node, ast.Name) else node.attr
+        names[name] = names.get(name, 0.0) + times
+    work = times * _COSTS.get(type(node), _OTHERS)
+    for child, rounds in _rounds(node, integers):
+        work += _add_work(child, min(times * rounds, ENDLESS), integers, names)
+    return work
+
+
+def _rounds(node: ast.AST, integers: Integers) -> Iterator[tuple[ast.AST, float]]:
+    """Yield the parts of a node and how often each is evaluated when the node is."""
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        rounds = trips(node.iter, integers)
+        yield node.iter, 1
+        yield from ((one, rounds) for one in (node.target, *node.body))
+        yield from ((one, 1) for one in node.orelse)
+    elif isinstance(node, ast.While):
+        yield from ((child, UNKNOWN_TRIPS) for _, child in children(node))
+    elif isinstance(node, COMPREHENSIONS):
+        rounds = 1.0
+        for generator in node.generators:
+            yield generator.iter, rounds
+            rounds *= trips(generator.iter, integers)
+            yield from ((one, rounds) for one in (generator.target, *generator.ifs))
+        yield from (
+            (one, rounds) for one in ((node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,))
+        )
+    else:
+        yield from ((child, 1) for _, child in children(node))
+
+
+def trips(iterable: ast.expr, integers: Integers) -> float:
+    """Return how many items a loop takes from an expression."""
+    if isinstance(iterable, (ast.Tuple, ast.List, ast.Set)):
+        return len(iterable.elts)
+    if not isinstance(iterable, ast.Call) or not iterable.args:
+        return UNKNOWN_TRIPS
+    name = called_name(iterable)
+    bounds = [largest(argument, integers) for argument in loop_bounds(iterable)]
+    if name == "linspace":
+        return UNKNOWN_TRIPS if not bounds or bounds[0] is None else max(bounds[0], 0)
+    if bounds:
+        start, stop = (0, bounds[0]) if len(bounds) == 1 else (bounds[0] or 0, bounds[1])
+        step = (bounds[2] if len(bounds) > 2 else 1) or 1
+        return UNKNOWN_TRIPS if stop is None else max(math.ceil((stop - start) / step), 0)
+    if name in ("enumerate", "reversed", "sorted", "list", "tuple", "permutation"):
+        return trips(iterable.args[0], integers)
+    return min(trips(argument, integers) for argument in iterable.args) if name == "zip" else UNKNOWN_TRIPS
+
+
+def loop_bounds(call: ast.Call) -> list[ast.expr]:
+    """Return the arguments that say how many items there are: all of a ``range``, the third of a ``linspace``."""
+    name = called_name(call)
+    return call.args if name in ("range", "arange") else call.args[2:3] if name == "linspace" else []
+
+
+def largest(expression: ast.expr, integers: Integers) -> int | None:
+    """Return the value of an expression made of integers, None for any other."""
+    if isinstance(expression, ast.Constant):
+        return _clip(expression.value) if type(expression.value) is int else None
+    if isinstance(expression, ast.Name):
+        return integers.get(expression.id)
+    if isinstance(expression, ast.UnaryOp) and isinstance(expression.op, ast.USub):
+        value = largest(expression.operand, integers)
+        return None if value is None else -value
+    if not isinstance(expression, ast.BinOp):
+        return None
+    left, right = largest(expression.left, integers), largest(expression.right, integers)
+    return None if left is None or right is None else _clip(_combine(expression.op, left, right))
+
+
+def _clip(value: int | None) -> int | None:
+    return None if value is None else max(min(value, HUGE), -HUGE)
+
+
+def _combine(operator: ast.operator, left: int, right: int) -> int | None:
+    if isinstance(operator, ast.Add):
+        return left + right
+    if isinstance(operator, ast.Sub):
+        return left - right
+    if isinstance(operator, ast.Mult):
+        return left * right
+    if isinstance(operator, ast.Pow) and 0 <= right <= 12:
+        return int(left**right)
+    if isinstance(operator, (ast.FloorDiv, ast.Mod)) and right:
+        return left // right if isinstance(operator, ast.FloorDiv) else left % right
+    return None
+
+
+def _integers_of(block: list[ast.stmt], outside: Integers) -> Integers:
+    """Return what those outside mean, and what the statements of a scope say about the names they bind."""
+    integers = dict(outside)
+    bound: set[str] = set()
+    for statement in block:
+        for name, value in _assignments(statement):
+            new = None if value is None else largest(value, integers)
+            known = integers[name] if name in bound else new
+            integers[name] = None if new is None or known is None else max(new, known)
+            bound.add(name)
+    return integers
+
+
+@lru_cache(maxsize=4096)
+def _assignments(statement: ast.stmt) -> tuple[tuple[str, ast.expr | None], ...]:
+    """Return the names that a statement binds, each with what it is assigned; None for a loop's variable, say."""
+    if isinstance(statement, SCOPES):
+        return ()
+    nodes = nodes_of(statement)
+    single = {
+        id(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1
+    }
+    stored = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return tuple((name.id, single.get(id(name))) for name in stored)

@@ -1,0 +1,218 @@
+"""Crossover of programs: functions, statements and constants exchanged between two parents.
+
+Related programs share most of their text. Functions of one name are therefore compared: what both have stays, and
+where they differ the child takes after one or the other.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from evodiverse.kit.python import is_docstring
+from evodiverse.tasks.programs.operators.names import binds, names_of, parameters
+from evodiverse.tasks.programs.operators.syntax import (
+    FUNCTIONS,
+    SCOPES,
+    Function,
+    Node,
+    Path,
+    declares_scope,
+    functions_of,
+    is_import,
+    number,
+    parts_of,
+    rebuilt,
+    replace,
+    statement_text,
+    statements_of,
+)
+
+Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], ast.Module | None]
+"""A child of two trees; None when they have nothing to exchange."""
+
+BOTH_RATE: Final = 0.3
+"""How often statements of both parents are kept, one after the other, where they stand in for each other."""
+
+
+MAX_EQUAL: Final = 20_000
+"""Pairs of equal statements in two functions; above, comparing them takes too long, and all of either is one place."""
+
+
+class Hunk(NamedTuple):
+    """Where two blocks of statements differ: these stand in for those."""
+
+    mine: slice
+    theirs: slice
+
+
+def crossovers() -> dict[str, Crossover]:
+    """Return the crossovers by the name of their kind."""
+    return {"functions": exchange_function, "statements": exchange_statements, "constants": exchange_constants}
+
+
+def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Put the other program's function in the place of the one of the same name and arity."""
+    pairs = twins(tree, other)
+    if not pairs:
+        return None
+    mine, theirs = pairs[rng.integers(len(pairs))]
+    return graft(tree, other, mine, theirs)
+
+
+def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Merge two functions of one name and arity: where they differ, the child has the statements of either, or of both.
+
+    At least one such place is taken from the other program.
+    """
+    pairs = [pair for pair in twins(tree, other) if not any(declares_scope(function) for function in pair)]
+    if not pairs:
+        return None
+    mine, theirs = pairs[rng.integers(len(pairs))]
+    found = hunks(mine, theirs)
+    taken = rng.random(len(found)) < 0.5
+    taken[rng.integers(len(found))] = True
+    body: list[ast.stmt] = []
+    position = 0
+    for hunk, is_taken in zip(found, taken, strict=True):
+        body += mine.body[position : hunk.mine.start]
+        if not is_taken or rng.random() < BOTH_RATE:
+            body += mine.body[hunk.mine]
+        if is_taken:
+            body += theirs.body[hunk.theirs]
+        position = hunk.mine.stop
+    body += mine.body[position:]
+    return graft(tree, other, mine, rebuilt(mine, body=body)) if body else None
+
+
+def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Take numbers of statements that differ in nothing else from the other program, or from between the two.
+
+    Each number that differs is taken with probability 1/2.
+    """
+    theirs = {shape_of(statement): statement for _, statement in statements_of(other)}
+    child = tree
+    for path, statement in statements_of(tree):
+        twin = theirs.get(shape_of(statement), statement)
+        for (step, one), (_, its) in zip(numbers_of(statement), numbers_of(twin), strict=True):
+            if one != its and rng.random() < 0.5:
+                child = replace(child, path + step, number(_between(one, its, rng)))
+    return None if child is tree else child
+
+
+def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:
+    """Return the other number or, of two floats, half of the time one between them."""
+    if type(one) is int or rng.random() < 0.5:
+        return other
+    return float(f"{one + rng.random() * (other - one):.6g}")
+
+
+@lru_cache(maxsize=4096)
+def numbers_of(statement: ast.stmt) -> tuple[tuple[Path, Any], ...]:
+    """Return the numbers in a statement, each with its path, in the order of the text."""
+    return tuple(
+        (path, node.value)
+        for path, node in parts_of(statement)
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    )
+
+
+@lru_cache(maxsize=4096)
+def shape_of(statement: ast.stmt) -> str:
+    """Return a text that is the same for statements that differ in their numbers alone, integers staying integers."""
+    blank = statement
+    for path, value in numbers_of(statement):
+        blank = replace(blank, path, ast.Name(type(value).__name__, ast.Load()))
+    return statement_text(blank)
+
+
+def twins(tree: ast.Module, other: ast.Module) -> list[tuple[Function, Function]]:
+    """Return the pairs of functions of one name and arity that differ, in the order of the first program."""
+    others = functions_of(other)
+    return [
+        (function, others[name])
+        for name, function in functions_of(tree).items()
+        if name in others and are_interchangeable(function, others[name]) and hunks(function, others[name])
+    ]
+
+
+def are_interchangeable(one: ast.stmt, other: ast.stmt) -> bool:
+    """Say whether one definition can do what another of its name does: functions need the same arity."""
+    if isinstance(one, FUNCTIONS) and isinstance(other, FUNCTIONS) and _arity(one) != _arity(other):
+        return False
+    return type(one) is type(other)
+
+
+def _arity(function: Function) -> tuple[int, bool, bool]:
+    arguments = function.args
+    n_named = len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs)
+    return n_named, arguments.vararg is None, arguments.kwarg is None
+
+
+def hunks(mine: Function, theirs: Function) -> list[Hunk]:
+    """Return where the bodies of two functions differ, in order."""
+    texts, its_texts = ([statement_text(statement) for statement in function.body] for function in (mine, theirs))
+    counts = Counter(its_texts)
+    if sum(counts[text] for text in texts) > MAX_EQUAL:
+        return [] if texts == its_texts else [Hunk(slice(0, len(texts)), slice(0, len(its_texts)))]
+    matcher = SequenceMatcher(None, texts, its_texts, autojunk=False)
+    return [
+        Hunk(slice(start, stop), slice(its_start, its_stop))
+        for tag, start, stop, its_start, its_stop in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def graft(tree: ast.Module, other: ast.Module, old: Function, new: Function) -> ast.Module:
+    """Return ``tree`` with ``new``, made of statements of both, in the place of ``old``, and with all that it needs.
+
+    What only the other program defines comes along. Where both define a name, the definition of ``tree`` serves if it
+    can (see `are_interchangeable`); if not, that of the other program comes along under a new name.
+    """
+    mine, theirs = definitions_of(tree), definitions_of(other)
+    renamed: dict[str, str] = {}
+    brought: set[str] = set()
+    stack = sorted(names_of(new).reads & theirs.keys())
+    while stack:
+        name = stack.pop()
+        if name in brought or name == old.name or (name in mine and are_interchangeable(mine[name], theirs[name])):
+            continue
+        if name in mine:
+            renamed[name] = _fresh(name, {*mine, *theirs, *renamed.values()})
+        brought.add(name)
+        stack += sorted(names_of(theirs[name]).reads & theirs.keys())
+    imported = [rename(one, renamed) for one in other.body if binds(one) & brought]
+    body = [rename(new, renamed) if statement is old else statement for statement in tree.body]
+    n_head = next((index for index, one in enumerate(body) if not is_docstring(one) and not is_import(one)), len(body))
+    return rebuilt(tree, body=[*body[:n_head], *imported, *body[n_head:]])
+
+
+def definitions_of(tree: ast.Module) -> dict[str, ast.stmt]:
+    """Return the statements of a module that bind names, by name; of several for one name the last."""
+    return {name: statement for statement in tree.body for name in sorted(binds(statement))}
+
+
+def _fresh(name: str, taken: Collection[str]) -> str:
+    return next(new for new in (f"{name}_{index}" for index in count(2)) if new not in taken)
+
+
+def rename(node: Node, names: Mapping[str, str]) -> Node:
+    """Return a definition, or a part of one, in which names of the module are others; parameters stay."""
+    if not names:
+        return node
+    if isinstance(node, FUNCTIONS):
+        names = {old: new for old, new in names.items() if old not in parameters(node)}
+    changes: dict[str, Any] = {}
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            changes[field] = rename(value, names)
+        elif isinstance(value, list):
+            changes[field] = [rename(item, names) if isinstance(item, ast.AST) else item for item in value]
+        elif (field == "id" and isinstance(node, ast.Name)) or (field == "name" and isinstance(node, SCOPES)):
+            changes[field] = names.get(value, value)
+    return rebuilt(node, **changes)

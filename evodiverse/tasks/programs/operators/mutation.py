@@ -1,0 +1,284 @@
+"""Mutations of syntax trees that any program can undergo.
+
+Each is an `Edit` of the statements in a module and in its functions. What they leave alone: ``while`` loops (they may
+not end), texts, names, imports, the headers of functions, and a function's last ``return``.
+"""
+
+import ast
+import math
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from evodiverse.kit.choice import pick
+from evodiverse.kit.python import is_docstring
+from evodiverse.tasks.programs.operators.cost_model import loop_bounds
+from evodiverse.tasks.programs.operators.syntax import (
+    SCOPES,
+    Edit,
+    Path,
+    blocks_of,
+    called_name,
+    children,
+    is_import,
+    number,
+    parts_of,
+    replace,
+    statements_of,
+)
+
+MAX_INTEGER: Final = 1_000
+"""No integer grows beyond this, or its old value: it may be the size of an array."""
+
+MAX_TRIPS: Final = 1_000_000
+"""A loop with more is left as it is."""
+
+SCALES: Final = (0.01, 0.05, 0.2, 0.6)
+
+_SIBLINGS: Final[dict[type[Any], tuple[type[Any], ...]]] = {
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div,),
+    ast.Div: (ast.Mult,),
+    ast.FloorDiv: (ast.Mod,),
+    ast.Mod: (ast.FloorDiv,),
+    ast.Lt: (ast.LtE, ast.Gt),
+    ast.LtE: (ast.Lt, ast.GtE),
+    ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.And: (ast.Or,),
+    ast.Or: (ast.And,),
+}
+_PAIRS: Final = (("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"), ("sin", "cos"), ("floor", "ceil"))
+_NAMESAKES: Final = dict([*_PAIRS, *((other, one) for one, other in _PAIRS)])
+
+
+class Grammar(NamedTuple):
+    """Mutations that make sense for one task alone.
+
+    Attributes:
+        edits: The mutations by the name of their kind.
+        weights: How often each is made, among the others.
+        fixed: Constants of the module that keep their values, for every other one would be wrong.
+    """
+
+    edits: Mapping[str, Edit]
+    weights: Mapping[str, float]
+    fixed: frozenset[str]
+
+
+class Site(NamedTuple):
+    """A number in a statement and how likely it is a parameter of the program rather than a part of its logic."""
+
+    path: Path
+    value: Any
+    weight: float
+
+
+def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
+    """Return the mutations by the name of their kind; ``fixed`` names constants of the module that stay."""
+    return {
+        "constant": partial(perturb_constant, fixed=fixed),
+        "loop": change_loop,
+        "operator": change_operator,
+        "delete": delete_statement,
+        "duplicate": duplicate_statement,
+        "swap": swap_statements,
+    }
+
+
+def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str]) -> ast.Module | None:
+    """Change one number, by `perturb_float` or `perturb_integer`.
+
+    Named constants of the module are drawn three times as often; small integers, and powers, a tenth as often;
+    indices, axes and the bounds of loops never.
+    """
+    sites = constants_of(tree, fixed)
+    if not sites:
+        return None
+    site = pick([(site, site.weight) for site in sites], rng)
+    new = perturb_integer(site.value, rng) if type(site.value) is int else perturb_float(site.value, rng)
+    return None if new == site.value else replace(tree, site.path, number(new))
+
+
+def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
+    """Return the numbers that can be perturbed, in the order of the text, but for the constants named ``fixed``."""
+    sites: list[Site] = []
+    for path, statement in statements_of(tree):
+        if len(path) > 2:
+            sites += [site._replace(path=path + site.path) for site in _numbers_of(statement)]
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and not _names_any(statement, fixed):
+            sites += [Site(path + site.path, site.value, 3 * site.weight) for site in _numbers_of(statement)]
+    return sites
+
+
+def _names_any(statement: ast.Assign | ast.AnnAssign, names: frozenset[str]) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(isinstance(target, ast.Name) and target.id in names for target in targets)
+
+
+@lru_cache(maxsize=4096)
+def _numbers_of(statement: ast.stmt) -> tuple[Site, ...]:
+    return tuple(_numbers_in((), statement))
+
+
+def _numbers_in(path: Path, node: ast.AST) -> Iterator[Site]:
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        logical = type(node.value) is int and node.value <= 2
+        yield Site(path, node.value, 0.1 if logical else 1.0)
+    if isinstance(node, ast.While):
+        return
+    bounds = loop_bounds(node) if isinstance(node, ast.Call) else []
+    for step, child in children(node):
+        if child not in bounds and not _is_structural(node, step[0], child):
+            rare = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and step == ("right",)
+            for site in _numbers_in(path + step, child):
+                yield site._replace(weight=0.1 * site.weight) if rare else site
+
+
+def _is_structural(node: ast.AST, field: str | int, child: ast.AST) -> bool:
+    """Say whether the numbers in a field are indices, axes, types or patterns."""
+    if isinstance(child, ast.keyword):
+        return child.arg in ("axis", "ndmin", "ord")
+    return (isinstance(node, ast.Subscript) and field == "slice") or field in ("annotation", "returns", "pattern")
+
+
+def perturb_float(value: float, rng: np.random.Generator) -> float:
+    """Return a number near another: mostly times a log-normal factor, else plus a normal term, rounded, or negated.
+
+    The noise has a scale drawn from 0.01 to 0.6, that of the term in units of ``|value|``, or of 1 half of the time.
+    """
+    noise = SCALES[rng.integers(len(SCALES))] * rng.normal()
+    kind = rng.random()
+    if kind < 0.6 and value:
+        new = value * math.exp(noise)
+    elif kind < 0.9:
+        new = value + noise * (abs(value) if value and kind < 0.75 else 1.0)
+    else:
+        new = -value if kind < 0.92 else round(value, int(rng.integers(1, 3)))
+    new = float(f"{new:.6g}")
+    return new if math.isfinite(new) else value
+
+
+def perturb_integer(value: int, rng: np.random.Generator) -> int:
+    """Return an integer one off, doubled or halved; none grows beyond `MAX_INTEGER`."""
+    choices = (value - 1, value + 1, value - 1, value + 1, 2 * value, value // 2)
+    new = choices[rng.integers(len(choices))]
+    return new if abs(new) <= max(abs(value), MAX_INTEGER) else value
+
+
+def change_loop(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Change an integer in the bounds of a loop by one, or by a factor of 1/2 to 6: loops may grow, up to a limit."""
+    sites = [
+        (path + step, value) for path, statement in statements_of(tree) for step, value in _bounding_integers(statement)
+    ]
+    if not sites:
+        return None
+    path, value = sites[rng.integers(len(sites))]
+    if value <= 3 or rng.random() < 0.2:
+        new = value + (1 if rng.random() < 0.5 else -1)
+    else:
+        new = round(value * math.exp(rng.uniform(-math.log(2), math.log(6))))
+    return None if new == value or new < 0 else replace(tree, path, ast.Constant(new))
+
+
+@lru_cache(maxsize=4096)
+def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
+    """Return the integers in the bounds of a statement's loops, each with its path."""
+    parts = parts_of(statement)
+    bounds = {id(bound) for _, node in parts if isinstance(node, ast.Call) for bound in loop_bounds(node)}
+    within = tuple(path for path, node in parts if id(node) in bounds)
+    return tuple(
+        (path, node.value)
+        for path, node in parts
+        if isinstance(node, ast.Constant)
+        and type(node.value) is int
+        and node.value <= MAX_TRIPS
+        and any(path[: len(one)] == one for one in within)
+    )
+
+
+def change_operator(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Put a sibling in place of one operator of arithmetic, comparison or logic, or of a function such as ``min``."""
+    sites = [
+        (path + step, node)
+        for path, statement in statements_of(tree)
+        if len(path) > 2
+        for step, node in parts_of(statement)
+        if type(_operator(node)) in _SIBLINGS or (isinstance(node, ast.Call) and called_name(node) in _NAMESAKES)
+    ]
+    if not sites:
+        return None
+    path, node = sites[rng.integers(len(sites))]
+    if isinstance(node, ast.Call):
+        field = "id" if isinstance(node.func, ast.Name) else "attr"
+        return replace(tree, (*path, "func", field), _NAMESAKES[called_name(node)])
+    siblings = _SIBLINGS[type(_operator(node))]
+    where: Path = ("ops", 0) if isinstance(node, ast.Compare) else ("op",)
+    return replace(tree, path + where, siblings[rng.integers(len(siblings))]())
+
+
+def _operator(node: ast.AST) -> ast.AST | None:
+    return node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
+
+
+def delete_statement(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Leave out one statement; ``pass`` takes the place of the only one of a block."""
+    drawn = _draw_statements(tree, 1, rng)
+    if drawn is None:
+        return None
+    path, block, (position, *_) = drawn
+    return replace(tree, path, [*block[:position], *block[position + 1 :]] or [ast.Pass()])
+
+
+def duplicate_statement(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Repeat one statement at once, or after one of those that follow it."""
+    drawn = _draw_statements(tree, 1, rng)
+    if drawn is None:
+        return None
+    path, block, (position, *_) = drawn
+    last = max([position, *movable(block)])
+    place = int(rng.integers(position, last + 1)) + 1
+    return replace(tree, path, [*block[:place], block[position], *block[place:]])
+
+
+def swap_statements(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Exchange two statements of a block."""
+    drawn = _draw_statements(tree, 2, rng)
+    if drawn is None:
+        return None
+    path, block, (one, other, *_) = drawn
+    swapped = list(block)
+    swapped[one], swapped[other] = block[other], block[one]
+    return replace(tree, path, swapped)
+
+
+def movable(block: list[ast.stmt]) -> list[int]:
+    """Return the positions of the statements that can be moved and left out."""
+    return [
+        position
+        for position, statement in enumerate(block)
+        if not isinstance(statement, (*SCOPES, ast.Pass))
+        and not is_import(statement)
+        and not is_docstring(statement)
+        and not (isinstance(statement, ast.Return) and position == len(block) - 1)
+    ]
+
+
+def _draw_statements(
+    tree: ast.Module, n_statements: int, rng: np.random.Generator
+) -> tuple[Path, list[ast.stmt], list[int]] | None:
+    """Draw one of the movable statements; return its block and the movable positions there, its own the first.
+
+    Blocks with fewer of them than ``n_statements`` are passed over.
+    """
+    choices = [(path, block, movable(block)) for path, block in blocks_of(tree)]
+    choices = [choice for choice in choices if len(choice[2]) >= n_statements]
+    if not choices:
+        return None
+    path, block, positions = pick([(choice, len(choice[2])) for choice in choices], rng)
+    return path, block, rng.permutation(positions).tolist()

@@ -1,0 +1,151 @@
+"""The names that programs bind and read, by which broken programs are known before they run."""
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from evodiverse.tasks.programs.operators.syntax import COMPREHENSIONS, FUNCTIONS, SCOPES, Function, children, rebuilt
+
+BUILTINS: Final = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
+
+
+class Names(NamedTuple):
+    """What a statement reads before it binds it, and what it binds, in its own scope."""
+
+    reads: frozenset[str]
+    binds: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def names_of(statement: ast.stmt) -> Names:
+    """Return the names of a statement. What a function or a class inside it reads counts as read at its definition."""
+    bound: set[str] = set()
+    reads = _unbound([statement], bound)
+    return Names(frozenset(reads), frozenset(bound))
+
+
+def parameters(function: Function | ast.Lambda) -> set[str]:
+    """Return the names of a function's parameters."""
+    return {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+
+
+def module_names(tree: ast.Module) -> frozenset[str]:
+    """Return the names that a module binds."""
+    return frozenset().union(*(binds(statement) for statement in tree.body))
+
+
+def binds(statement: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement binds in its own scope."""
+    return frozenset({statement.name}) if isinstance(statement, SCOPES) else names_of(statement).binds
+
+
+def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
+    """Return the names that a module defines and nothing reads, on the way from the entry point or on its own."""
+    definitions = [statement for statement in tree.body if is_definition(statement)]
+    reads: dict[str, set[str]] = {}
+    for statement in definitions:
+        for name in binds(statement):
+            reads.setdefault(name, set()).update(names_of(statement).reads)
+    live = {entry_point}.union(*(names_of(statement).reads for statement in tree.body if not is_definition(statement)))
+    found = list(live)
+    while found:
+        new = reads.get(found.pop(), set()) - live
+        live |= new
+        found += new
+    return reads.keys() - live
+
+
+def without_names(tree: ast.Module, names: set[str]) -> ast.Module:
+    """Return a module without the definitions of these names."""
+    body = [statement for statement in tree.body if not (is_definition(statement) and binds(statement) <= names)]
+    return rebuilt(tree, body=body) if len(body) < len(tree.body) else tree
+
+
+def is_definition(statement: ast.stmt) -> bool:
+    """Say whether a statement does nothing but bind names."""
+    return isinstance(statement, (*SCOPES, ast.Assign, ast.AnnAssign)) and bool(binds(statement))
+
+
+def undefined_names(tree: ast.Module) -> set[str]:
+    """Return the names that a module's statements and functions read although nothing binds them before.
+
+    "Before" is in the order of the text: a name that only an earlier round of a loop binds counts as undefined, so
+    compare with a program that is known to run. A function may read what any statement of the module binds.
+    """
+    everything = module_names(tree) | BUILTINS
+    bound = set(BUILTINS)
+    undefined: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, FUNCTIONS):
+            undefined |= missing_names(statement.body, everything | parameters(statement))
+        else:
+            undefined |= names_of(statement).reads - (everything if isinstance(statement, ast.ClassDef) else bound)
+        bound |= binds(statement)
+    return undefined
+
+
+def missing_names(statements: Iterable[ast.stmt], bound: Iterable[str]) -> set[str]:
+    """Return the names that statements, run one after the other, read before anything binds them."""
+    missing: set[str] = set()
+    known = set(bound)
+    for statement in statements:
+        names = names_of(statement)
+        missing |= names.reads - known
+        known |= names.binds
+    return missing
+
+
+def _unbound(nodes: Iterable[ast.AST], bound: set[str]) -> set[str]:
+    """Return what nodes, evaluated one after the other, read unbound; what they bind is added to ``bound``."""
+    return set().union(*(_unbound_in(node, bound) for node in nodes))
+
+
+def _unbound_in(node: ast.AST, bound: set[str]) -> set[str]:
+    if isinstance(node, ast.Name):
+        if not isinstance(node.ctx, ast.Store):
+            return {node.id} - bound
+        bound.add(node.id)
+        return set()
+    if isinstance(node, COMPREHENSIONS):
+        return _unbound(_in_order(node), set(bound))
+    if isinstance(node, ast.Lambda):
+        return _unbound_in(node.args, bound) | _unbound_in(node.body, bound | parameters(node))
+    if isinstance(node, FUNCTIONS):
+        bound.add(node.name)
+        return missing_names(node.body, bound | parameters(node)) | _unbound(_head_of(node), set(bound))
+    if isinstance(node, ast.ClassDef):
+        bound.add(node.name)
+        return _unbound([*node.bases, *node.decorator_list, *node.body], set(bound))
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        bound.add(node.name)
+    return _unbound(_in_order(node), bound)
+
+
+def _head_of(function: Function) -> list[ast.AST]:
+    """Return the parts of a function that are evaluated at its definition."""
+    returns = [] if function.returns is None else [function.returns]
+    return [*function.decorator_list, function.args, *returns]
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a node as they are evaluated, what is assigned before its targets."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+        yield from (node.annotation, node.value) if isinstance(node, ast.AnnAssign) else (node.value,)
+        yield from node.targets if isinstance(node, ast.Assign) else (node.target,)
+    elif isinstance(node, ast.AugAssign):
+        yield node.value
+        if isinstance(node.target, ast.Name):
+            yield ast.Name(node.target.id, ast.Load())
+        yield node.target
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        yield from (node.iter, node.target, *node.body, *node.orelse)
+    elif isinstance(node, COMPREHENSIONS):
+        for generator in node.generators:
+            yield from (generator.iter, generator.target, *generator.ifs)
+        yield from (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+    else:
+        yield from (child for _, child in children(node))

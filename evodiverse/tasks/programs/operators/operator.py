@@ -1,0 +1,159 @@
+"""The classical operator of programs: mutation and crossover of syntax trees, without a language model."""
+
+import ast
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from evodiverse.kit.choice import pick
+from evodiverse.tasks.programs.operators.cost_model import estimate_work
+from evodiverse.tasks.programs.operators.crossover import crossovers
+from evodiverse.tasks.programs.operators.mutation import Grammar, mutations
+from evodiverse.tasks.programs.operators.names import dead_names, undefined_names, without_names
+from evodiverse.tasks.programs.operators.syntax import functions_of, read_program, write_program
+from evodiverse.vocabulary import Candidate, Proposal, Request
+
+FAILED: Final = "mutation"
+"""The operator of a proposal that came to nothing."""
+
+MAX_CHARACTERS: Final = 9_000
+MAX_WORK: Final = 100_000.0
+"""Microseconds, as `estimate_work` has them."""
+
+TRIES: Final = 10
+CROSSOVER_RATE: Final = 0.4
+MOVE_RATE: Final = 0.55
+MORE_EDITS: Final = (0.4, 0.35, 0.25)
+"""Probabilities of 0, 1 or 2 edits after a crossover, or after a first edit."""
+
+CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
+"""How often a crossover is of each kind, relative to the others."""
+
+MUTATIONS: Final = {"constant": 2.0, "loop": 1.5, "delete": 0.4, "duplicate": 0.2, "swap": 0.2, "operator": 0.2}
+"""The same of a mutation."""
+
+
+class Parent(NamedTuple):
+    """A program, and what its children are compared with.
+
+    Attributes:
+        tree: The program.
+        source: As `write_program` has it.
+        undefined: Names that it reads undefined, as far as one can tell.
+        dead: Names that it defines and never reads.
+        work: As `estimate_work` has it.
+    """
+
+    tree: ast.Module
+    source: str
+    undefined: set[str]
+    dead: set[str]
+    work: float
+
+
+@lru_cache(maxsize=1024)
+def read_parent(source: str, entry_point: str) -> Parent | None:
+    """Return a program to be changed, None when it is not Python."""
+    tree = read_program(source)
+    if tree is None:
+        return None
+    dead, work = dead_names(tree, entry_point), estimate_work(tree, entry_point)
+    return Parent(tree, write_program(tree), undefined_names(tree), dead, work)
+
+
+class ProgramOperator:
+    """Changes a program here and there, now and then after a crossover with another one.
+
+    The first parent is the one to be changed; if it failed, the first that did not. The best of the others that did not
+    fail gives to it: with probability `CROSSOVER_RATE` a function, some statements or some constants are taken over
+    (`CROSSOVERS`), followed by 0, 1 or 2 edits (`MORE_EDITS`); else there are 1, 2 or 3 edits. An edit is a move of the
+    grammar with probability `MOVE_RATE`, if there is a grammar, else a mutation (`MUTATIONS`).
+
+    A child defines the entry point, reads nothing undefined that its parent did not, and differs from it. It has at
+    most ``max_characters``, and at most about 0.1 s of work, or no more of either than its parent. Definitions that it
+    has ceased to read are left out. Up to `TRIES` children are made until one is such.
+
+    The operator of a proposal names what was done, as in ``crossover_statements+mutation_constant+move_walk``.
+
+    Args:
+        entry_point: The function that a program must define.
+        moves: Mutations that make sense for this task alone.
+        max_characters: Of a child.
+    """
+
+    def __init__(self, entry_point: str, moves: Grammar | None = None, max_characters: int = MAX_CHARACTERS) -> None:
+        self._entry_point = entry_point
+        self._max_characters = max_characters
+        self._moves = moves
+        self._mutations = mutations(frozenset() if moves is None else moves.fixed)
+        self._crossovers = crossovers()
+
+    def propose(self, requests: Sequence[Request]) -> list[Proposal]:
+        """Return one proposal per request; its genotype is a program, or None when no try succeeded.
+
+        Raises:
+            ValueError: A request has no parents.
+        """
+        return [self._propose(request) for request in requests]
+
+    def _propose(self, request: Request) -> Proposal:
+        if not request.parents:
+            raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
+        rng = request.stream.rng()
+        chosen, donor = _choose(request.parents)
+        parent = read_parent(chosen.genotype, self._entry_point)
+        if parent is None:
+            return Proposal(None, FAILED, "the parent is not Python")
+        other = None if donor is None else read_program(donor.genotype)
+        for _ in range(TRIES):
+            tree, names = self._vary(parent.tree, other, rng)
+            source = self._write(tree, parent)
+            if source is not None:
+                return Proposal(source, "+".join(names))
+        return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
+
+    def _vary(
+        self, tree: ast.Module, other: ast.Module | None, rng: np.random.Generator
+    ) -> tuple[ast.Module, list[str]]:
+        """Return a child and what was done to make it, which may be nothing."""
+        names: list[str] = []
+        n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
+        if other is not None and rng.random() < CROSSOVER_RATE:
+            kind = pick([*CROSSOVERS.items()], rng)
+            crossed = self._crossovers[kind](tree, other, rng)
+            if crossed is not None:
+                tree, names = crossed, [f"crossover_{kind}"]
+        for _ in range(n_edits if names else n_edits + 1):
+            edited, name = self._edit(tree, rng)
+            if edited is not None:
+                tree = edited
+                names.append(name)
+        return tree, names
+
+    def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module | None, str]:
+        if self._moves is not None and rng.random() < MOVE_RATE:
+            kind = pick([*self._moves.weights.items()], rng)
+            return self._moves.edits[kind](tree, rng), f"move_{kind}"
+        kind = pick([*MUTATIONS.items()], rng)
+        return self._mutations[kind](tree, rng), f"mutation_{kind}"
+
+    def _write(self, tree: ast.Module, parent: Parent) -> str | None:
+        """Return the source of a child, None for one that is not allowed."""
+        if self._entry_point not in functions_of(tree) or undefined_names(tree) - parent.undefined:
+            return None
+        tree = without_names(tree, dead_names(tree, self._entry_point) - parent.dead)
+        if estimate_work(tree, self._entry_point) > max(MAX_WORK, parent.work):
+            return None
+        source = write_program(tree)
+        is_short = len(source) <= max(self._max_characters, len(parent.source))
+        return source if is_short and source != parent.source else None
+
+
+def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:
+    """Return the parent to be changed and the one that gives to it, if there is one that did not fail."""
+    sound = [parent for parent in parents if parent.score and not parent.error]
+    chosen = sound[0] if sound else parents[0]
+    donors = [parent for parent in sound if parent is not chosen]
+    return chosen, max(donors, key=lambda parent: parent.score or 0.0, default=None)

@@ -1,0 +1,22 @@
+"""The best programs of a run and what they made, laid out for a person to look at."""
+
+from collections.abc import Mapping
+
+from evodiverse.ports import Found
+from evodiverse.tasks.programs.evaluator import Evaluator, Illustrated
+
+
+def lay_out_best(best: Found, evaluator: Evaluator) -> Mapping[str, bytes]:
+    """Return ``best_program.py``, what it made, and a picture of that."""
+    files = {"best_program.py": best.candidate.genotype.encode()}
+    if isinstance(evaluator, Illustrated) and best.candidate.score:
+        files |= {**evaluator.report(best), **evaluator.illustrate(best)}
+    return files
+
+
+def lay_out_record(found: Found, evaluator: Evaluator) -> Mapping[str, bytes]:
+    """Return a program that was better than all before it, and what it made, in the folder ``history``."""
+    files = {"program.py": found.candidate.genotype.encode()}
+    if isinstance(evaluator, Illustrated) and found.candidate.score:
+        files |= evaluator.report(found)
+    return {f"history/{found.candidate.call:06d}-{name}": content for name, content in files.items()}

@@ -1,0 +1,144 @@
+"""A process that has loaded what the commands load, and forks itself for each start of one.
+
+Run by `tests.starts`. A start has its own arguments, folder, environment, standard streams and process group, runs as
+``__main__`` and ends as the interpreter ends, so that a test cannot tell it from a cold one.
+"""
+
+import gc
+import importlib
+import os
+import pickle
+import runpy
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hydra import compose, initialize_config_dir
+
+from evodiverse.llm.library import load_litellm
+from evodiverse.settings.compose import find_conf
+from evodiverse.settings.schema import register
+
+HEADER = struct.Struct("!Q")  # bytes of the request that follows
+STATUS = struct.Struct("!q")  # the process, then its exit code
+LOADED = [
+    "evodiverse.cli",
+    "evodiverse.commands.show",
+    "evodiverse.commands.tables",
+    "evodiverse.runner.display",
+    "evodiverse.runner.workers",
+    "evodiverse.settings.build",
+    "evodiverse.tasks.equations.domain",
+    "evodiverse.tasks.molecules.domain",
+    "evodiverse.tasks.programs.domain",
+]
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start of Python.
+
+    Args:
+        command: What follows ``python``: ``-m``, a module and its arguments, or a file and its arguments.
+        cwd: The folder it starts in.
+        env: The whole environment.
+        new_session: Whether it leads a session, and so a process group, of its own.
+    """
+
+    command: Sequence[str]
+    cwd: str
+    env: dict[str, str]
+    new_session: bool
+
+    @property
+    def asks_a_model(self) -> bool:
+        return any(argument.startswith("llm=") and argument != "llm=off" for argument in self.command)
+
+
+def serve(channel: socket.socket) -> Start:
+    """Fork for each start that comes; return it in the new process. The server itself ends here, with its client."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is pytest's business
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no watcher is waited for
+    load()
+    gc.freeze()
+    while True:
+        header, streams, _, _ = socket.recv_fds(channel, HEADER.size, 4)
+        if not header:
+            sys.exit()
+        start = pickle.loads(_receive(channel, *HEADER.unpack(header)))
+        if start.asks_a_model:
+            load_litellm()  # seconds, once
+            gc.freeze()
+        if os.fork() == 0:
+            channel.close()
+            _watch(start, *streams)
+            return start
+        for stream in streams:
+            os.close(stream)
+
+
+def load() -> None:
+    """Import what the commands import, and compose once: Hydra looks for plugins, and grammars are built."""
+    for module in LOADED:
+        importlib.import_module(module)
+    register()
+    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+        compose("config", overrides=["seed=1", "method.ladder=[0.8,0.2]"], return_hydra_config=True)
+
+
+def _receive(channel: socket.socket, n_bytes: int) -> bytes:
+    content = b""
+    while len(content) < n_bytes:
+        content += channel.recv(n_bytes - len(content))
+    return content
+
+
+def _watch(start: Start, status: int, *streams: int) -> None:
+    """Fork once more, report the new process and how it ends; return in the new process alone."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    process = os.fork()
+    if process == 0:
+        os.close(status)
+        _become(start, streams)
+        return
+    for stream in streams:
+        os.close(stream)
+    os.write(status, STATUS.pack(process))
+    os.write(status, STATUS.pack(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])))
+    os._exit(0)
+
+
+def _become(start: Start, streams: Sequence[int]) -> None:
+    """Take on what a start brings with it."""
+    for target, stream in enumerate(streams):
+        os.dup2(stream, target)
+        os.close(stream)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if start.new_session:
+        os.setsid()
+    ours = {os.getcwd(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    os.chdir(start.cwd)
+    os.environ.clear()
+    os.environ.update(start.env)
+    first = [start.cwd] if start.command[0] == "-m" else [os.path.dirname(os.path.abspath(start.command[0]))]
+    theirs = [folder for folder in start.env.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    installed = [folder for folder in sys.path if folder not in ours]
+    sys.path[:] = [*(first if not start.env.get("PYTHONSAFEPATH") else []), *theirs, *installed]
+
+
+def run(start: Start) -> None:
+    """Do what the interpreter does with a command line."""
+    if start.command[0] == "-m":
+        _, module, *arguments = start.command
+        sys.argv[1:] = arguments
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
+        sys.argv[:] = start.command
+        runpy.run_path(start.command[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    run(serve(socket.socket(fileno=int(sys.argv[1]))))

@@ -1,0 +1,89 @@
+"""A real small model, served here, and what it cannot do."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from evodiverse.data.cache import artefact_path
+from evodiverse.errors import ServiceError
+from evodiverse.llm.local_server import LocalServer
+from tests.runs import FROM_ROOT, evodiverse, rows
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from evodiverse.llm.local_server import LocalServer
+
+with LocalServer(Path(sys.argv[1]), 1, 64) as server:
+    print(server._process.pid, flush=True)
+    time.sleep(1000)
+"""
+
+
+def post(address: str, key: str) -> dict[str, object]:
+    body = json.dumps({"messages": [{"role": "user", "content": "Say hello"}], "max_tokens": 8}).encode()
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    asked = urllib.request.Request(f"{address}/chat/completions", body, headers)  # noqa: S310
+    with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310
+        return json.load(answer)
+
+
+@pytest.mark.slow
+def test_the_server_answers_who_has_its_key_on_the_loopback_interface_and_ends() -> None:
+    with LocalServer(artefact_path("smollm2"), 2, 64) as server:
+        assert server.address.startswith("http://127.0.0.1:")
+        assert post(server.address, server.key)["usage"]["completion_tokens"] > 0
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            post(server.address, "another key")
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        post(server.address, server.key)
+
+
+@pytest.mark.slow
+def test_the_server_ends_when_its_run_is_killed() -> None:
+    command = [sys.executable, "-c", HOLDER, str(artefact_path("smollm2"))]
+    with subprocess.Popen(command, env=FROM_ROOT, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        server = int(holder.stdout.readline())
+        holder.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{server}/stat").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with pytest.raises(ProcessLookupError):
+        os.kill(server, 0)
+
+
+@pytest.mark.slow
+def test_a_small_model_runs_a_search_to_its_end_and_every_outcome_is_logged(tmp_path: Path) -> None:
+    asked = ["task=jnk3", "method=pt", "llm=local", "method.offspring=4", "budget.llm_calls=40", "search.patience=2"]
+    command = [sys.executable, "-m", "evodiverse", *asked, f"llm.cache={tmp_path / 'cache'}"]
+    done = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stderr
+    run = next(tmp_path.rglob("run.json"))
+    assert json.loads(run.read_text())["stopped_by"] in {"llm_calls", "patience"}
+    calls = rows(run.parent, "llm_calls")
+    assert 0 < len(calls) <= 40
+    assert {call["outcome"] for call in calls} <= {"parsed", "no_answer", "invalid", "error"}
+    assert all(call["prompt_tokens"] > 100 and call["cost_usd"] == 0 for call in calls)
+    assert {call["model"] for call in calls} == {"local/SmolLM2-135M-Instruct.Q4_1@b179c952"}
+
+
+def test_a_file_that_is_no_model_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_text("no model")
+    with pytest.raises(ServiceError, match=r"cannot serve .*model\.gguf \(.*\); is it a whole GGUF file"):
+        LocalServer(tmp_path / "model.gguf", 1, 64).__enter__()
+
+
+def test_a_run_with_such_a_file_ends_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_text("no model")
+    failed = evodiverse("budget=smoke", "llm=local", "llm.local.gguf=model.gguf", "llm.cache=cache", cwd=tmp_path)
+    assert failed.returncode == 1
+    assert len(failed.stderr.splitlines()) == 1

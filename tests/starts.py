@@ -1,0 +1,161 @@
+"""Starts of Python as a user makes them, each in a process of its own.
+
+On Linux they are forked from a process that has loaded the libraries (`tests.fork_server`): a cold start takes more
+than a second of CPU. One whose environment a library reads while it is loaded is cold anyway, and a test whose subject
+is the start itself uses `subprocess`.
+"""
+
+import atexit
+import functools
+import os
+import pickle
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from tests.fork_server import HEADER, STATUS, Start
+
+ROOT = Path(__file__).parents[1]
+# Variables that are read when something is done, not when a library is loaded.
+READ_LATE = re.compile(
+    r"(EVODIVERSE|PYTEST)_\w+|\w+_API_KEY|PYTHONPATH|PYTHONSAFEPATH"
+    r"|LITELLM_MODE|LITELLM_LOCAL_MODEL_COST_MAP|AIOHTTP_CONNECTOR_LIMIT\w*"  # set alike by `load_litellm`
+)
+
+
+class Process:
+    """A process that was forked for a start; it offers what `subprocess.Popen` does with text and pipes."""
+
+    def __init__(self, server: socket.socket, start: Start) -> None:
+        self.args = start.command
+        self.returncode: int | None = None
+        self._printed: tuple[IO[str], IO[str]] = (_open(), _open())
+        self._status, theirs = socket.socketpair()
+        request = pickle.dumps(start)
+        with theirs, open(os.devnull) as nothing:
+            streams = [nothing.fileno(), *(printed.fileno() for printed in self._printed)]
+            socket.send_fds(server, [HEADER.pack(len(request))], [theirs.fileno(), *streams])
+            server.sendall(request)
+        self.pid = self._receive()
+
+    def _receive(self) -> int:
+        message = self._status.recv(STATUS.size)
+        if not message:
+            raise RuntimeError("the fork server died; run the tests again")
+        (number,) = STATUS.unpack(message)
+        return int(number)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code as soon as there is one, a signal as a negative number."""
+        if self.returncode is None:
+            self._status.settimeout(timeout)
+            try:
+                self.returncode = self._receive()
+            except (TimeoutError, BlockingIOError) as error:
+                raise subprocess.TimeoutExpired(list(self.args), timeout or 0) from error
+            self._status.close()
+        return self.returncode
+
+    def poll(self) -> int | None:
+        """Return the exit code if there is one."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for the end and return what was printed on standard output and standard error."""
+        self.wait(timeout)
+        texts = []
+        for printed in self._printed:
+            with printed:
+                printed.seek(0)
+                texts.append(printed.read())
+        return texts[0], texts[1]
+
+    def send_signal(self, signum: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, signum)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _open() -> IO[str]:
+    return tempfile.TemporaryFile("w+", encoding="utf-8")
+
+
+Started = Process | subprocess.Popen[str]
+
+
+def start(*command: str, cwd: Path, env: Mapping[str, str] | None = None, new_session: bool = False) -> Started:
+    """Start Python.
+
+    Args:
+        command: What follows ``python``: ``-m``, a module and its arguments, or a file and its arguments.
+        cwd: The folder it starts in.
+        env: The whole environment, if it is not that of this process.
+        new_session: Whether it leads a session, and so a process group, of its own.
+    """
+    environment = dict(os.environ if env is None else env)
+    if _can_be_forked(environment):
+        return Process(_server(), Start(command, os.path.abspath(cwd), environment, new_session))
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, *command],
+        cwd=cwd,
+        env=environment,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        start_new_session=new_session,
+    )
+
+
+def run(
+    *command: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 100
+) -> subprocess.CompletedProcess[str]:
+    """Start Python, as `start` does, and wait for its end."""
+    process = start(*command, cwd=cwd, env=env)
+    try:
+        stdout, stderr = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return subprocess.CompletedProcess(process.args, process.wait(), stdout, stderr)
+
+
+_AS_IT_WAS = dict(os.environ)
+
+
+def _can_be_forked(env: Mapping[str, str]) -> bool:
+    differing = {name for name, _ in env.items() ^ _AS_IT_WAS.items()}
+    return sys.platform == "linux" and all(READ_LATE.fullmatch(name) for name in differing)
+
+
+@functools.cache
+def _server() -> socket.socket:
+    """Start the process that forks; it ends with this one."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        command = [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())]
+        environment = {**_AS_IT_WAS, "PYTHONPATH": str(ROOT)}
+        pipe = subprocess.PIPE  # as the streams of what it forks, which Python must not take for a terminal
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=pipe, stdout=pipe, stderr=pipe
+        )
+
+    def end() -> None:
+        ours.close()
+        process.communicate()
+
+    atexit.register(end)
+    return ours
