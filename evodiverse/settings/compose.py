@@ -188,7 +188,7 @@ def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> I
 
 
 def known_keys(config: DictConfig) -> list[str]:
-    """Return all dotted keys, those of inner nodes too."""
+    """Return all dotted keys in the order of the schema, those of inner nodes too."""
     leaves = [key for key, _ in _leaves(config)]
     inner = {".".join(key.split(".")[:depth]) for key in leaves for depth in range(1, key.count(".") + 1)}
-    return sorted({*leaves, *inner, "experiment"})
+    return list(dict.fromkeys([*leaves, *sorted(inner), "experiment"]))
