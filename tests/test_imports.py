@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "data": BOTTOM,
     "runner": BOTTOM | {"search"},
     "analysis": BOTTOM | {"runlog", "diversity"},
-    "settings": BOTTOM | {"settings/choices"},
+    "settings": BOTTOM | {"runlog", "settings/choices"},
     "settings/choices": BOTTOM | {"search", "llm", "runner"},
     "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},
     "settings/plan": BOTTOM | {"settings", "llm", "store"},

@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.own_code import broken, call, place_in, raised_by, show
 from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
+from evodiverse.runlog.record import CODE
 from evodiverse.settings.compose import merge_typed
 from evodiverse.settings.hints import first_line
 
@@ -82,7 +83,7 @@ def code_files(name: str) -> dict[str, Path]:
         return {}
     folder = Path(str(sys.modules[f"{name}.domain"].__file__)).parent
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*.py"))}
-    return {f"code/{place}": path for place, path in files.items() if place != METRICS}
+    return {f"{CODE}{place}": path for place, path in files.items() if place != METRICS}
 
 
 def _find_unfit(settings: object) -> str | None:
