@@ -1,3 +1,4 @@
+import gc
 import math
 
 import pytest
@@ -9,3 +10,9 @@ from evodiverse.store import run_directory
 def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every iteration is written when it is committed, however long that takes."""
     monkeypatch.setattr(run_directory, "WRITE_SHARE", math.inf)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what all tests keep: thousands of cases, and the libraries."""
+    gc.collect()
+    gc.freeze()
