@@ -96,17 +96,20 @@ def read_commands() -> Iterator[list[str]]:
 
 
 def shrink(command: list[str]) -> list[str]:
-    """Return a command that is done soon: a small run, or a dry one where it is a sweep or asks a model."""
-    name, *arguments = command
-    if name != "evodiverse" or {"--help", "--cfg"} & set(arguments):
+    """Return a command that is done soon: one small run, or a dry one where a model is asked or much is swept."""
+    settings = dict(argument.split("=", 1) for argument in command if "=" in argument)
+    if command[0] != "evodiverse" or {"--help", "--cfg"} & set(command):
         return command
-    for experiment in (argument.removeprefix("+experiment=") for argument in arguments if "+experiment" in argument):
-        params = OmegaConf.load(CONF / "experiment" / f"{experiment}.yaml").hydra.sweeper.params
-        command = [*command, *(f"{key}={str(values).split(',')[0]}" for key, values in params.items())]
-    if "-m" in arguments or any(argument.startswith("llm=") for argument in arguments):
+    if "+experiment" in settings:
+        params = OmegaConf.load(CONF / "experiment" / f"{settings['+experiment']}.yaml").hydra.sweeper.params
+        settings = {key: str(values).split(",")[0] for key, values in params.items()}
+        command = [*command, *(f"{key}={value}" for key, value in settings.items())]
+    elif "-m" in command:
         return [*command, "dry_run=true"]
-    task = next((argument.removeprefix("task=") for argument in arguments if argument.startswith("task=")), "jnk3")
-    return [*command, *SMALL[task]]
+    return [
+        *command,
+        *(SMALL[settings.get("task", "jnk3")] if settings.get("llm", "off") == "off" else ["dry_run=true"]),
+    ]
 
 
 @pytest.fixture
