@@ -13,7 +13,9 @@ from pathlib import Path
 
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
+from evodiverse.runner.ledger import Caps, Ledger
 from evodiverse.runner.loop import Loop, Setup
+from evodiverse.runner.proposers import OperatorProposer
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.settings import MatingPool, Method, Search, Survivors, Swap
 from evodiverse.search.streams import Streams
@@ -60,7 +62,22 @@ def engine_seconds(calls: int) -> list[tuple[int, float]]:
     with tempfile.TemporaryDirectory() as folder:
         store = RunDirectory(Path(folder) / "run", task.columns)
         workers = Workers(Bench(task, BitCrossover(), store.journal), 1)
-        setup = Setup(METHOD, SEARCH, Streams(0), calls, False, task, workers, store, stopwatch, lambda: None)
+        ledger = Ledger(Caps(None, None, None, None), METHOD.n_pools)
+        setup = Setup(
+            method=METHOD,
+            search=SEARCH,
+            streams=Streams(0),
+            oracle_calls=calls,
+            n_initial=120,
+            shared_start=False,
+            task=task,
+            workers=workers,
+            proposers=[OperatorProposer(workers, ledger)] * SEARCH.attempts,
+            ledger=ledger,
+            store=store,
+            display=stopwatch,
+            check=lambda: None,
+        )
         stopwatch.loop = Loop(setup)
         stopwatch.loop.run()
     return stopwatch.marks

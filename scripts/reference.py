@@ -1,6 +1,8 @@
 """Print docs/configuration.md: python scripts/reference.py > docs/configuration.md."""
 
+import importlib
 import sys
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 
@@ -8,9 +10,6 @@ from evodiverse.settings.compose import CONFIG_NAME, find_conf, resolve
 from evodiverse.settings.identity import flatten
 from evodiverse.settings.reference import render
 from evodiverse.settings.schema import Config, register
-from evodiverse.tasks.equations.settings import EquationSettings
-from evodiverse.tasks.molecules.settings import MoleculeSettings
-from evodiverse.tasks.programs.settings import ProgramSettings
 
 INTRODUCTION = """\
 # Configuration
@@ -24,24 +23,26 @@ The groups `task`, `method`, `llm`, `budget` and `experiment` choose files of `c
 options. A folder of your own joins them with `--config-dir FOLDER`.
 
 """
-SECTIONS = {
-    "All tasks": (Config, "", "jnk3"),
-    "Molecules": (MoleculeSettings, "task.", "jnk3"),
-    "Equations": (EquationSettings, "task.", "equation"),
-    "Programs": (ProgramSettings, "task.", "circle_packing"),
-}
 
 
 def main() -> int:
     """Print the reference and return the exit code."""
     register()
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
-        defaults = {
-            task: dict(flatten(resolve(compose(CONFIG_NAME, [f"task={task}"])))) for _, _, task in SECTIONS.values()
-        }
-    sections = {heading: (owner, prefix, defaults[task]) for heading, (owner, prefix, task) in SECTIONS.items()}
+        default = _compose()
+        sections = {"All tasks": (Config, "", default)}
+        tasks = sorted(path.stem for path in find_conf().joinpath("task").glob("*.yaml"))
+        for task in [default["task.name"], *tasks]:
+            values = _compose(f"task={task}")
+            domain = str(values["task.domain"])  # of the tasks of a domain, the first shows its defaults
+            settings = importlib.import_module(f"{domain}.domain").settings
+            sections.setdefault(domain.rpartition(".")[2].capitalize(), (settings, "task.", values))
     sys.stdout.write(INTRODUCTION + render(sections))
     return 0
+
+
+def _compose(*overrides: str) -> dict[str, Any]:
+    return dict(flatten(resolve(compose(CONFIG_NAME, list(overrides)))))
 
 
 if __name__ == "__main__":

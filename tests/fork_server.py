@@ -31,7 +31,7 @@ LOADED = [
     "evodiverse.commands.tables",
     "evodiverse.runner.display",
     "evodiverse.runner.workers",
-    "evodiverse.settings.build",
+    "evodiverse.settings.assembly",
     "evodiverse.tasks.equations.domain",
     "evodiverse.tasks.molecules.domain",
     "evodiverse.tasks.programs.domain",

@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evodiverse import __version__
 from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
 from tests.starts import Started, start
 
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
 RUN = Path("outputs/bits/pt/off/default/seed0")
+
+OWN_METHOD = f"a file of your own would be {TOY_CONF}/method/ptt.yaml"
 
 STARTS = {
     "command": [str(Path(sys.executable).with_name("evodiverse"))],
@@ -32,6 +35,23 @@ def test_a_run_works_as_command_module_and_file_from_any_folder(tmp_path: Path, 
     assert done.stdout.splitlines()[0].startswith("complete, stopped by budget: 200 oracle calls; best 0.8")
     assert done.stdout.splitlines()[1] == str(RUN)
     assert json.loads((tmp_path / RUN / "run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.parametrize("command", ["evodiverse", "evodiverse-show", "evodiverse-tables", "evodiverse-data"])
+def test_every_command_has_the_version_of_evodiverse(command: str) -> None:
+    program = Path(sys.executable).with_name(command)
+    told = subprocess.run([program, "--version"], env=FROM_ROOT, capture_output=True, text=True)
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"evodiverse {__version__}\n", "")
+
+
+@pytest.mark.parametrize("module", ["evodiverse.cli", "evodiverse.commands.show", "evodiverse.commands.tables"])
+def test_a_version_is_told_without_loading_a_library(module: str) -> None:
+    code = f"import sys; from {module} import main\ntry: main()\nfinally: print(*sys.modules)"
+    command = [sys.executable, "-c", code, "--version"]
+    told = subprocess.run(command, env=FROM_ROOT, capture_output=True, text=True, check=True)
+    version, loaded = told.stdout.splitlines()
+    assert version == f"evodiverse {__version__}"
+    assert not {"hydra", "omegaconf", "numpy", "pyarrow", "rich", "rdkit", "litellm"} & set(loaded.split())
 
 
 def test_a_second_start_says_that_the_run_is_complete(tmp_path: Path) -> None:
@@ -54,12 +74,15 @@ def test_hydras_files_lie_in_the_run_directory_and_nowhere_else(tmp_path: Path) 
     ("arguments", "expected"),
     [
         (["sed=1"], "evodiverse: sed is unknown; did you mean seed?\n"),
-        (["method=ptt"], "evodiverse: method=ptt is unknown; did you mean pt?\n"),
+        (["method=ptt"], f"evodiverse: method=ptt is unknown; did you mean pt? ({OWN_METHOD})\n"),
         (["seed=1.5"], "evodiverse: seed must be an integer, got 1.5\n"),
         (["seed=-1"], "evodiverse: seed must be between 0 and 2**64 - 1, got -1\n"),
         (
             ["task.spoiled=start"],
-            "evodiverse: no initial candidate can enter a pool (unparsable 16); the log says why of each\n",
+            (
+                "evodiverse: no initial candidate can enter a pool (unparsable 16; the first: unparsable: 7 characters)"
+                "; the log says why of each\n"
+            ),
         ),
     ],
 )
@@ -83,11 +106,24 @@ def test_a_failed_run_exits_with_1(tmp_path: Path) -> None:
     assert failed.stderr.splitlines()[-1].startswith("evodiverse: a worker process died")
 
 
+BUG = "import evodiverse.runner.loop as loop, evodiverse.cli as cli; loop.advance = None; cli.main()"
+
+
 def test_a_bug_shows_its_traceback_and_exits_with_1(tmp_path: Path) -> None:
-    failed = evodiverse(*TOY, "task.spoiled=bug", cwd=tmp_path, env=FROM_ROOT)
+    command = [sys.executable, "-c", BUG, *TOY]
+    failed = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
     assert failed.returncode == 1
-    assert "ValueError: the toy oracle has a bug" in failed.stderr
+    assert "TypeError: 'NoneType' object is not callable" in failed.stderr
     assert "Traceback" in failed.stderr
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_domain_of_ones_own_raises_is_one_line(tmp_path: Path, workers: int) -> None:
+    failed = evodiverse(*TOY, f"evaluator.workers={workers}", "task.spoiled=bug", cwd=tmp_path, env=FROM_ROOT)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    (line,) = failed.stderr.splitlines()
+    assert line.startswith("evodiverse: tests.toys.bits.task.BitTask.evaluate raised ValueError: the toy oracle has a ")
+    assert "tests/toys/bits/task.py, line " in line
 
 
 def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
@@ -100,10 +136,22 @@ def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
 def test_a_failing_job_of_a_sweep_prints_its_line_and_the_others_go_on(tmp_path: Path) -> None:
     swept = evodiverse("-m", *TOY, "task.spoiled=start,nothing", "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
     assert swept.returncode == 2
-    told = [line for line in swept.stderr.splitlines() if "no initial candidate can enter a pool" in line]
-    assert ["seed=0" in told[0], "seed=1" in told[1]] == [True, True]
+    first, second, last = [line for line in swept.stderr.splitlines() if line.startswith("evodiverse: ")]
+    assert "Error executing job" not in swept.stderr
+    for seed, line in enumerate([first, second]):
+        assert f"seed={seed},task.spoiled=start,task=bits: no initial candidate can enter a pool" in line
+    assert last == "evodiverse: 2 of 4 runs failed; the same command tries them again"
     records = [json.loads(path.read_text())["status"] for path in tmp_path.rglob("run.json")]
     assert sorted(records) == ["complete", "complete", "failed", "failed"]
+
+
+def test_a_bug_in_a_run_of_a_sweep_shows_its_traceback_and_the_others_go_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", BUG, "-m", *TOY, "seed=0,1"]
+    swept = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
+    assert swept.returncode == 1
+    assert swept.stderr.count("TypeError: 'NoneType' object is not callable") == 2
+    assert swept.stderr.splitlines()[-1].startswith("evodiverse: 2 of 2 runs failed; ")
+    assert "Error executing job" not in swept.stderr
 
 
 def test_a_sweep_with_a_run_that_cannot_be_meant_does_not_begin(tmp_path: Path) -> None:
@@ -150,6 +198,23 @@ def test_help_is_printed_where_the_terminal_knows_no_greek(tmp_path: Path) -> No
     told = evodiverse("--help", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert told.returncode == 0
     assert "GSK3\\u03b2" in told.stdout
+
+
+def test_help_lists_ones_own_options_in_their_groups(tmp_path: Path) -> None:
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "mine.yaml").write_text("# What I search for\nname: mine\n")
+    (tmp_path / "task" / "jnk3.yaml").write_text("# Another of a published name\n")
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method" / "pt4.yaml").write_text("name: pt4\n")
+    told = evodiverse("--help", "--config-dir", str(tmp_path), cwd=tmp_path)
+    lines = [line.split(maxsplit=1) for line in told.stdout.splitlines() if line]
+    names = [line[0] for line in lines]
+    assert names.index("program") + 1 == names.index("mine") == names.index("method:") - 1
+    assert names.index("island") + 1 == names.index("pt4") == names.index("llm:") - 1
+    assert names.count("jnk3") == 1
+    (mine,) = [line[1] for line in lines if line[0] == "mine"]
+    assert mine.split("  ")[0] == "What I search for"
+    assert mine.endswith(f"  evodiverse --config-dir {tmp_path} task=mine")
 
 
 def test_a_sweep_that_cannot_write_is_refused_in_one_line(tmp_path: Path) -> None:

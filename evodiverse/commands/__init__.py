@@ -1,1 +1,1 @@
-"""The commands that read runs: `evodiverse-show` and `evodiverse-tables`."""
+"""The commands: `evodiverse`, and `evodiverse-show` and `evodiverse-tables`, which read runs."""

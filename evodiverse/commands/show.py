@@ -5,19 +5,22 @@ import sys
 from io import TextIOWrapper
 from pathlib import Path
 
-from rich.console import Console
-
-from evodiverse.analysis.show import print_run
 from evodiverse.errors import InputError
 from evodiverse.kit.text import printable
-from evodiverse.runlog.runs import find_records
+from evodiverse.version import VERSION
 
 
 def main() -> int:
     """Print the runs and return the exit code: 2 if any is none or damaged."""
     parser = argparse.ArgumentParser("evodiverse-show", description=__doc__)
+    parser.add_argument("--version", action="version", version=VERSION)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder above several")
     arguments = parser.parse_args()
+    from rich.console import Console  # here: --help does without the libraries that these load
+
+    from evodiverse.analysis.show import print_run
+    from evodiverse.runlog.runs import find_records
+
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     console = Console(highlight=False, markup=False, emoji=False)

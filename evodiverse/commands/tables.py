@@ -3,32 +3,16 @@
 import argparse
 import os
 import sys
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress
-
-from evodiverse.analysis.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, Measurer, measure_runs
-from evodiverse.analysis.tables.build import build_tables
-from evodiverse.analysis.tables.files import write_tables
-from evodiverse.analysis.tables.results import read_result
-from evodiverse.cache_folder import cache_folder
-from evodiverse.data.artefacts import artefact_names
-from evodiverse.data.cache import present_path
-from evodiverse.diversity.encoders import check_installed, codebert_folder
-from evodiverse.errors import EvoDiverseError, InputError
-from evodiverse.kit.text import printable
-from evodiverse.runlog.runs import Run, survey_runs
-from evodiverse.runner.workers import available_cores
-
-OLD = "by a version that did not record their overrides"
+from evodiverse.errors import EvoDiverseError
+from evodiverse.version import VERSION
 
 
 def main() -> int:
     """Write the tables and return the exit code."""
     parser = argparse.ArgumentParser("evodiverse-tables", description=__doc__)
+    parser.add_argument("--version", action="version", version=VERSION)
     parser.add_argument("outputs", nargs="?", type=Path, default=Path("outputs"), help="folder of all runs (outputs)")
     parser.add_argument("--task", help="only this task, such as jnk3")
     parser.add_argument(
@@ -39,6 +23,8 @@ def main() -> int:
     )
     parser.add_argument("--llm", help="only runs of this language model: off, DeepSeek-V3.2 …")
     arguments = parser.parse_args()
+    from evodiverse.commands.table_files import write  # here: --help does without the libraries that this loads
+
     sys.path.append(os.getcwd())  # where a domain of the user's own may be
     try:
         return write(arguments.outputs, arguments.task or None, arguments.llm or None, arguments.domain)
@@ -48,66 +34,3 @@ def main() -> int:
     except KeyboardInterrupt:
         sys.stderr.write("tables: stopped; what was measured is kept\n")
         return 130
-
-
-def write(outputs: Path, task: str | None, llm: str | None, own: Sequence[str] = ()) -> int:
-    """Write the tables of the runs below a folder into its ``tables/``, and return the exit code."""
-    if not outputs.is_dir():
-        raise InputError(f"{outputs} is no folder; name that of your runs")
-    survey = survey_runs(outputs)
-    known = [run for run in survey.complete if run.overrides is not None]
-    wanted = [run for run in known if task in (None, run.task) and llm in (None, read_result(run, {}, own).model)]
-    if not wanted and (task or llm):
-        raise InputError(f"no complete run of {' and '.join(filter(None, [task, llm]))} below {outputs}")
-    measured = measure(wanted, own)
-    left_out = [(run, str(run.record["status"])) for run in survey.unfinished]
-    left_out += [(run, OLD) for run in survey.complete if run.overrides is None]
-    left_out += [(run, "repeated later") for run in survey.repeated]
-    left_out += [(run, "damaged") for run, _ in measured.damaged]
-    tables = build_tables(
-        [read_result(run, metrics, own) for run, metrics in measured.runs],
-        [(read_result(run, {}, own), why) for run, why in left_out],
-        task,
-        llm,
-        own,
-    )
-    errors = [*survey.damaged, *(error for _, error in measured.damaged)]
-    counts = Counter(why for _, why in left_out)
-    counts["damaged"] += len(survey.damaged)
-    missing = ", ".join(f"{count} {why}" for why, count in sorted(counts.items()) if count) or "none"
-    facts = [
-        f"{len(measured.runs)} complete runs; left out: {missing}.",
-        "Mean ± sample standard deviation over seeds (number of runs); — where no run is yet, or nothing to measure.",
-    ]
-    page = write_tables(outputs / "tables", tables, facts)
-    sys.stderr.write("".join(f"tables: {error}\n" for error in errors))
-    n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
-    print(f"{len(tables)} tables, {n_filled:,} of {n_cells:,} cells filled, of {facts[0]} {printable(str(page))}")
-    return 2 if errors else 0
-
-
-def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:
-    """Measure runs, and show how far it is."""
-    measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("measuring runs", total=len(runs))
-        return measure_runs(runs, measurer, available_cores(), lambda n: progress.update(bar, completed=n))
-
-
-def find_encoders() -> dict[str, Path | None]:
-    """Return what the diversity of programs is measured with: TF-IDF, and CodeBERT where it is, else MiniLM."""
-    encoders: dict[str, Path | None] = {TFIDF: None}
-    try:
-        check_installed()
-    except InputError:
-        return encoders
-    try:
-        return {**encoders, CODEBERT: codebert_folder(offline=True)}
-    except InputError:
-        pass
-    try:
-        files = [present_path(name) for name in artefact_names("minilm")]
-    except InputError:
-        return encoders
-    return {**encoders, MINILM: files[0].parent}

@@ -17,6 +17,7 @@ from evodiverse.data.environment import fetch_command
 from evodiverse.data.listing import draw_table, format_table
 from evodiverse.data.progress import show_bar
 from evodiverse.errors import DataError, EvoDiverseError
+from evodiverse.version import VERSION
 
 _ENVIRONMENT = """\
 environment:
@@ -75,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_ENVIRONMENT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=VERSION)
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evodiverse.llm.prices import Price, find_price
+from evodiverse.llm.clients import KINDS
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.vocabulary import Query
 
@@ -27,9 +27,10 @@ def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest:
         f"of about {prompt_tokens:,.0f} tokens each: {_range(fewest * prompt_tokens, most * prompt_tokens)} in all",
         f"and {reply_tokens:,.0f} a reply at most: {_range(fewest * reply_tokens, most * reply_tokens)} in all",
     ]
-    if settings.client == "replay":
+    kind = KINDS[settings.client]
+    if not kind.asks:
         return [*lines, "for nothing: they come from the cache"]
-    prices = [_price(query.model, settings) for query in queries]
+    prices = [kind.price(query.model, settings) for query in queries]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):
         return [*lines, "at a price that is unknown"]
@@ -39,7 +40,3 @@ def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest:
 
 def _range(fewest: float, most: float) -> str:
     return f"{fewest:,.0f}" if most <= fewest else f"{fewest:,.0f} to {most:,.0f}"
-
-
-def _price(model: str, settings: ModelSettings) -> Price | None:
-    return Price(0.0, 0.0) if settings.client == "local" else find_price(settings.litellm_name(model))

@@ -1,4 +1,4 @@
-"""The process that serves a local model (see `evodiverse.llm.local`), started as ``python -m evodiverse.llm.serve``.
+"""The process that serves a local model, started as ``python -m evodiverse.llm.serve`` (see `LocalServer`).
 
 The key comes by standard input, so that no list of processes shows it; the end of standard input ends the server.
 """

@@ -6,15 +6,13 @@ from pathlib import Path
 
 from evodiverse.vocabulary import Sampler
 
-CLIENTS = ("none", "litellm", "local", "replay")
-
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """Which models answer, and how they are reached.
 
     Attributes:
-        client: One of `CLIENTS`, but not none.
+        client: Name of the kind of client, see `evodiverse.llm.clients`.
         samplers: By name, cold and hot.
         provider: Stands before the models' names as litellm wants them; None where the names have one.
         api_base: Address of the provider, None for its usual one.

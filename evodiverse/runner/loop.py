@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Display, RecordKeeper, Row, Showcase, Snapshot, Store, Task
+from evodiverse.runner import contracts
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Cap, Ledger
 from evodiverse.runner.proposers import Proposer
@@ -31,26 +32,29 @@ from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
-from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Request
+from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
 
 _LOG = logging.getLogger("evodiverse.runner")
 # The best candidates are laid out no more often than this, and at no more than this share of the time.
 BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
+# Characters that are told of why a candidate failed.
+MAX_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """Everything a run is made of.
 
-    ``proposers`` answer the attempts at a slot, the first of them the first. ``check`` raises `Interrupted` when
-    somebody asked the run to stop.
+    A pool starts from at most ``n_initial`` candidates. ``proposers`` answer the attempts at a slot, the first of them
+    the first. ``check`` raises `Interrupted` when somebody asked the run to stop.
     """
 
     method: Method
     search: Search
     streams: Streams
     oracle_calls: int
+    n_initial: int
     shared_start: bool
     task: Task
     workers: Workers
@@ -79,7 +83,7 @@ class Loop:
         """Run to the end and return how it ended.
 
         Raises:
-            InputError: No initial candidate can enter a pool; the log is committed.
+            InputError: All initial candidates failed; the log is committed.
         """
         try:
             ended = self._run()
@@ -95,8 +99,8 @@ class Loop:
         self._journalled = {
             key: record for key, record in self._journalled.items() if self._archive.call_of(key) is None
         }
-        if not any(pool.size for pool in state.pools):
-            raise InputError(f"no initial candidate can enter a pool ({self._failures()}); the log says why of each")
+        if state.iteration == 0:
+            self._check_start(state)
         while (reason := self._stop_reason(state)) is None:
             iterated = self._iterate(state)
             if iterated is not None:
@@ -188,20 +192,41 @@ class Loop:
         setup, method = self._setup, self._setup.method
         n_draws = 1 if setup.shared_start else method.n_pools
         streams = [setup.streams.at(Purpose.INITIAL, 0, pool=pool) for pool in range(n_draws)]
-        drawn = [setup.task.initial(stream) for stream in streams]
+        drawn = [contracts.draw_initial(setup.task, stream, setup.n_initial) for stream in streams]
         slots = sorted(Slot(slot, pool) for pool, genotypes in enumerate(drawn) for slot in range(len(genotypes)))
         requests = [Request(0, pool, slot, 1, (), Prompt.COLD, streams[pool]) for slot, pool in slots]
         genotypes = [drawn[pool][slot] for slot, pool in slots]
         proposals = [Proposal(genotype, "initial") for genotype in genotypes]
-        answers = list(zip(proposals, setup.task.parse(genotypes), strict=True))
+        answers = list(zip(proposals, contracts.parse(setup.task, genotypes), strict=True))
         attempts = Attempts(slots, empty_pools(n_draws), self._archive)
         self._evaluate(attempts, attempts.settle(requests, answers))
         state, info = start(attempts, self._archive, method)
         self._commit(state, info)
-        evaluations = [attempt.evaluation for attempt in info.attempts if attempt.evaluation is not None]
-        if evaluations and not any(evaluation.valid for evaluation in evaluations):
-            _LOG.warning("every initial candidate failed: %s", evaluations[0].error)
         return state
+
+    def _check_start(self, state: State) -> None:
+        """Refuse to search from failed candidates alone, unless that is asked for; from none at all nobody can.
+
+        It looks at the state alone, so that a run that ended here says the same when it is resumed.
+
+        Raises:
+            InputError: There is no initial candidate that did not fail; says why the first did.
+        """
+        members = [call for pool in state.pools for call in pool.tolist()]
+        if any(self._archive.evaluation(call).valid for call in members):
+            return
+        reasons = self._initial_errors()
+        first = f"; the first: {reasons[0]}" if reasons else ""
+        counts = Counter(reason.split(":")[0] for reason in reasons)
+        counted = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items())) or "there is none"
+        if not members:
+            raise InputError(f"no initial candidate can enter a pool ({counted}{first}); the log says why of each")
+        if not self._setup.search.continue_on_failed_start:
+            raise InputError(
+                f"every initial candidate failed ({counted}{first}); start from one that does not, "
+                "or search on all the same with search.on_failed_start=continue"
+            )
+        _LOG.warning("every initial candidate failed (%s%s); the search goes on from them", counted, first)
 
     def _resume(self) -> State | None:
         """Return the last committed state, None if nothing was committed."""
@@ -248,7 +273,7 @@ class Loop:
         """Lay out the best candidates, now and then, since it costs time."""
         if isinstance(self._setup.task, Showcase):
             began = time.perf_counter()
-            self._setup.store.write_best(self._setup.task.show_best(self._view.best_found()))
+            self._setup.store.write_best(contracts.show_best(self._setup.task, self._view.best_found()))
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
 
@@ -256,10 +281,11 @@ class Loop:
         """Lay out what was better than all before it."""
         if isinstance(self._setup.task, RecordKeeper):
             for found in self._view.new_records():
-                self._setup.store.write_best(self._setup.task.show_record(found))
+                self._setup.store.write_best(contracts.show_record(self._setup.task, found))
 
-    def _failures(self) -> str:
-        """Return how often each reason kept an initial candidate out."""
-        rows = self._setup.store.rows("evaluations", ["error"])
-        reasons = Counter(str(row["error"]).split(":")[0] for row in rows)
-        return ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items())) or "there is none"
+    def _initial_errors(self) -> list[str]:
+        """Return why each initial candidate failed, on one line each, in the order of the log."""
+        self._setup.store.write()
+        rows = self._setup.store.rows("evaluations", ["outcome", "error"])
+        errors = [row["error"] or "no reason given" for row in rows if row["outcome"] != Outcome.DUPLICATE]
+        return [" ".join(error.split())[:MAX_REASON] for error in errors]

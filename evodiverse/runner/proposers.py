@@ -6,6 +6,7 @@ from typing import Protocol
 
 from evodiverse.errors import ContractError
 from evodiverse.ports import LanguageModel, Prompts, Task
+from evodiverse.runner import contracts
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
 from evodiverse.runner.workers import Answer, Workers
 from evodiverse.vocabulary import (
@@ -102,7 +103,7 @@ class ModelProposer:
         if len(replies) != len(queries):
             raise ContractError(f"the language model returned {len(replies)} replies to {len(queries)} queries")
         read = [self._read(request, reply) for request, reply in zip(requests, replies, strict=True)]
-        parsed = iter(self._task.parse([text for text in read if isinstance(text, str)]))
+        parsed = iter(contracts.parse(self._task, [text for text in read if isinstance(text, str)]))
         answers = []
         for request, query, quote, reply, text in zip(requests, queries, quotes, replies, read, strict=True):
             hypothesis = next(parsed) if isinstance(text, str) else text
@@ -117,7 +118,7 @@ class ModelProposer:
         if decoding.seed is not None:
             drawn = int(request.stream.rng().integers(_MAX_SEED))
             decoding = replace(decoding, seed=(decoding.seed + drawn) % _MAX_SEED)
-        return Query(sampler.model, self._prompts.messages(request), decoding, request.stream)
+        return Query(sampler.model, contracts.messages(self._prompts, request), decoding, request.stream)
 
     def _read(self, request: Request, reply: Reply) -> str | Rejection:
         """Return the genotype that a reply proposes, or why it proposes none."""
@@ -125,7 +126,7 @@ class ModelProposer:
             return Rejection(Reason.MODEL_ERROR, reply.error)
         if reply.finish is Finish.LENGTH:
             return Rejection(Reason.NO_ANSWER, "the reply was cut at max_tokens")
-        return self._prompts.read(request, reply.text)
+        return contracts.read(self._prompts, request, reply.text)
 
 
 _OUTCOMES: Mapping[Reason, CallOutcome] = {

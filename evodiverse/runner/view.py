@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evodiverse.ports import Found, PoolView, Snapshot, Summarizer, Task
+from evodiverse.runner import contracts
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Ledger
 from evodiverse.search.archive import Archive
@@ -148,6 +149,6 @@ class View:
             return self._task.summary_name, None
         if self._summary is None or self._summary[0] != state.iteration:
             members = np.unique(np.concatenate(state.pools)).tolist()
-            number = self._task.summarize([self._archive.candidate(call) for call in members])
+            number = contracts.summarize(self._task, [self._archive.candidate(call) for call in members])
             self._summary = (state.iteration, number)
         return self._task.summary_name, self._summary[1]

@@ -15,8 +15,9 @@ from multiprocessing import forkserver
 from types import TracebackType
 from typing import Self, TypeVar
 
-from evodiverse.errors import ContractError, ServiceError
+from evodiverse.errors import ServiceError
 from evodiverse.ports import Batching, Journal, Operator, Outsourcing, Task
+from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Rejection, Request
 
@@ -46,12 +47,9 @@ class Bench:
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
         """Return for each request the operator's proposal and what the task reads in it."""
-        proposals = self.operator.propose(requests)
-        _check_length("operator", "proposals", len(proposals), len(requests))
+        proposals = contracts.propose(self.operator, requests)
         genotypes = [proposal.genotype for proposal in proposals if proposal.genotype is not None]
-        parsed = self.task.parse(genotypes)
-        _check_length("task", "parsed genotypes", len(parsed), len(genotypes))
-        read = iter(parsed)
+        read = iter(contracts.parse(self.task, genotypes))
         return [
             (proposal, Rejection(Reason.NO_OFFSPRING, proposal.error) if proposal.genotype is None else next(read))
             for proposal in proposals
@@ -60,8 +58,7 @@ class Bench:
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation, journalled, and the seconds it took, the batch's shared evenly."""
         began = time.perf_counter()
-        evaluations = self.task.evaluate(hypotheses)
-        _check_length("task", "evaluations", len(evaluations), len(hypotheses))
+        evaluations = contracts.evaluate(self.task, hypotheses)
         seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
         pairs = zip(hypotheses, evaluations, strict=True)
         self.journal.append([journal_record(hypothesis, evaluation, seconds) for hypothesis, evaluation in pairs])
@@ -255,8 +252,3 @@ def _result(future: Future[Result]) -> Result:
 
 def _dead_worker() -> ServiceError:
     return ServiceError("a worker process died (killed, or out of memory); start the same command to resume")
-
-
-def _check_length(port: str, what: str, got: int, expected: int) -> None:
-    if got != expected:
-        raise ContractError(f"the {port} returned {got} {what} for {expected} items; it must answer each, in order")

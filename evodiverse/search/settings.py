@@ -67,9 +67,13 @@ class EarlyStop:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Limits of the search that do not depend on the method; a score above ``target`` ends it."""
+    """Limits of the search that do not depend on the method.
+
+    A score above ``target`` ends it; so does a start from failed candidates alone, unless ``continue_on_failed_start``.
+    """
 
     attempts: int
     patience: int
     early_stop: EarlyStop | None
     target: float | None = None
+    continue_on_failed_start: bool = False

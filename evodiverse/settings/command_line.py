@@ -1,5 +1,6 @@
 """What is wrong with a command line: all of it at once, and of a sweep before its first run begins."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -12,11 +13,13 @@ from hydra._internal.utils import create_config_search_path, get_args_parser
 from hydra.conf import HydraConf
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.errors import InputError
+from evodiverse.errors import EvoDiverseError, InputError
+from evodiverse.kit.documented import nearest
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
     CONFIG_NAME,
@@ -25,8 +28,9 @@ from evodiverse.settings.compose import (
     known_keys,
     split_hydra,
 )
-from evodiverse.settings.hints import first_line, nearest, nearest_key, wrong_value
+from evodiverse.settings.hints import first_line, nearest_key, wrong_value
 
+_KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]
 
 
@@ -102,9 +106,30 @@ def _groups() -> set[str]:
     return set(GlobalHydra.instance().config_loader().list_groups(""))
 
 
+def _options(group: str) -> list[str]:
+    return GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.CONFIG)
+
+
+def _own_file(path: str) -> str:
+    """Return where a user's own file of options would be found."""
+    sources = GlobalHydra.instance().config_loader().get_sources()
+    own = [source.path for source in sources if source.provider == "command-line"]
+    if own:
+        return f"a file of your own would be {own[0]}/{path}"
+    return f"a file of your own, FOLDER/{path}, is found with --config-dir FOLDER"
+
+
 def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) -> Iterator[str]:
     values: list[list[str]] = []
-    for override in overrides:
+    for pieces in _joined(overrides):
+        override = pieces[0]
+        if len(pieces) > 1:
+            yield f"{' '.join(pieces)} has a space in it; write it without, {''.join(pieces)}, or in quotes"
+            continue
+        if "=" not in override and not override.startswith("~"):
+            options = [f"{group}={override}" for group in sorted(_groups()) if override in _options(group)]
+            yield f"{override} is no option; {nearest(override, options) if options else 'write key=value'}"
+            continue
         try:
             expanded = _expand(override)
             if len(expanded) > 1 and not is_sweep:
@@ -132,6 +157,19 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
         yield from _find_in_run(run, check)
 
 
+def _joined(overrides: Sequence[str]) -> list[list[str]]:
+    """Return the overrides, each as the pieces into which a space within it has split it."""
+    joined: list[list[str]] = []
+    for override in overrides:
+        before = "".join(joined[-1]) if joined else ""
+        is_open = before.endswith((",", "=")) or sum(map(before.count, "[{(")) > sum(map(before.count, "]})"))
+        if joined and not _KEY.match(override) and (is_open or override.startswith((",", "="))):
+            joined[-1].append(override)
+        else:
+            joined.append([override])
+    return joined
+
+
 def _expand(override: str) -> list[str]:
     """Return the overrides that one argument stands for: several where it sweeps."""
     parsed = _parser().parse_override(override)
@@ -150,7 +188,7 @@ def _compose_violation(chosen: Sequence[str], override: str) -> str | None:
         option = missing.rpartition("/")[2]
         if option != value:
             return f"{override}: its defaults name {missing}, which there is not; mend the file"
-        return f"{key}={option} is unknown; {nearest(option, options)}"
+        return f"{key}={option} is unknown; {nearest(option, options)} ({_own_file(f'{key}/{option}.yaml')})"
     except ConfigCompositionException as error:
         if override.startswith("~"):
             return f"{override}: {first_line(error)}"
@@ -191,4 +229,6 @@ def _find_in_run(overrides: Sequence[str], check: Check) -> Sequence[str]:
         check(*split_hydra(composed))
     except InputError as error:
         return error.violations
+    except EvoDiverseError as error:
+        return (str(error),)
     return ()

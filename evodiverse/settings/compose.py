@@ -123,6 +123,7 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
     left out of the object, so that the rest can be checked; it is None if a key without default has no value.
     """
     typed = OmegaConf.structured(schema)
+    OmegaConf.set_readonly(typed, False)  # which a frozen dataclass is
     known = [f"{prefix}{key}" for key, _ in _leaves(typed)]
     violations = []
     for key, value in flatten(values):
@@ -187,7 +188,7 @@ def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> I
 
 
 def known_keys(config: DictConfig) -> list[str]:
-    """Return all dotted keys, those of inner nodes too."""
+    """Return all dotted keys in the order of the schema, those of inner nodes too."""
     leaves = [key for key, _ in _leaves(config)]
     inner = {".".join(key.split(".")[:depth]) for key in leaves for depth in range(1, key.count(".") + 1)}
-    return sorted({*leaves, *inner, "experiment"})
+    return list(dict.fromkeys([*leaves, *sorted(inner), "experiment"]))

@@ -31,7 +31,8 @@ def freeze_search(search: schema.Search) -> Search:
     rule, early_stop = search.early_stop, None
     if rule is not None and rule.patience is not None:
         early_stop = EarlyStop(rule.top, rule.gain, rule.patience)
-    return Search(search.attempts, search.patience, early_stop, search.target)
+    goes_on = search.on_failed_start == "continue"
+    return Search(search.attempts, search.patience, early_stop, search.target, continue_on_failed_start=goes_on)
 
 
 def freeze_caps(budget: schema.Budget) -> Caps:

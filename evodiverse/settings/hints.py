@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from yaml import MarkedYAMLError
 
+MAX_CHOICES = 3
 _EXPECTED = {
     "could not be converted to Integer": "an integer",
     "could not be converted to Float": "a number",
@@ -17,23 +18,36 @@ _EXPECTED = {
 }
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
-    """Return a question that offers the known word most like ``word``, or lists them all."""
-    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {matches[0]}?" if matches else f"expected one of {', '.join(known)}"
-
-
 def nearest_key(key: str, known: Sequence[str]) -> str:
-    """Return a question that offers the known key most like ``key``: of the same name, or else beside it."""
+    """Return a question that offers the known keys most like ``key``, or says how all are printed.
+
+    They are the first of: a key of the same group whose name differs in underscores and case alone; one of the same
+    name in another group; the keys of the same group whose names have all its words; one of the same group that is
+    spelled alike; for a key without a group, those of any that have all its words, and one that is spelled alike.
+    """
     parent, _, name = key.rpartition(".")
     same_name = [other for other in known if other.rpartition(".")[2] == name]
-    beside = {other.rpartition(".")[2]: other for other in known if other.rpartition(".")[0] == parent}
+    siblings = {other.rpartition(".")[2]: other for other in known if other.rpartition(".")[0] == parent}
     matches = (
-        difflib.get_close_matches(key, same_name, n=1, cutoff=0.0)
-        or [beside[match] for match in difflib.get_close_matches(name, list(beside), n=1, cutoff=0.5)]
+        [siblings[other] for other in siblings if _letters(other) == _letters(name)]
+        or difflib.get_close_matches(key, same_name, n=1, cutoff=0.0)
+        or _with_words_of(name, list(siblings.values()))
+        or [siblings[match] for match in difflib.get_close_matches(name, list(siblings), n=1, cutoff=0.5)]
+        or _with_words_of(name, [] if parent else known)
         or difflib.get_close_matches(key, [] if parent else known, n=1, cutoff=0.5)
     )
-    return f"did you mean {matches[0]}?" if matches else "evodiverse --cfg job prints all keys"
+    return f"did you mean {' or '.join(matches)}?" if matches else "evodiverse --cfg job prints all keys"
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _with_words_of(name: str, keys: Sequence[str]) -> list[str]:
+    """Return the keys whose own names have all the words of a name, if that is not too many to choose from."""
+    words = set(name.lower().split("_"))
+    found = [key for key in keys if words <= set(key.rpartition(".")[2].lower().split("_"))]
+    return found if len(found) <= MAX_CHOICES else []
 
 
 def wrong_value(key: str, value: object, error: BaseException) -> str:

@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 MAX_LABEL_BYTES = 100
@@ -84,6 +86,10 @@ def _has_ancestor(key: str, settings: Mapping[str, Any]) -> bool:
 def _as_json(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_json(item) for item in value]
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Path | bytes):  # which the settings of a user's own domain may hold
+        return str(value)
     return "inf" if value == math.inf else value
 
 

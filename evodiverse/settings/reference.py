@@ -7,8 +7,15 @@ from typing import Any, get_args, get_origin
 
 from evodiverse.settings.identity import show
 
-_KINDS = {int: "integer", float: "number", str: "text", bool: "true or false", list[float]: "list of numbers"}
-_HEAD = "| key | type | default | unit | meaning |\n|---|---|---|---|---|\n"
+_KINDS = {
+    int: "integer",
+    float: "number",
+    str: "text",
+    bool: "true or false",
+    list[float]: "list of numbers",
+    list[str]: "list of texts",
+}
+_HEAD = "| key | type | values | default | unit | meaning |\n|---|---|---|---|---|---|\n"
 
 
 def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
@@ -39,8 +46,8 @@ def _row(key: str, field: Field[Any], defaults: Mapping[str, Any]) -> str:
     if not field.metadata["changes_log"]:
         doc += " (cannot change the log)"
     default = field.default if field.default_factory is MISSING else field.default_factory()
-    cells = [f"`{key}`", _kind(field.type), f"`{show(defaults.get(key, default))}`", field.metadata["unit"], doc]
-    return f"| {' | '.join(cells)} |\n"
+    values, shown = str(field.metadata["bounds"]), f"`{show(defaults.get(key, default))}`"
+    return f"| `{key}` | {_kind(field.type)} | {values} | {shown} | {field.metadata['unit']} | {doc} |\n"
 
 
 def _inner(kind: Any) -> type | None:

@@ -5,43 +5,54 @@ the frozen settings that the program uses.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from math import inf
+from typing import Any, Final
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
 from evodiverse.kit.documented import documented, documented_mapping
+from evodiverse.settings import choices
+from evodiverse.vocabulary import Prompt
+
+SAMPLERS: Final = ("cold", "hot")
+PROMPTS: Final = tuple(prompt.value for prompt in Prompt)
+CLASSICAL: Final = "classical"
+FALLBACKS: Final = ("none", CLASSICAL)
+STRICT: Final = "strict"
+ON_FAILED_START: Final = ("stop", "continue")
+REQUIREMENTS: Final = ("available", STRICT)
 
 
 @dataclass
 class MatingPool:
     """``method.mating_pool``."""
 
-    size: int = documented("draws that make a mating pool", default=MISSING, unit="candidates")
+    size: int = documented("draws that make a mating pool", default=MISSING, unit="candidates", least=1)
     replacement: bool = documented("draw with replacement", default=MISSING)
-    weight: str = documented("weight rule of the draws", default=MISSING)
+    weight: str = documented("weight rule of the draws", default=MISSING, choices=choices.weight_rules)
 
 
 @dataclass
 class Survivors:
     """``method.survivors``."""
 
-    rule: str = documented("how survivors are chosen: sample or append", default=MISSING)
-    weight: str = documented("weight rule of the sample", default=MISSING)
+    rule: str = documented("how survivors are chosen", default=MISSING, choices=choices.survivor_rules)
+    weight: str = documented("weight rule of the sample", default=MISSING, choices=choices.weight_rules)
 
 
 @dataclass
 class Swap:
     """``method.swap``."""
 
-    rule: str = documented("exchange rule: none, metropolis, random or ring", default=MISSING)
-    schedule: str = documented("which adjacent rungs meet: all, even_odd_random, even_odd_alternating", default=MISSING)
-    period: int = documented("iterations between exchanges", default=MISSING, unit="iterations")
-    size: int = documented("pairs tried at an exchange, k", default=MISSING, unit="pairs")
-    xi: float = documented("powering factor ξ at the start", default=MISSING)
-    target: float = documented("swap rate aimed at, τ", default=MISSING, unit="0 to 1")
-    tolerance: float = documented("width of the band around the target, ε", default=MISSING, unit="0 to 1")
-    window: int = documented("exchanges averaged before ξ moves, L", default=MISSING, unit="exchanges")
+    rule: str = documented("exchange rule", default=MISSING, choices=choices.exchange_rules)
+    schedule: str = documented("which adjacent rungs meet", default=MISSING, choices=choices.schedules)
+    period: int = documented("iterations between exchanges", default=MISSING, unit="iterations", least=1)
+    size: int = documented("pairs tried at an exchange, k", default=MISSING, unit="pairs", least=1)
+    xi: float = documented("powering factor ξ at the start", default=MISSING, least=1e-3, most=1e3)
+    target: float = documented("swap rate aimed at, τ", default=MISSING, least=0, most=1)
+    tolerance: float = documented("width of the band around the target, ε", default=MISSING, least=0, most=1)
+    window: int = documented("exchanges averaged before ξ moves, L", default=MISSING, unit="exchanges", least=1)
 
 
 @dataclass
@@ -50,16 +61,19 @@ class Method:
 
     name: str = documented("name of the method, a folder of the run directory", default=MISSING)
     needs_model: bool = documented("the method is meaningless without a language model", default=MISSING)
-    ladder: list[float] = documented("inverse temperatures β, cold to hot; inf keeps the best", default=MISSING)
-    samplers: list[str] = documented(
-        "how the model samples for each rung, cold first: cold or hot of llm.pools; the last entry repeats",
-        default=MISSING,
+    ladder: list[float] = documented(
+        "inverse temperatures β, cold to hot; inf keeps the best", default=MISSING, least=0
     )
-    capacity: int = documented("members a pool holds at most", default=MISSING, unit="candidates")
-    offspring: int = documented("offspring of a pool in an iteration", default=MISSING, unit="slots")
-    parents: int = documented("parents of an offspring", default=MISSING, unit="candidates")
-    elites: int = documented("best members that survive for certain", default=MISSING, unit="candidates")
-    hot_prompt: str = documented("prompt of the hot rungs: cold or hot", default=MISSING)
+    samplers: list[str] = documented(
+        "how the model samples for each rung, cold first, as llm.pools says; the last entry repeats",
+        default=MISSING,
+        choices=SAMPLERS,
+    )
+    capacity: int = documented("members a pool holds at most", default=MISSING, unit="candidates", least=1)
+    offspring: int = documented("offspring of a pool in an iteration", default=MISSING, unit="slots", least=1)
+    parents: int = documented("parents of an offspring", default=MISSING, unit="candidates", least=1)
+    elites: int = documented("best members that survive for certain", default=MISSING, unit="candidates", least=0)
+    hot_prompt: str = documented("prompt of the hot rungs", default=MISSING, choices=PROMPTS)
     mating_pool: MatingPool = field(default_factory=MatingPool)
     survivors: Survivors = field(default_factory=Survivors)
     swap: Swap = field(default_factory=Swap)
@@ -70,10 +84,12 @@ class LlmPool:
     """``llm.pools.*``: a way in which the model samples."""
 
     model: str | None = documented("model; null is llm.model", default=None)
-    temperature: float | None = documented("sampling temperature; null sends none", default=None)
-    top_p: float | None = documented("nucleus of the sampling; null sends none", default=None, unit="0 to 1")
-    max_tokens: int = documented("longest reply; one that was cut proposes nothing", default=2048, unit="tokens")
-    seed: int | None = documented("from which each request's own seed is drawn; null sends none", default=None)
+    temperature: float | None = documented("sampling temperature; null sends none", default=None, least=0, below=inf)
+    top_p: float | None = documented("nucleus of the sampling; null sends none", default=None, above=0, most=1)
+    max_tokens: int = documented(
+        "longest reply; one that was cut proposes nothing", default=2048, unit="tokens", least=1
+    )
+    seed: int | None = documented("from which each request's own seed is drawn; null sends none", default=None, least=0)
 
 
 @dataclass
@@ -96,20 +112,22 @@ class Llm:
     """``llm``: the language model; ``off`` uses the domain's classical operator."""
 
     name: str = documented("name of the option, a folder of the run directory", default=MISSING)
-    client: str = documented("who answers: none, litellm, local, replay", default="none")
+    client: str = documented("who answers", default="none", choices=choices.clients)
     model: str | None = documented("model, as litellm names it: provider/name", default=None)
     provider: str | None = documented("litellm's provider, where the models' names have none", default=None)
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = documented_mapping("further parameters of every request, as litellm takes them")
-    fallback: str = documented("what fills a slot that the model left empty: none, classical", default="none")
+    fallback: str = documented("what fills a slot that the model left empty", default="none", choices=FALLBACKS)
     local: LlmLocal = field(default_factory=LlmLocal)
     api_base: str | None = documented("address of the provider; null is its usual one", default=None, changes_log=False)
     api_key_env: str | None = documented(
         "variable that holds the key; null is the provider's usual one", default=None, changes_log=False
     )
-    concurrency: int = documented("requests under way at once", default=64, unit="requests", changes_log=False)
-    retries: int = documented("times a request that failed is sent again", default=8, changes_log=False)
-    timeout: float = documented("longest a reply may take", default=300.0, unit="s", changes_log=False)
+    concurrency: int = documented("requests under way at once", default=64, unit="requests", changes_log=False, least=1)
+    retries: int = documented("times a request that failed is sent again", default=8, changes_log=False, least=0)
+    timeout: float = documented(
+        "longest a reply may take", default=300.0, unit="s", changes_log=False, above=0, below=inf
+    )
     cache: str | None = documented(
         "file that keeps all replies; null is replies.sqlite in EVODIVERSE_CACHE", default=None, changes_log=False
     )
@@ -119,30 +137,40 @@ class Llm:
 class Budget:
     """``budget``: hard limits of a run; null is none."""
 
-    oracle_calls: int = documented("oracle calls a run may charge", default=MISSING, unit="calls")
-    llm_calls: int | None = documented("requests to language models", default=None, unit="requests")
-    tokens: int | None = documented("tokens of all prompts and replies", default=None, unit="tokens")
-    usd: float | None = documented("what all replies cost, at litellm's prices", default=None, unit="USD")
-    seconds: float | None = documented("wall time; a repeat may stop elsewhere", default=None, unit="s")
+    oracle_calls: int = documented("oracle calls a run may charge", default=MISSING, unit="calls", least=1)
+    llm_calls: int | None = documented("requests to language models", default=None, unit="requests", above=0)
+    tokens: int | None = documented("tokens of all prompts and replies", default=None, unit="tokens", above=0)
+    usd: float | None = documented("what all replies cost, at litellm's prices", default=None, unit="USD", above=0)
+    seconds: float | None = documented("wall time; a repeat may stop elsewhere", default=None, unit="s", above=0)
 
 
 @dataclass
 class EarlyStop:
     """``search.early_stop``."""
 
-    top: int = documented("best candidates of the whole run that are averaged", default=MISSING, unit="candidates")
-    gain: float = documented("smaller gains of their mean score count as none", default=MISSING)
-    patience: int | None = documented("iterations in a row without gain; null never stops", default=MISSING)
+    top: int = documented(
+        "best candidates of the whole run that are averaged", default=MISSING, unit="candidates", least=1
+    )
+    gain: float = documented("smaller gains of their mean score count as none", default=MISSING, least=0)
+    patience: int | None = documented("iterations in a row without gain; null never stops", default=MISSING, least=1)
 
 
 @dataclass
 class Search:
     """``search``: limits that do not depend on the method."""
 
-    attempts: int = documented("attempts at a slot before it stays empty", default=MISSING)
-    patience: int = documented("iterations without a charged call that end the run", default=MISSING, unit="iterations")
+    attempts: int = documented("attempts at a slot before it stays empty", default=MISSING, least=1)
+    patience: int = documented(
+        "iterations without a charged call that end the run", default=MISSING, unit="iterations", least=1
+    )
     early_stop: EarlyStop | None = field(default_factory=EarlyStop)
-    target: float | None = documented("a score above it ends the run; null: none does", default=MISSING)
+    target: float | None = documented("a score above it ends the run; null: none does", default=MISSING, least=-inf)
+    on_failed_start: str = documented(
+        "what is done where all initial candidates failed",
+        default="stop",
+        changes_log=False,  # a run that stops has the first iteration of the log of one that continues
+        choices=ON_FAILED_START,
+    )
 
 
 @dataclass
@@ -150,13 +178,14 @@ class Evaluator:
     """``evaluator``."""
 
     workers: int | None = documented(
-        "processes that make and evaluate offspring; null: one a core", default=None, changes_log=False
+        "processes that make and evaluate offspring; null: one a core", default=None, changes_log=False, least=1
     )
     batch: int | None = documented(
         "evaluations a process makes at a time; null: as many as take 20 ms, which a kill may lose",
         default=None,
         unit="evaluations",
         changes_log=False,
+        least=1,
     )
 
 
@@ -165,9 +194,10 @@ class Sandbox:
     """``sandbox``: where untrusted programs run."""
 
     require: str = documented(
-        "what of the kernel's protection must be there: available (what there is), strict (all of it)",
+        "what of the kernel's protection must be there: what is available, or, strict, all of it",
         default="available",
         changes_log=False,
+        choices=REQUIREMENTS,
     )
 
 
@@ -182,11 +212,14 @@ class Config:
     search: Search = field(default_factory=Search)
     evaluator: Evaluator = field(default_factory=Evaluator)
     sandbox: Sandbox = field(default_factory=Sandbox)
-    seed: int = documented("seed of every random draw", default=0)
+    seed: int = documented("seed of every random draw", default=0, least=0, most=2**64 - 1)
     outputs: str = documented("folder of all runs", default="outputs", changes_log=False)
     overwrite: bool = documented("delete the run directory and start afresh", default=False, changes_log=False)
     display: str = documented(
-        "how a run shows itself: rich, plain, none; auto is rich on a terminal", default="auto", changes_log=False
+        "how a run shows itself; auto is rich on a terminal, else plain",
+        default="auto",
+        changes_log=False,
+        choices=choices.displays,
     )
     dry_run: bool = documented("print what would run, and run nothing", default=False, changes_log=False)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.settings.build import Plan
+from evodiverse.settings.plan import Plan
 from tests.runs import FROM_ROOT, plan
 
 
@@ -127,11 +127,17 @@ def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
         (["llm=gpt5", "llm.retries=-1"], "llm.retries must be at least 0, got -1"),
         (["llm=gpt5", "llm.timeout=0"], "llm.timeout must be above 0, got 0.0"),
         (["llm=gpt5", "llm.pools.hot.max_tokens=0"], "llm.pools.hot.max_tokens must be at least 1, got 0"),
-        (["llm=gpt5", "llm.pools.hot.top_p=1.5"], "llm.pools.hot.top_p must be above 0 and at most 1, got 1.5"),
-        (["llm=gpt5", "llm.pools.hot.temperature=-1"], "llm.pools.hot.temperature must be at least 0, got -1.0"),
+        (
+            ["llm=gpt5", "llm.pools.hot.top_p=1.5"],
+            "llm.pools.hot.top_p must be above 0 and at most 1, or null, got 1.5",
+        ),
+        (
+            ["llm=gpt5", "llm.pools.hot.temperature=-1"],
+            "llm.pools.hot.temperature must be at least 0, or null, got -1.0",
+        ),
         (["llm=gpt5", "llm.fallback=clasical"], "llm.fallback=clasical is unknown; did you mean classical?"),
-        (["llm=gpt5", "budget.usd=0"], "budget.usd must be above 0, or null for no cap, got 0.0"),
-        (["llm=gpt5", "budget.llm_calls=-4"], "budget.llm_calls must be above 0, or null for no cap, got -4"),
+        (["llm=gpt5", "budget.usd=0"], "budget.usd must be above 0, or null, got 0.0"),
+        (["llm=gpt5", "budget.llm_calls=-4"], "budget.llm_calls must be above 0, or null, got -4"),
         (["llm=gpt5", "llm.cache='~nobody-at-all/x'"], "llm.cache=~nobody-at-all/x cannot be used"),
     ],
     ids=str,
@@ -145,7 +151,7 @@ def test_what_cannot_be_meant_is_refused(overrides: list[str], expected: str) ->
 def test_all_that_is_wrong_is_told_at_once() -> None:
     expected = ["llm.pools.cold.temperature", "llm.pools.cold.top_p", "llm.pools.hot.seed"]
     wrong = ["llm.pools.cold.temperature=1.3", "llm.pools.cold.top_p=0.5", "llm.pools.hot.seed=-1"]
-    assert refusals("llm=gpt5", wrong[2]) == ["llm.pools.hot.seed must be at least 0, got -1"]
+    assert refusals("llm=gpt5", wrong[2]) == ["llm.pools.hot.seed must be at least 0, or null, got -1"]
     assert [line.split("=")[0] for line in refusals("llm=gpt5", *wrong[:2])] == expected[:2]
 
 
@@ -155,5 +161,5 @@ def test_a_key_may_stand_in_an_env_file(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_model_loads_no_litellm(tmp_path: Path) -> None:
-    code = "import sys, evodiverse.settings.build; assert 'litellm' not in sys.modules, 'loaded'"
+    code = "import sys, evodiverse.settings.assembly; assert 'litellm' not in sys.modules, 'loaded'"
     subprocess.run([sys.executable, "-c", code], env=FROM_ROOT, check=True)

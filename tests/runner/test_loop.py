@@ -10,7 +10,8 @@ import pytest
 
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.sandbox.processes import ProcessSandbox
-from tests.runs import ROOT, Silent, plan, rows, run_toy, stop_after
+from tests.runs import ROOT, Silent, log, plan, rows, run_toy, stop_after
+from tests.toys.bits import domain
 
 METHODS = sorted(path.stem for path in (ROOT / "conf/method").glob("*.yaml") if path.stem != "pt_same_prompt")
 
@@ -108,7 +109,7 @@ def test_accepted_swaps_and_migrations_alone_move_candidates_between_pools(run: 
 def test_the_oracle_is_asked_once_for_every_charged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plan("task=bits", f"outputs={tmp_path}")
     task = planned.domain.build_task(planned.task, Path, ProcessSandbox)
-    monkeypatch.setattr(planned.domain, "build_task", lambda settings, artefact, sandbox: task)
+    monkeypatch.setattr(domain, "build_task", lambda settings, artefact, sandbox: task)
     run = run_toy(tmp_path)
     assert task.n_evaluated == sum(row["outcome"] == "evaluated" for row in rows(run, "evaluations")) == 200
 
@@ -157,11 +158,46 @@ def test_a_score_above_the_target_ends_a_search(tmp_path: Path) -> None:
 
 
 def test_a_start_without_a_usable_candidate_is_refused_and_logged(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no initial candidate can enter a pool \(unparsable 16\)"):
+    with pytest.raises(InputError, match=r"\(unparsable 16; the first: unparsable: 7 characters\)"):
         run_toy(tmp_path, "task.spoiled=start")
     run = tmp_path / "bits/pt/off/task.spoiled=start/seed0"
     assert [row["outcome"] for row in rows(run, "evaluations")] == ["rejected"] * 16
     assert json.loads((run / "run.json").read_text())["status"] == "failed"
+
+
+FAILED = r"^every initial candidate failed \(crashed 16; the first: crashed: the toy is broken\); start from one that"
+
+
+def test_a_search_does_not_begin_from_failed_candidates_alone(tmp_path: Path) -> None:
+    for _ in range(2):  # resumed, it says the same
+        with pytest.raises(InputError, match=FAILED):
+            run_toy(tmp_path, "task.spoiled=failing")
+        run = tmp_path / "bits/pt/off/task.spoiled=failing/seed0"
+        assert [row["call"] for row in rows(run, "evaluations")] == list(range(1, 17))
+        assert json.loads((run / "run.json").read_text())["status"] == "failed"
+
+
+def test_a_search_from_failed_candidates_goes_on_where_that_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=FAILED):
+        run_toy(tmp_path / "resumed", "task.spoiled=failing")
+    resumed = run_toy(tmp_path / "resumed", "task.spoiled=failing", "search.on_failed_start=continue")
+    whole = run_toy(tmp_path / "whole", "task.spoiled=failing", "search.on_failed_start=continue")
+    assert json.loads((resumed / "run.json").read_text())["stopped_by"] == "budget"
+    assert log(resumed) == log(whole)
+    assert resumed.parent.name == "task.spoiled=failing"
+
+
+def test_a_search_that_went_on_from_failed_candidates_resumes(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path, "task.spoiled=failing", "search.on_failed_start=continue", display=stop_after(3))
+    run = run_toy(tmp_path, "task.spoiled=failing")
+    assert json.loads((run / "run.json").read_text())["status"] == "complete"
+
+
+def test_what_happens_after_a_failed_start_does_not_change_a_log(tmp_path: Path) -> None:
+    stopping, going_on = (plan("task=bits", f"search.on_failed_start={choice}") for choice in ("stop", "continue"))
+    assert stopping.settings == going_on.settings
+    assert "search.on_failed_start" not in stopping.settings
 
 
 def test_a_worker_that_dies_fails_the_run_with_what_to_do(tmp_path: Path) -> None:
@@ -170,10 +206,11 @@ def test_a_worker_that_dies_fails_the_run_with_what_to_do(tmp_path: Path) -> Non
 
 
 def test_an_exception_in_the_oracle_is_recorded_and_raised(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="the toy oracle is spoiled"):
+    with pytest.raises(ServiceError, match=r"BitTask\.evaluate raised RuntimeError: the toy oracle is spoiled \("):
         run_toy(tmp_path, "task.spoiled=oracle")
     record = json.loads((tmp_path / "bits/pt/off/task.spoiled=oracle/seed0/run.json").read_text())
-    assert (record["status"], record["error"]) == ("failed", "RuntimeError: the toy oracle is spoiled")
+    assert record["status"] == "failed"
+    assert "RuntimeError: the toy oracle is spoiled" in record["error"]
 
 
 def test_the_last_snapshot_tells_how_the_run_ended(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 
-from evodiverse.settings.build import plan_run
 from evodiverse.settings.command_line import explain
 from evodiverse.settings.compose import COMPOSITION_ERRORS, find_conf
+from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
 from tests.runs import evodiverse
+
+OWN_METHOD = "a file of your own, FOLDER/method/ptt.yaml, is found with --config-dir FOLDER"
 
 
 def refuse(*arguments: str) -> tuple[str, ...]:
@@ -36,11 +38,7 @@ def refuse(*arguments: str) -> tuple[str, ...]:
         ("xyzzy=3", "xyzzy is unknown; evodiverse --cfg job prints all keys"),
         ("task.foo=1", "task.foo is unknown; evodiverse --cfg job prints all keys"),
         ("task.mutation=1", "task.mutation is unknown; did you mean task.mutation_rate?"),
-        ("method=ptt", "method=ptt is unknown; did you mean pt?"),
-        ("llm=gpt", "llm=gpt is unknown; did you mean gpt5?"),
-        ("task=kinase", "task=kinase is unknown; expected one of circle_packing, equation, gsk3b, jnk3, program"),
         ("experiment=mol_graphga", "experiment=mol_graphga is written with a plus: +experiment=mol_graphga"),
-        ("+experiment=mol_graphgaa", "experiment=mol_graphgaa is unknown; did you mean mol_graphga?"),
         (
             "llm.extra.effort=1",
             "llm.extra holds keys of your own, each of which is added with a plus: +llm.extra.name=value",
@@ -64,16 +62,48 @@ def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
     assert refuse(override) == (expected,)
 
 
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("method=ptt", "did you mean pt?"),
+        ("llm=gpt", "did you mean gpt5?"),
+        ("task=kinase", "expected one of circle_packing, equation, gsk3b, jnk3, program"),
+        ("+experiment=mol_graphgaa", "did you mean mol_graphga?"),
+    ],
+)
+def test_an_unknown_option_is_told_how_a_file_of_ones_own_is_found(override: str, expected: str) -> None:
+    choice = override.lstrip("+")
+    file = f"FOLDER/{choice.replace('=', '/')}.yaml"
+    told = f"{choice} is unknown; {expected} (a file of your own, {file}, is found with --config-dir FOLDER)"
+    assert refuse(override) == (told,)
+
+
 def test_an_override_that_cannot_be_read_is_quoted_back() -> None:
     (line,) = refuse("method.ladder=[0.8")
     assert line.startswith("method.ladder=[0.8 cannot be read")
     assert line.endswith("write key=value, in quotes if it holds brackets")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "written", "right"),
+    [
+        (["-m", "method.swap.period=2,", "5"], "method.swap.period=2, 5", "method.swap.period=2,5"),
+        (["method.swap.period=2,", "5"], "method.swap.period=2, 5", "method.swap.period=2,5"),
+        (["-m", "seed=0", ",1,", "2"], "seed=0 ,1, 2", "seed=0,1,2"),
+        (["method.ladder=[0.8,", "0.2]"], "method.ladder=[0.8, 0.2]", "method.ladder=[0.8,0.2]"),
+        (["method.ladder=[", "0.8,0.2", "]"], "method.ladder=[ 0.8,0.2 ]", "method.ladder=[0.8,0.2]"),
+        (["seed=", "3", "method=pt"], "seed= 3", "seed=3"),
+        (["seed", "=", "3"], "seed = 3", "seed=3"),
+    ],
+)
+def test_an_option_that_a_space_has_split_is_put_together(arguments: list[str], written: str, right: str) -> None:
+    assert refuse(*arguments) == (f"{written} has a space in it; write it without, {right}, or in quotes",)
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     lines = refuse("method=ptt", "seed=abc", "sed=1", "budget=smoke", "method.swap.period=2")
     assert lines == (
-        "method=ptt is unknown; did you mean pt?",
+        f"method=ptt is unknown; did you mean pt? ({OWN_METHOD})",
         "seed must be an integer, got abc",
         "sed is unknown; did you mean seed?",
     )
@@ -81,7 +111,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 def test_every_value_of_a_sweep_is_looked_at() -> None:
     assert refuse("-m", "method=pt,ptt", "seed=0,x") == (
-        "method=ptt is unknown; did you mean pt?",
+        f"method=ptt is unknown; did you mean pt? ({OWN_METHOD})",
         "seed must be an integer, got x",
     )
 
@@ -116,6 +146,13 @@ def test_a_sweep_over_options_of_ones_own_is_accepted(options: Path) -> None:
     assert "outputs/own/pt" in swept.stdout
 
 
+def test_an_option_that_is_in_no_folder_is_told_where_it_would_be(options: Path) -> None:
+    refused = start(options, "task=mine")
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert line.endswith(f" (a file of your own would be {options}/task/mine.yaml)")
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -145,7 +182,7 @@ def test_an_option_file_that_cannot_be_used_is_one_line(
     ("code", "expected"),
     [
         ("def f(:\n", r"task.domain=own cannot be imported \(SyntaxError: invalid syntax"),
-        ("import sys; sys.exit(0)\n", r"task.domain=own cannot be imported \(SystemExit: 0\)"),
+        ("import sys; sys.exit(0)\n", r"task.domain=own cannot be imported \(SystemExit: 0, .*domain\.py, line 1\)"),
         ("x = 1\n", r"task.domain=own: its module lacks settings, find_violations"),
     ],
 )

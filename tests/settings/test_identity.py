@@ -76,6 +76,7 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
         "overwrite",
         "display",
         "sandbox.require",
+        "search.on_failed_start",
         "dry_run",
     }
 
@@ -161,7 +162,7 @@ def test_what_a_file_changes_of_the_published_one_of_its_name_is_an_override(tmp
     shutil.copytree(CONF, conf)
     copy_of_jnk3(conf, name="jnk3")
     method = conf / "method" / "pt.yaml"
-    method.write_text(method.read_text().replace("period: ${task.defaults.swap.period}", "period: 9"))
+    method.write_text(method.read_text().replace("rule: metropolis", "rule: metropolis\n  period: 9"))
     planned = evodiverse("-cp", str(conf), "dry_run=true", cwd=tmp_path)
     overrides = "method.swap.period=9,task.oracle.published=gsk3b"
     assert f"would run in outputs/jnk3/pt/off/{overrides}/seed0" in planned.stdout

@@ -1,11 +1,10 @@
 """Configuration keys of the equation task (``task.*``)."""
 
-import difflib
 import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from evodiverse.kit.documented import documented, documented_mapping
+from evodiverse.kit.documented import documented, documented_mapping, nearest
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
@@ -31,7 +30,7 @@ class DataSettings:
         default=None,
     )
     normalize: str = documented(
-        "unit of the squared error: target (the training target's variance) or none", default="target"
+        "unit of the squared error: the training target's variance, or none", default="target", choices=NORMALIZATIONS
     )
 
 
@@ -48,11 +47,15 @@ class EquationSettings:
 
     problem: str | None = documented("builtin/<name>, or csv/<name> for your own data", default=None)
     fit: str = documented(
-        "how parameters are fitted: lm (least squares, many starts) or bfgs (the paper)", default="lm"
+        "how parameters are fitted: lm is least squares from many starts, bfgs the paper's", default="lm", choices=FITS
     )
-    energy: str = documented("in swaps: log (log MSE) or raw_mse (the paper's ablation)", default="log")
-    timeout: float = documented("CPU time of a fit, three times of wall time at most", default=30.0, unit="s")
-    memory: int = documented("address space of a fit, libraries included", default=2048, unit="MB")
+    energy: str = documented("in swaps; raw_mse is the paper's ablation", default="log", choices=ENERGIES)
+    timeout: float = documented(
+        "CPU time of a fit, three times of wall time at most", default=30.0, unit="s", above=0, below=1e6
+    )
+    memory: int = documented(
+        "address space of a fit, libraries included", default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB
+    )
     data: DataSettings = field(default_factory=DataSettings)
     prompts: PromptSettings = field(default_factory=PromptSettings)
 
@@ -68,27 +71,7 @@ class EquationSettings:
 
 
 def find_setting_violations(settings: EquationSettings) -> list[str]:
-    """Return what is wrong with the values, each with its key."""
-    data = settings.data
-    choices = {
-        "task.fit": (settings.fit, FITS),
-        "task.energy": (settings.energy, ENERGIES),
-        "task.data.normalize": (data.normalize, NORMALIZATIONS),
-    }
-    rules = [
-        (value in known, f"{key} must be {' or '.join(known)}, got {value}") for key, (value, known) in choices.items()
-    ]
-    rules += [
-        (0 < settings.timeout < 1e6, f"task.timeout must be above 0 and below 1e6, got {settings.timeout}"),
-        (
-            MIN_MEMORY_MB <= settings.memory <= MAX_MEMORY_MB,
-            f"task.memory must be between {MIN_MEMORY_MB} and {MAX_MEMORY_MB}, got {settings.memory}",
-        ),
-    ]
-    return [message for holds, message in rules if not holds] + _problem_violations(settings)
-
-
-def _problem_violations(settings: EquationSettings) -> list[str]:
+    """Return what is wrong with the problem and its data, each with its key."""
     if settings.problem is None:
         return ["task.problem has no value; name one, such as builtin/oscillator1, or csv/mine for your own data"]
     files = {"train": settings.data.train, "test_id": settings.data.test_id, "test_ood": settings.data.test_ood}
@@ -100,9 +83,7 @@ def _problem_violations(settings: EquationSettings) -> list[str]:
             if value is not None
         ]
         if settings.name not in PROBLEMS:
-            close = difflib.get_close_matches(settings.name, PROBLEMS, 1)
-            hint = f"did you mean {BUILTIN}/{close[0]}?" if close else f"there are {', '.join(PROBLEMS)}"
-            violations.append(f"task.problem={settings.problem} is unknown; {hint}")
+            violations.append(f"task.problem={settings.problem} is unknown; {nearest(settings.name, list(PROBLEMS))}")
         return violations
     if settings.source != CSV or not _NAME.fullmatch(settings.name):
         return [f"task.problem must be {BUILTIN}/<name> or {CSV}/<name>, got {settings.problem}"]

@@ -26,7 +26,9 @@ class Initial:
     """``task.initial``: where the pools start."""
 
     path: str | None = documented(".smi file to start from instead of ZINC-250K", default=None)
-    size: int = documented("molecules a pool starts from; a shorter file gives fewer", default=120, unit="molecules")
+    size: int = documented(
+        "molecules a pool starts from; a shorter file gives fewer", default=120, unit="molecules", least=1
+    )
     shared: bool = documented("all pools start from the same molecules", default=False)
     skip_invalid: bool = documented("pass over malformed lines of the file and count them", default=False)
 
@@ -50,19 +52,13 @@ class MoleculeSettings:
     oracle: Oracle = field(default_factory=Oracle)
     initial: Initial = field(default_factory=Initial)
     prompts: PromptSettings = field(default_factory=PromptSettings)
-    max_heavy_atoms: int = documented("larger molecules are rejected", default=80, unit="heavy atoms")
-    mutation_rate: float = documented("chance that Graph GA mutates a child", default=0.067, unit="0 to 1")
+    max_heavy_atoms: int = documented("larger molecules are rejected", default=80, unit="heavy atoms", least=1)
+    mutation_rate: float = documented("chance that Graph GA mutates a child", default=0.067, least=0, most=1)
 
 
 def find_setting_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with the values, each with its key."""
     rules = [
-        (settings.initial.size >= 1, f"task.initial.size must be at least 1, got {settings.initial.size}"),
-        (settings.max_heavy_atoms >= 1, f"task.max_heavy_atoms must be at least 1, got {settings.max_heavy_atoms}"),
-        (
-            0 <= settings.mutation_rate <= 1,
-            f"task.mutation_rate must be between 0 and 1, got {settings.mutation_rate}",
-        ),
         (
             settings.oracle.path is None or settings.oracle._target_ is None,
             "task.oracle.path and task.oracle._target_ are both set; set one of them to null",

@@ -9,6 +9,8 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 CIRCLE_PACKING = "circle_packing"
+MODES = ("diff", "rewrite", "mixed")
+HOT = ("same", "explore")
 MAX_CIRCLES = 500
 """More would take seconds to score, which no limit of the sandbox bounds."""
 MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
@@ -26,8 +28,10 @@ class PromptSettings:
     """``task.prompts``: how a language model is asked."""
 
     dir: str | None = documented("folder of your own templates", default=None)
-    mode: str = documented("what is asked for: diff (SEARCH/REPLACE blocks), rewrite, mixed", default="diff")
-    hot: str = documented("prompt of hot pools: same, or explore, which asks for another construction", default="same")
+    mode: str = documented(
+        "what is asked for: SEARCH/REPLACE blocks, a whole program, or either", default="diff", choices=MODES
+    )
+    hot: str = documented("prompt of hot pools; explore asks for another construction", default="same", choices=HOT)
 
 
 @dataclass
@@ -35,11 +39,21 @@ class ProgramSettings:
     """``task``, for programs."""
 
     evaluator: str = documented("what scores programs: circle_packing, or your own evaluator.py", default="")
-    n: int | None = documented("circles to be packed", default=None, unit="circles")
-    reference: float | None = documented("sum of radii that scores 1; 2.635 for 26 circles", default=None)
-    timeout: float = documented("CPU time of a program, three times of wall time at most", default=30.0, unit="s")
-    memory: int = documented("address space of a program, libraries included", default=2048, unit="MB")
-    max_characters: int = documented("longer programs are rejected", default=10_000, unit="characters")
+    n: int | None = documented("circles to be packed", default=None, unit="circles", least=1, most=MAX_CIRCLES)
+    reference: float | None = documented(
+        "sum of radii that scores 1; 2.635 for 26 circles", default=None, least=MIN_REFERENCE, most=MAX_REFERENCE
+    )
+    timeout: float = documented(
+        "CPU time of a program, three times of wall time at most", default=30.0, unit="s", above=0, below=1e6
+    )
+    memory: int = documented(
+        "address space of a program, libraries included",
+        default=2048,
+        unit="MB",
+        least=MIN_MEMORY_MB,
+        most=MAX_MEMORY_MB,
+    )
+    max_characters: int = documented("longer programs are rejected", default=10_000, unit="characters", least=1)
     initial: Initial = field(default_factory=Initial)
     prompts: PromptSettings = field(default_factory=PromptSettings)
 
@@ -60,12 +74,6 @@ def initial_paths(settings: ProgramSettings) -> list[Path]:
 def find_setting_violations(settings: ProgramSettings) -> list[str]:
     """Return what is wrong with the values, each with its key."""
     rules = [
-        (0 < settings.timeout < 1e6, f"task.timeout must be above 0 and below 1e6, got {settings.timeout}"),
-        (
-            MIN_MEMORY_MB <= settings.memory <= MAX_MEMORY_MB,
-            f"task.memory must be between {MIN_MEMORY_MB} and {MAX_MEMORY_MB}, got {settings.memory}",
-        ),
-        (settings.max_characters >= 1, f"task.max_characters must be at least 1, got {settings.max_characters}"),
         (bool(settings.evaluator), "task.evaluator has no value; name your own evaluator.py"),
         (
             (settings.is_circle_packing and settings.initial.path is None) or bool(initial_paths(settings)),
@@ -79,12 +87,10 @@ def _packing_violations(settings: ProgramSettings) -> list[str]:
     if not settings.is_circle_packing:
         return []
     violations = []
-    if settings.n is None or not 1 <= settings.n <= MAX_CIRCLES:
-        violations.append(f"task.n must be between 1 and {MAX_CIRCLES}, got {settings.n}; task=circle_packing sets it")
-    if settings.reference is None or not MIN_REFERENCE <= settings.reference <= MAX_REFERENCE:
-        violations.append(
-            f"task.reference must be between {MIN_REFERENCE:g} and {MAX_REFERENCE:g}, got {settings.reference}"
-        )
+    if settings.n is None:
+        violations.append("task.n has no value; task=circle_packing sets it")
+    if settings.reference is None:
+        violations.append("task.reference has no value; give the sum of radii that scores 1")
     if settings.n not in {None, 26} and settings.reference == 2.635:
         violations.append(f"task.reference=2.635 is for 26 circles; give the one for task.n={settings.n}")
     return violations

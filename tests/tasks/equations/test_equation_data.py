@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import InputError
+from evodiverse.kit.documented import find_beyond
+from evodiverse.settings.plan import read_source
+from evodiverse.store.record import Source
 from evodiverse.tasks.equations import data as module
 from evodiverse.tasks.equations.data import builtin_splits, find_sources, read_dataset
 from evodiverse.tasks.equations.problems import PROBLEMS
@@ -97,12 +100,16 @@ def test_a_description_of_no_column_is_refused(tmp_path: Path) -> None:
         read_dataset(own(tmp_path, descriptions={"length": "?"}))
 
 
+def sources(settings: EquationSettings) -> dict[str, Source]:
+    return {role: read_source(role, source) for role, source in find_sources(settings).items()}
+
+
 def test_sources_change_with_the_data(tmp_path: Path) -> None:
     settings = own(tmp_path, test_id=str(csv(tmp_path / "id.csv", 7)))
-    before = find_sources(settings)
+    before = sources(settings)
     assert list(before) == ["train", "test_id"]
     csv(tmp_path / "id.csv", 8)
-    after = find_sources(settings)
+    after = sources(settings)
     assert after["train"] == before["train"]
     assert after["test_id"] != before["test_id"]
     one, other = (find_sources(EquationSettings(problem=f"builtin/reaction{number}")) for number in (3, 4))
@@ -114,8 +121,8 @@ def test_sources_change_with_the_data(tmp_path: Path) -> None:
     ("settings", "complaints"),
     [
         ({"problem": None}, ["task.problem has no value"]),
-        ({"problem": "builtin/oscilator1"}, ["did you mean builtin/oscillator1?"]),
-        ({"problem": "builtin/zzz"}, ["is unknown; there are oscillator1, "]),
+        ({"problem": "builtin/oscilator1"}, ["did you mean oscillator1?"]),
+        ({"problem": "builtin/zzz"}, ["is unknown; expected one of oscillator1, "]),
         ({"problem": "oscillator1"}, ["task.problem must be builtin/<name> or csv/<name>, got oscillator1"]),
         ({"problem": "csv/../x"}, ["task.problem must be builtin/<name> or csv/<name>"]),
         ({"problem": "csv/x"}, ["task.data.train has no value", "task.data.target has no value"]),
@@ -133,17 +140,18 @@ def test_sources_change_with_the_data(tmp_path: Path) -> None:
         ),
         (
             {"problem": "builtin/oscillator1", "fit": "adam", "energy": "mse", "timeout": 0.0, "memory": 10},
-            ["task.fit must be", "task.energy must be", "task.timeout must be", "task.memory must be"],
+            ["task.fit=adam is unknown", "task.energy=mse is unknown", "task.timeout must be", "task.memory must be"],
         ),
         ({"problem": "builtin/oscillator1", "memory": 10**15}, ["task.memory must be between 500 and 1000000"]),
         (
             {"problem": "builtin/oscillator1", "data": DataSettings(normalize="train")},
-            ["task.data.normalize must be target or none, got train"],
+            ["task.data.normalize=train is unknown; expected one of target, none"],
         ),
     ],
 )
 def test_settings_that_cannot_be_meant_are_all_named(settings: dict[str, object], complaints: list[str]) -> None:
-    violations = find_setting_violations(EquationSettings(**settings))  # type: ignore[arg-type]
+    made = EquationSettings(**settings)  # type: ignore[arg-type]
+    violations = [*find_beyond(made, "task."), *find_setting_violations(made)]
     assert len(violations) == len(complaints)
     for violation, complaint in zip(violations, complaints, strict=True):
         assert complaint in violation

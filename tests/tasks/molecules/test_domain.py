@@ -10,8 +10,10 @@ import pytest
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import ContractError, DataError, InputError
+from evodiverse.kit.documented import find_beyond
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.settings.plan import read_source
 from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
@@ -66,6 +68,10 @@ BROKEN = [
 ]
 
 
+def violations_of(settings: MoleculeSettings) -> list[str]:
+    return [*find_beyond(settings, "task."), *domain.find_violations(settings)]
+
+
 @pytest.fixture
 def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     """Write a user's module where it is found; its name is another one in each test, for Python imports a name once."""
@@ -109,9 +115,10 @@ def build(oracle: Oracle = JNK3, initial: Initial | None = None) -> MoleculeTask
     return domain.build_task(settings, artefact_path, ProcessSandbox)
 
 
-def sources(oracle: Oracle = JNK3, initial: Initial | None = None) -> dict[str, str]:
+def sources(oracle: Oracle = JNK3, initial: Initial | None = None) -> dict[str, str | None]:
     settings = MoleculeSettings(oracle=oracle, initial=initial or Initial())
-    return domain.sources(settings, lambda name: find_artefact(name).sha256)
+    found = domain.sources(settings, lambda name: find_artefact(name).sha256)
+    return {role: read_source(role, source).sha256 for role, source in found.items()}
 
 
 def scores(task: MoleculeTask, *smiles: str) -> list[float | None]:
@@ -141,7 +148,7 @@ def test_sound_settings_have_no_violations() -> None:
         (MoleculeSettings(Oracle()), "task.oracle names no oracle; set published, path or _target_"),
         (
             MoleculeSettings(Oracle(path="/dev/zero")),
-            "cannot read /dev/zero (it is a device or a pipe, expected a file); check the path",
+            "task.oracle.path: cannot read /dev/zero (it is a device or a pipe, expected a file); check the path",
         ),
         (
             MoleculeSettings(JNK3, Initial(path="/dev/zero")),
@@ -150,7 +157,7 @@ def test_sound_settings_have_no_violations() -> None:
     ],
 )
 def test_a_value_that_cannot_be_meant_is_named_with_its_key(settings: MoleculeSettings, violation: str) -> None:
-    assert domain.find_violations(settings) == [violation]
+    assert violations_of(settings) == [violation]
 
 
 @pytest.mark.parametrize(
@@ -167,16 +174,16 @@ def test_values_at_the_ends_of_their_ranges_can_be_meant(settings: MoleculeSetti
 def test_all_that_is_wrong_is_named_at_once(smi: Callable[[str], Initial]) -> None:
     initial = smi("((\nCC\n))\n")
     settings = MoleculeSettings(Oracle(path="/absent.pkl"), initial, mutation_rate=2)
-    rate, oracle, line_1, line_3 = domain.find_violations(settings)
+    rate, oracle, line_1, line_3 = violations_of(settings)
     assert rate.startswith("task.mutation_rate must be between 0 and 1")
     assert (f"{initial.path} line 1: " in line_1, f"{initial.path} line 3: " in line_3) == (True, True)
-    assert oracle.startswith("cannot read /absent.pkl (No such file or directory)")
+    assert oracle.startswith("task.oracle.path: cannot read /absent.pkl (No such file or directory)")
 
 
 def test_a_forest_and_a_function_of_ones_own_exclude_each_other(module: str, own_forest: Path) -> None:
     settings = MoleculeSettings(Oracle(path=str(own_forest), _target_=f"{module}.by_length"))
     violation = "task.oracle.path and task.oracle._target_ are both set; set one of them to null"
-    assert domain.find_violations(settings) == [violation]
+    assert violations_of(settings) == [violation]
 
 
 # How pools start
@@ -379,7 +386,7 @@ def test_a_users_forest_that_can_be_used_has_no_violations(own_forest: Path) -> 
 
 
 def test_a_missing_forest_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot read .*/absent\.pkl \(No such file or directory\)"):
+    with pytest.raises(InputError, match=r"cannot read .*/absent\.pkl \(No such file or directory\)"):
         build(Oracle(path=str(tmp_path / "absent.pkl")))
 
 

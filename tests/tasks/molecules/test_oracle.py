@@ -10,7 +10,7 @@ from rdkit.Chem import AllChem
 from sklearn.ensemble import RandomForestClassifier
 
 from evodiverse.data.cache import artefact_path
-from evodiverse.errors import DataError
+from evodiverse.errors import DataError, InputError
 from evodiverse.tasks.molecules import oracle as oracle_module
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle, morgan_fingerprints
@@ -159,7 +159,7 @@ def test_users_forest_has_no_pinned_scores(own_forest):
 
 
 def test_missing_forest_is_refused_by_name(tmp_path):
-    with pytest.raises(DataError, match=r"cannot read .*absent\.pkl \(No such file or directory\)"):
+    with pytest.raises(InputError, match=r"cannot read .*absent\.pkl \(No such file or directory\)"):
         ForestOracle.from_file(tmp_path / "absent.pkl")
 
 

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.settings import build
+from evodiverse.kit.documented import find_beyond
+from evodiverse.settings import assembly
+from evodiverse.settings.plan import read_source
+from evodiverse.store.record import Source
 from evodiverse.tasks.programs import domain
 from evodiverse.tasks.programs.settings import Initial, ProgramSettings, PromptSettings
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
@@ -26,15 +29,16 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"n": 0}, "task.n must be between 1 and 500, got 0"),
-        ({"n": 2000}, "task.n must be between 1 and 500, got 2000"),
-        ({"n": None}, "task.n must be between"),
-        ({"reference": 0.0}, "task.reference must be between 0.001 and 1e\\+06, got 0.0"),
+        ({"n": 0}, "task.n must be between 1 and 500, or null, got 0"),
+        ({"n": 2000}, "task.n must be between 1 and 500, or null, got 2000"),
+        ({"n": None}, "task.n has no value; task=circle_packing sets it"),
+        ({"reference": None}, "task.reference has no value"),
+        ({"reference": 0.0}, "task.reference must be between 0.001 and 1e\\+06, or null, got 0.0"),
         ({"reference": 1e-320}, "task.reference must be between"),
         ({"reference": float("inf")}, "task.reference must be between"),
         ({"reference": float("nan")}, "task.reference must be between"),
         ({"n": 30}, "task.reference=2.635 is for 26 circles; give the one for task.n=30"),
-        ({"timeout": 0.0}, "task.timeout must be above 0 and below 1e6"),
+        ({"timeout": 0.0}, "task.timeout must be above 0 and below 1e\\+06"),
         ({"timeout": float("nan")}, "task.timeout must be above 0"),
         ({"memory": 100}, "task.memory must be between 500 and 1000000, got 100"),
         ({"memory": 10**15}, "task.memory must be between 500 and 1000000, got 1000000000000000"),
@@ -42,8 +46,11 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
         ({"evaluator": "/dev/zero"}, r"task.evaluator=/dev/zero cannot be read \(it is a device or a pipe"),
         ({"max_characters": 0}, "task.max_characters must be at least 1"),
         ({"evaluator": ""}, "task.evaluator has no value"),
-        ({"prompts": PromptSettings(mode="patch")}, "task.prompts.mode must be"),
-        ({"prompts": PromptSettings(hot="wild")}, "task.prompts.hot must be"),
+        (
+            {"prompts": PromptSettings(mode="patch")},
+            "task.prompts.mode=patch is unknown; expected one of diff, rewrite, mixed",
+        ),
+        ({"prompts": PromptSettings(hot="wild")}, "task.prompts.hot=wild is unknown"),
         ({"initial": Initial("absent.py")}, "task.initial.path: cannot read absent.py"),
         ({"initial": Initial(["absent.py", "lost.py"])}, "task.initial.path: cannot read lost.py"),
         ({"initial": Initial([])}, "task.initial.path has no value"),
@@ -56,7 +63,7 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
 def test_settings_that_cannot_be_meant_are_named(change: dict[str, object], words: str) -> None:
     settings = dataclasses.replace(BINS if change.get("evaluator") else PACKING, **change)
     with pytest.raises(InputError, match=words):
-        raise InputError(*domain.find_violations(settings))
+        raise InputError(*find_beyond(settings, "task."), *domain.find_violations(settings))
 
 
 def test_a_task_of_ones_own_names_a_program_to_start_from() -> None:
@@ -75,16 +82,20 @@ def test_all_pools_share_the_initial_programs_and_each_is_counted_once(tmp_path:
     assert (domain.count_initial(BINS), domain.count_initial(settings)) == (1, 2)
 
 
+def sources(settings: ProgramSettings) -> dict[str, Source]:
+    return {role: read_source(role, source) for role, source in domain.sources(settings, str).items()}
+
+
 def test_a_changed_evaluator_or_start_is_other_data(tmp_path: Path) -> None:
     program = write(tmp_path, "program.py", "def main(): return 1")
     evaluator = write(tmp_path, "evaluator.py", EVALUATOR)
     settings = ProgramSettings(evaluator=str(evaluator), initial=Initial(str(program)))
-    before = domain.sources(settings, str)
+    before = sources(settings)
     write(tmp_path, "evaluator.py", EVALUATOR + "\n    a = 1")
-    assert domain.sources(settings, str)["initial"] == before["initial"]
-    assert domain.sources(settings, str)["evaluator"] != before["evaluator"]
+    assert sources(settings)["initial"] == before["initial"]
+    assert sources(settings)["evaluator"] != before["evaluator"]
     write(tmp_path, "program.py", "def main(): return 2")
-    assert domain.sources(settings, str)["initial"] != before["initial"]
+    assert sources(settings)["initial"] != before["initial"]
 
 
 def test_a_model_is_told_what_the_evaluator_says() -> None:
@@ -98,7 +109,7 @@ def test_a_model_is_told_what_the_evaluator_says() -> None:
 def test_what_the_kernel_lacks_is_said_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(build, "find_gaps", lambda: ["files", "processes"])
+    monkeypatch.setattr(assembly, "find_gaps", lambda: ["files", "processes"])
     overrides = ["task=circle_packing", f"outputs={tmp_path}", "budget.oracle_calls=2", "evaluator.workers=1"]
     with caplog.at_level(logging.WARNING, "evodiverse"):
         run_here(*overrides)

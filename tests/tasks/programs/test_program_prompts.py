@@ -212,12 +212,10 @@ def test_all_that_is_wrong_with_the_settings_is_told(tmp_path: Path) -> None:
     write_templates(tmp_path, diff="$curent $goal", rewrite="$current", system="5$", explore="$others")
     (tmp_path / "improve.txt").unlink()
     with pytest.raises(InputError) as refused:
-        prompts(tmp_path, mode="patch", hot="cold")
+        prompts(tmp_path)
     known = "$current, $goal, $others, $entry_point, $max_characters"
     own = f"task.prompts.dir: {tmp_path}"
     assert list(refused.value.violations) == [
-        "task.prompts.mode must be diff, rewrite or mixed, got patch",
-        "task.prompts.hot must be same or explore, got cold",
         f"{own}/system.txt has a $ that names no field; write $$ for the character",
         f"{own}/diff.txt has the field $curent, which there is not; use {known}",
         f"{own}/diff.txt lacks $current",

@@ -15,21 +15,21 @@ from tests.toys.bits.task import BitTask
 class BitSettings:
     """``task``, for bit strings."""
 
-    length: int = documented("bits of a string", default=24, unit="bits")
+    length: int = documented("bits of a string", default=24, unit="bits", least=1)
     start: int = documented("strings a pool starts from", default=8, unit="strings")
     shared: bool = documented("all pools start from the same strings", default=False)
     rate: float = documented("changes nothing", default=0.5, unit="0 to 1")
     source: str = documented("stands for a data file's checksum", default="a")
     pause: float = documented("seconds that an evaluation takes", default=0.0, unit="s")
     diary: str = documented("file to which each evaluation adds its key as it ends", default="")
-    spoiled: str = documented("what goes wrong: nothing, start, oracle, bug or worker", default="nothing")
+    spoiled: str = documented("what goes wrong: nothing, start, failing, oracle, bug or worker", default="nothing")
 
 
 settings = BitSettings
 
 
 def find_violations(settings: BitSettings) -> list[str]:
-    return [] if settings.length > 0 else [f"task.length must be at least 1, got {settings.length}"]
+    return []
 
 
 def count_initial(settings: BitSettings) -> int:
@@ -56,7 +56,7 @@ def build_prompts(settings: BitSettings) -> BitPrompts:
     return BitPrompts()
 
 
-def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:
+def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
     return {"oracle": settings.source}
 
 

@@ -55,6 +55,8 @@ class BitTask:
 
     def _evaluate(self, key: str) -> Evaluation:
         self._take_time(key)
+        if self.spoiled == "failing":
+            return Evaluation(0.0, 0.0, valid=False, error=str(Rejection(Reason.CRASHED, "the toy\nis broken")))
         n_ones = key.count("1")
         if n_ones == 1 and key[-1] == "1":
             return Evaluation(None, None, valid=False, error=str(Reason.NON_FINITE), details={"n_ones": n_ones})

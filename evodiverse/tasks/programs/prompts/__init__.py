@@ -7,15 +7,12 @@ from pathlib import Path
 from string import Template
 from types import MappingProxyType
 
-from evodiverse.errors import InputError
 from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
 from evodiverse.tasks.programs.prompts.diffs import apply_blocks, extract_program, find_blocks
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
-MODES = ("diff", "rewrite", "mixed")
-HOT = ("same", "explore")
 # The templates, each with the fields that it must have; a ? marks those that it may leave out.
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -119,20 +116,9 @@ def build(
     """Return the prompts that ``task.prompts.{dir, mode, hot}`` name; for the others see `ProgramPrompts`.
 
     Raises:
-        InputError: A mode that there is not, or the user's own templates cannot be used.
+        InputError: The user's own templates cannot be used.
     """
-    violations = [
-        f"task.prompts.{key} must be {', '.join(known[:-1])} or {known[-1]}, got {value}"
-        for key, value, known in (("mode", mode, MODES), ("hot", hot, HOT))
-        if value not in known
-    ]
-    templates: Mapping[str, str] = {}
-    try:
-        templates = read_templates(SHIPPED if folder is None else expanded(folder))
-    except InputError as error:
-        violations += error.violations
-    if violations:
-        raise InputError(*violations)
+    templates = read_templates(SHIPPED if folder is None else expanded(folder))
     return ProgramPrompts(templates, description, entry_point, max_characters, example, mode=mode, hot=hot)
 
 

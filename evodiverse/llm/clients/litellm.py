@@ -1,41 +1,31 @@
-"""What is wrong with the choice of a model, found before a run charges anything."""
+"""A provider's model, or one of a server of the user's own, asked through litellm."""
 
-import importlib.util
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
-from evodiverse.errors import InputError, ModelUnavailableError
-from evodiverse.llm.client import sent_parameters
+from evodiverse.llm.client import LiteLlmClient, sent_parameters
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import load_litellm
-from evodiverse.llm.model import CachedModel
-from evodiverse.llm.prices import find_price
+from evodiverse.llm.prices import Price, find_price
 from evodiverse.llm.settings import ModelSettings
-from evodiverse.vocabulary import Message, Query, Sampler, Stream
+from evodiverse.vocabulary import Sampler
 
-# Sent once a model, to see that the key is right and that the model takes the parameters.
-_PROBE = (Message("user", "Reply with the single word: ready"),)
-_PROBE_TOKENS = 16
+takes_model: Final = True
+asks: Final = True
+
+# OpenAI's client wants a key even where a server does not.
+_NO_KEY: Final = "none"
 _SERVED_HERE = ("ollama", "ollama_chat")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
-    """Return what is wrong with the models, each with the key that mends it.
-
-    Args:
-        settings: Of the models.
-        needs_price: A cap on USD was set.
-    """
-    if settings.client == "replay":
-        absent = f"llm=replay: there is no reply cache {settings.cache}; name it with llm.cache=…"
-        return [] if settings.cache.is_file() else [absent]
-    if settings.client == "local":
-        return list(_find_local(settings))
+    """Return what is wrong with the models: the address, the key, a name, a parameter, a price that must be known."""
     load_env_file(Path(".env"))
     violations = list(_find_in_address(settings))
     if violations:  # to look closer would tell a key that stands in the wrong place
@@ -43,35 +33,37 @@ def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
     for name, used in settings.samplers.items():
         violations += _find_in_sampler(name, used, settings)
     for model in settings.models if needs_price and not violations else ():
-        if find_price(settings.litellm_name(model)) is None:
+        if price(model, settings) is None:
             violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens in its place")
     return list(dict.fromkeys(violations))
 
 
-def probe(model: CachedModel, settings: ModelSettings) -> None:
-    """Ask each model for one word, unless it was asked before and the reply is in the cache.
-
-    Raises:
-        InputError: A model refuses, for instance the key or a parameter.
-        ModelUnavailableError: It does not answer.
-    """
-    queries = [
-        Query(used.model, _PROBE, replace(used.decoding, max_tokens=_PROBE_TOKENS), Stream(0, 0))
-        for used in settings.samplers.values()
-    ]
-    try:
-        model.probe(list({repr(query): query for query in queries}.values()))
-    except ModelUnavailableError as error:
-        if error.status is None:
-            raise
-        raise InputError(str(error)) from error
+def source(settings: ModelSettings, artefact_sha256: Callable[[str], str]) -> None:
+    """Return None: the model is elsewhere."""
 
 
-def _find_local(settings: ModelSettings) -> Iterator[str]:
-    if importlib.util.find_spec("xllamacpp") is None:
-        yield "llm=local needs xllamacpp; pip install 'evodiverse[local]'"
-    if settings.gguf is not None and not settings.gguf.is_file():
-        yield f"llm.local.gguf={settings.gguf} is no file; name a GGUF file"
+def complete(settings: ModelSettings, artefact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG001
+    """Return the settings as they are."""
+    return settings
+
+
+def price(model: str, settings: ModelSettings) -> Price | None:
+    """Return the price of a model by litellm's map, None if it has none."""
+    return find_price(settings.litellm_name(model))
+
+
+@contextmanager
+def open(settings: ModelSettings) -> Iterator[LiteLlmClient]:  # noqa: A001 (`Kind` calls it so)
+    """Reach the models."""
+    names = {model: settings.litellm_name(model) for model in settings.models}
+    yield LiteLlmClient(names, settings.api_base, _find_key(settings), settings.timeout_s)
+
+
+def _find_key(settings: ModelSettings) -> str | None:
+    """Return the key, None where litellm finds the provider's own."""
+    if settings.api_key_env is not None:
+        return os.environ.get(settings.api_key_env)
+    return os.environ.get("OPENAI_API_KEY") or _NO_KEY if settings.is_compatible_server else None
 
 
 def _find_in_address(settings: ModelSettings) -> Iterator[str]:

@@ -14,13 +14,13 @@ import pytest
 
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import ServiceError
-from evodiverse.llm.local import LocalServer
+from evodiverse.llm.local_server import LocalServer
 from tests.runs import FROM_ROOT, evodiverse, rows
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from evodiverse.llm.local import LocalServer
+from evodiverse.llm.local_server import LocalServer
 
 with LocalServer(Path(sys.argv[1]), 1, 64) as server:
     print(server._process.pid, flush=True)

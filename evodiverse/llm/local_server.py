@@ -4,14 +4,11 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from evodiverse.errors import ServiceError
-from evodiverse.kit.inputs import input_sha256
-from evodiverse.llm.settings import ModelSettings
 
 _STOP_SECONDS = 10
 # Tokens a slot has for the prompt.
@@ -80,19 +77,3 @@ class LocalServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def name_model(settings: ModelSettings, gguf: Path) -> ModelSettings:
-    """Return the settings with the model file in place, and models that are named by the file and its SHA-256."""
-    name = f"local/{gguf.stem}@{gguf_sha256(gguf)[:8]}"
-    samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
-    return replace(settings, gguf=gguf, samplers=samplers)
-
-
-def gguf_sha256(path: Path) -> str:
-    """Return the SHA-256 of a model file.
-
-    Raises:
-        InputError: It cannot be read.
-    """
-    return input_sha256(path, "llm.local.gguf", at_most=None)

@@ -1,0 +1,110 @@
+"""Functions that a user wrote: what goes wrong in one is told in a line that names it."""
+
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from evodiverse.errors import ContractError, EvoDiverseError, ServiceError, describe
+from evodiverse.kit.text import printable
+
+_PACKAGE = "evodiverse"
+_FOLDER = f"{Path(__file__).parents[1]}{os.sep}"
+_MAX_SHOWN = 80
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+def call(function: Callable[Arguments, Returned], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+    """Return what a function returns.
+
+    An error in EvoDiverse's own code is a bug and goes on as it is, with its traceback.
+
+    Raises:
+        ServiceError: A user's function raised something; says what, and in which line of the user's code.
+    """
+    try:
+        return function(*args, **kwargs)
+    except (EvoDiverseError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if _module_of(function).partition(".")[0] == _PACKAGE:
+            raise
+        raise raised_by(function, error) from error
+
+
+def raised_by(function: Callable[..., object], error: BaseException) -> ServiceError:
+    """Return the error for what a function raised that must not raise it."""
+    return ServiceError(
+        f"{name_of(function)} raised {describe(error)} ({_place(error, function)}); "
+        "correct it and run the same command again"
+    )
+
+
+def broken(function: Callable[..., object], answer: str, expected: str) -> ContractError:
+    """Return the error for an answer that a function must not give.
+
+    Args:
+        function: Gave it.
+        answer: What it did, such as "returned None".
+        expected: What it must do instead.
+    """
+    return ContractError(f"{name_of(function)} {answer}; expected {expected}")
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """Return the name of a function with its module and class, as Python finds it."""
+    owner = getattr(function, "__self__", None)
+    if owner is None or inspect.ismodule(owner):
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+    else:
+        kind = owner if isinstance(owner, type) else type(owner)
+        name = f"{kind.__qualname__}.{getattr(function, '__name__', '')}"
+    return f"{_module_of(function)}.{name}"
+
+
+def show(value: object) -> str:
+    """Return any value on one line, cut where it is long, whatever its ``__repr__`` does."""
+    if value is None:
+        return "None"
+    kind = f"{'an' if type(value).__name__[:1].lower() in 'aeiou' else 'a'} {type(value).__name__}"
+    try:
+        text = printable(" ".join(repr(value).split()))
+    except Exception:  # noqa: BLE001 (a user's own __repr__)
+        return kind
+    if text.startswith("<"):  # it only says the kind once more, and an address
+        return kind
+    return f"{kind} ({text[:_MAX_SHOWN]}{'…' if len(text) > _MAX_SHOWN else ''})"
+
+
+def place_in(error: BaseException, folder: Path | None = None) -> str | None:
+    """Return the file and line where other code than EvoDiverse's raised an error, the deepest within a folder.
+
+    Returns:
+        None if there is no such line, as where Python could not even call the function.
+    """
+    lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    others = [place for place in lines if not place[0].startswith((_FOLDER, "<"))]
+    own = [place for place in others if folder is not None and Path(place[0]).is_relative_to(folder)]
+    return "{}, line {}".format(*(own or others)[-1]) if others else None
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    owner = getattr(function, "__self__", None)
+    if owner is not None and not inspect.ismodule(owner):
+        return str((owner if isinstance(owner, type) else type(owner)).__module__)
+    return str(getattr(function, "__module__", None) or type(function).__module__)
+
+
+def _place(error: BaseException, function: Callable[..., Any]) -> str:
+    """Return where the user's code raised an error, else where the function is defined."""
+    file = getattr(sys.modules.get(_module_of(function)), "__file__", None)
+    found = place_in(error, Path(file).parent if file else None)
+    if found is not None:
+        return found
+    plain = inspect.unwrap(getattr(function, "__func__", function))
+    code = getattr(plain.__init__ if isinstance(plain, type) else plain, "__code__", None)  # type: ignore[misc]
+    return f"{code.co_filename}, line {code.co_firstlineno}" if code else str(file or _module_of(function))

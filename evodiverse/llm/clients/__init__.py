@@ -1,0 +1,11 @@
+"""The kinds of language-model clients, one file each."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from evodiverse.llm.clients import litellm, local, replay
+from evodiverse.llm.clients.kind import Kind
+
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType({"litellm": litellm, "local": local, "replay": replay})
+"""By the name that ``llm.client`` has."""

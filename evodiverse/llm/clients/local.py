@@ -1,0 +1,66 @@
+"""A small model that runs here, without an account or a network."""
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from evodiverse.kit.inputs import input_sha256
+from evodiverse.llm.client import LiteLlmClient
+from evodiverse.llm.local_server import LocalServer
+from evodiverse.llm.prices import Price
+from evodiverse.llm.settings import ModelSettings
+
+takes_model: Final = False
+asks: Final = True
+
+ARTEFACT: Final = "smollm2"
+"""The published file that is served where the user names none."""
+
+_FREE: Final = Price(0.0, 0.0)
+
+
+def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG001 (it costs nothing)
+    """Return what is absent: the library that serves, or the user's own file."""
+    violations = []
+    if importlib.util.find_spec("xllamacpp") is None:
+        violations.append("llm=local needs xllamacpp; pip install 'evodiverse[local]'")
+    if settings.gguf is not None and not settings.gguf.is_file():
+        violations.append(f"llm.local.gguf={settings.gguf} is no file; name a GGUF file")
+    return violations
+
+
+def source(settings: ModelSettings, artefact_sha256: Callable[[str], str]) -> str:
+    """Return the SHA-256 of the model file."""
+    return artefact_sha256(ARTEFACT) if settings.gguf is None else _sha256(settings.gguf)
+
+
+def complete(settings: ModelSettings, artefact: Callable[[str], Path]) -> ModelSettings:
+    """Return the settings with the model file in place, and models that are named by the file and its SHA-256."""
+    gguf = settings.gguf or artefact(ARTEFACT)
+    name = f"local/{gguf.stem}@{_sha256(gguf)[:8]}"
+    samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
+    return replace(settings, gguf=gguf, samplers=samplers)
+
+
+def price(model: str, settings: ModelSettings) -> Price:  # noqa: ARG001
+    """Return that a model costs nothing."""
+    return _FREE
+
+
+@contextmanager
+def open(settings: ModelSettings) -> Iterator[LiteLlmClient]:  # noqa: A001 (`Kind` calls it so)
+    """Serve the model for as long as it is open."""
+    if settings.gguf is None:
+        raise TypeError("the settings are not complete")
+    longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
+    with LocalServer(settings.gguf, settings.concurrency, longest) as server:
+        names = dict.fromkeys(settings.models, f"openai/{settings.gguf.stem}")
+        free = dict.fromkeys(settings.models, _FREE)
+        yield LiteLlmClient(names, server.address, server.key, settings.timeout_s, free)
+
+
+def _sha256(path: Path) -> str:
+    return input_sha256(path, "llm.local.gguf", at_most=None)

@@ -1,0 +1,298 @@
+"""What a run asks of a domain, with each answer checked against its port, whoever wrote the domain.
+
+A check takes a microsecond; without one, a wrong answer would surface far from the function that gave it, or never.
+"""
+
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import Any, TypeVar
+
+import numpy as np
+
+from evodiverse.errors import ContractError
+from evodiverse.kit.own_code import broken, call, show
+from evodiverse.ports import Found, Operator, Prompts, RecordKeeper, Showcase, Summarizer, Task
+from evodiverse.vocabulary import (
+    Candidate,
+    Detail,
+    Evaluation,
+    Hypothesis,
+    Message,
+    Proposal,
+    Reason,
+    Rejection,
+    Request,
+    Stream,
+)
+
+Answer = TypeVar("Answer")
+_KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
+_MAX_SHOWN = 40
+
+
+def draw_initial(task: Task, stream: Stream, at_most: int) -> list[str]:
+    """Return the genotypes that a pool starts from.
+
+    Raises:
+        ContractError: They are not a list of text, or more than ``count_initial`` of the domain announced.
+    """
+    genotypes = _listed(task.initial, call(task.initial, stream), "a list of genotypes, each a str")
+    for genotype in genotypes:
+        _check_text(task.initial, genotype, "a genotype")
+    if len(genotypes) > at_most:
+        raise broken(
+            task.initial, f"returned {_count(len(genotypes), 'genotype')}", f"at most {at_most}, as count_initial says"
+        )
+    return list(genotypes)
+
+
+def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
+    """Return what the task reads in each genotype.
+
+    Raises:
+        ContractError: There is not one hypothesis or rejection for each.
+    """
+    function = task.parse
+    parsed = _one_each(function, call(function, genotypes), len(genotypes), "Hypothesis or Rejection", "genotype")
+    for genotype, answer in zip(genotypes, parsed, strict=True):
+        if isinstance(answer, Hypothesis):
+            _check_text(function, answer.genotype, f"the genotype of a Hypothesis for {_quote(genotype)}")
+            _check_text(function, answer.key, f"the key of a Hypothesis for {_quote(genotype)}")
+        elif isinstance(answer, Rejection):
+            if not isinstance(answer.reason, Reason):
+                raise broken(function, f"rejected {_quote(genotype)} with {show(answer.reason)}", _REASONS)
+            _check_text(function, answer.detail, f"the detail of a Rejection for {_quote(genotype)}")
+        else:
+            raise broken(function, f"answered {_quote(genotype)} with {show(answer)}", "a Hypothesis or a Rejection")
+    return parsed
+
+
+def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+    """Return the evaluation of each hypothesis, with plain numbers in place of numpy's.
+
+    Raises:
+        ContractError: There is not one evaluation for each, or one cannot be logged; see `_checked_evaluation`.
+    """
+    function = task.evaluate
+    answers = _one_each(function, call(function, hypotheses), len(hypotheses), "Evaluation", "hypothesis")
+    columns = task.columns
+    return [
+        _checked_evaluation(function, hypothesis, answer, columns)
+        for hypothesis, answer in zip(hypotheses, answers, strict=True)
+    ]
+
+
+def propose(operator: Operator, requests: Sequence[Request]) -> list[Proposal]:
+    """Return the operator's proposal for each request.
+
+    Raises:
+        ContractError: There is not one proposal for each.
+    """
+    function = operator.propose
+    proposals = _one_each(function, call(function, requests), len(requests), "Proposal", "request")
+    for proposal in proposals:
+        if not isinstance(proposal, Proposal):
+            raise broken(function, f"answered a request with {show(proposal)}", "a Proposal")
+        if proposal.genotype is not None:
+            _check_text(function, proposal.genotype, "the genotype of a Proposal", "a str, or None for no offspring")
+        _check_text(function, proposal.operator, "the operator of a Proposal")
+        _check_text(function, proposal.error, "the error of a Proposal")
+    return proposals
+
+
+def messages(prompts: Prompts, request: Request) -> tuple[Message, ...]:
+    """Return what a model is asked for a request.
+
+    Raises:
+        ContractError: It is not a sequence of messages, or none.
+    """
+    asked = _listed(prompts.messages, call(prompts.messages, request), "a tuple of Message")
+    if not asked or not all(isinstance(message, Message) for message in asked):
+        raise broken(prompts.messages, f"returned {show(asked)}", "a tuple of Message, at least one")
+    for message in asked:
+        _check_text(prompts.messages, message.role, "the role of a Message")
+        _check_text(prompts.messages, message.content, "the content of a Message")
+    return tuple(asked)
+
+
+def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
+    """Return the genotype that a reply proposes, or why it proposes none.
+
+    Raises:
+        ContractError: It is neither.
+    """
+    found = call(prompts.read, request, reply)
+    if not isinstance(found, str | Rejection):
+        raise broken(prompts.read, f"returned {show(found)}", "a genotype, which is a str, or a Rejection")
+    if isinstance(found, Rejection) and not isinstance(found.reason, Reason):
+        raise broken(prompts.read, f"rejected a reply with {show(found.reason)}", _REASONS)
+    return found
+
+
+def summarize(task: Summarizer, candidates: Sequence[Candidate]) -> float:
+    """Return the task's summary of some candidates.
+
+    Raises:
+        ContractError: It is no number.
+    """
+    number = call(task.summarize, candidates)
+    if not _is_number(number):
+        raise broken(task.summarize, f"returned {show(number)}", "a number, NaN for no candidates")
+    return float(number)
+
+
+def show_best(task: Showcase, found: Sequence[Found]) -> Mapping[str, bytes]:
+    """Return files about the best candidates, by name.
+
+    Raises:
+        ContractError: They are not.
+    """
+    return _files(task.show_best, call(task.show_best, found))
+
+
+def show_record(task: RecordKeeper, found: Found) -> Mapping[str, bytes]:
+    """Return files about a candidate that was better than all before it, by name.
+
+    Raises:
+        ContractError: They are not.
+    """
+    return _files(task.show_record, call(task.show_record, found))
+
+
+_REASONS = f"one of evodiverse.vocabulary.Reason: {', '.join(reason.name for reason in Reason)}"
+_PAIR = "a finite number for each, or None for both where the evaluation failed"
+
+
+def _checked_evaluation(
+    function: Callable[..., object], hypothesis: Hypothesis, answer: object, columns: Mapping[str, type]
+) -> Evaluation:
+    """Return an evaluation whose score and energy are both finite or both None, and whose details the log can hold."""
+    if not isinstance(answer, Evaluation):
+        raise broken(function, f"answered {_quote(hypothesis.genotype)} with {show(answer)}", "an Evaluation")
+    score, energy = answer.score, answer.energy
+    valid: object = answer.valid
+    is_failed = score is None and energy is None
+    changed: dict[str, Any] = {}
+    if not is_failed and not (type(score) is float and type(energy) is float and isfinite(score) and isfinite(energy)):
+        changed |= _plain_pair(function, hypothesis, answer)
+    if valid is not True and valid is not False:
+        if not isinstance(valid, np.bool_):
+            raise _unfit(function, hypothesis, f"valid={show(valid)}", "True or False")
+        changed["valid"] = bool(valid)
+    if type(answer.error) is not str or not answer.error.isascii():
+        _check_text(function, answer.error, f"the error of the Evaluation of {_quote(hypothesis.genotype)}")
+    if answer.details or not isinstance(answer.details, dict):
+        details = _plain_details(function, hypothesis, answer.details, columns)
+        if details is not answer.details:
+            changed["details"] = details
+    return replace(answer, **changed) if changed else answer
+
+
+def _plain_pair(function: Callable[..., object], hypothesis: Hypothesis, answer: Evaluation) -> dict[str, float]:
+    """Return score and energy as Python's numbers."""
+    plain: dict[str, float] = {}
+    for name in ("score", "energy"):
+        value = getattr(answer, name)
+        number = _as_float(value) if _is_number(value) else None
+        if number is None or not isfinite(number):
+            given = f"score {_brief(answer.score)} and energy {_brief(answer.energy)}"
+            raise _unfit(function, hypothesis, given, _PAIR)
+        plain[name] = number
+    return plain
+
+
+def _plain_details(
+    function: Callable[..., object], hypothesis: Hypothesis, details: object, columns: Mapping[str, type]
+) -> Mapping[str, Detail]:
+    """Return details as Python's numbers and text, each in a column of its own type; themselves if they are so."""
+    if not isinstance(details, Mapping):
+        raise _unfit(function, hypothesis, f"details {show(details)}", "a dictionary of columns")
+    plain: dict[str, Detail] = {}
+    is_plain = True
+    for name, value in details.items():
+        kind = columns.get(name) if isinstance(name, str) else None
+        if kind is None:
+            named = ", ".join(f"{column} ({columns[column].__name__})" for column in columns) or "none"
+            expected = f"a name that is in the task's columns ({named}); add it there, or leave it out"
+            raise _unfit(function, hypothesis, f"a detail {_quote(str(name))}", expected)
+        if value is not None and type(value) is not kind:
+            if isinstance(value, bool | np.bool_) or not isinstance(value, _KINDS[kind]):
+                expected = f"{'an int' if kind is int else f'a {kind.__name__}'} or None, as the task's columns say"
+                raise _unfit(function, hypothesis, f"{name}={_brief(value)} among its details", expected)
+            value, is_plain = _as_float(value) if kind is float else kind(value), False
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise _unfit(function, hypothesis, f"{name}={value} among its details", "an int of at most 64 bits")
+        if type(value) is str and not value.isascii():
+            _check_text(function, value, f"the detail {name} of {_quote(hypothesis.genotype)}")
+        plain[name] = value
+    return details if is_plain else plain
+
+
+def _unfit(function: Callable[..., object], hypothesis: Hypothesis, given: str, expected: str) -> ContractError:
+    return broken(function, f"gave {_quote(hypothesis.genotype)} {given}", expected)
+
+
+def _one_each(function: Callable[..., object], answers: Sequence[Answer], n: int, kind: str, item: str) -> list[Answer]:
+    listed = _listed(function, answers, f"a list of one {kind} for each {item}")
+    if len(listed) != n:
+        raise broken(
+            function,
+            f"returned {_count(len(listed), 'answer')} for {_count(n, item)}",
+            f"one {kind} for each, in order",
+        )
+    return list(listed)
+
+
+def _count(n: int, word: str) -> str:
+    plural = "hypotheses" if word == "hypothesis" else f"{word}s"
+    return f"{n:,} {word if n == 1 else plural}"
+
+
+def _listed(function: Callable[..., object], answers: Sequence[Answer], expected: str) -> Sequence[Answer]:
+    if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
+        raise broken(function, f"returned {show(answers)}", expected)
+    return answers
+
+
+def _check_text(function: Callable[..., object], text: object, what: str, expected: str = "a str") -> None:
+    """Refuse what is no text, or text that no file can hold."""
+    if not isinstance(text, str):
+        raise broken(function, f"returned {show(text)} as {what}", expected)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise broken(function, f"returned {show(text)} as {what}", "text without lone surrogates") from error
+
+
+def _files(function: Callable[..., object], files: object) -> Mapping[str, bytes]:
+    if not isinstance(files, Mapping):
+        raise broken(function, f"returned {show(files)}", "a dictionary of file names and their content")
+    for name, content in files.items():
+        if not (isinstance(name, str) and name and isinstance(content, bytes)):
+            raise broken(function, f"returned {show(content)} as the file {name}", "bytes under a name that is a str")
+    return files
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _brief(value: object) -> str:
+    """Return a number or None as it is written, anything else with its kind."""
+    return str(value) if _is_number(value) else show(value)
+
+
+def _quote(text: str) -> str:
+    """Return the beginning of a text on one line, in quotes."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}…")

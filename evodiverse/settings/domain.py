@@ -1,0 +1,195 @@
+"""A task's domain, which may be a user's own: found, and with each of its answers checked."""
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+from omegaconf import OmegaConf
+
+from evodiverse.errors import InputError, describe
+from evodiverse.kit.own_code import broken, call, place_in, raised_by, show
+from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
+from evodiverse.settings.compose import merge_typed
+from evodiverse.settings.hints import first_line
+
+# Keys of `task` that EvoDiverse reads; the others are the domain's.
+TASK_KEYS: Final = ("name", "domain", "defaults")
+OURS: Final = "evodiverse"
+METRICS: Final = Path("metrics.py")
+COLUMN_TYPES: Final = (float, int, str)
+Function = Callable[..., Any]
+
+
+def import_domain(name: object) -> Domain:
+    """Return the module ``domain`` of a domain's package, which may lie in the current folder.
+
+    Its functions raise a `ServiceError` for what a user's code raises, and a `ContractError` for an answer that their
+    port does not allow.
+
+    Raises:
+        InputError: There is none, it cannot be imported, or it lacks something; says what.
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        module: Domain = importlib.import_module(f"{name}.domain")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's module raises
+        place = place_in(error, Path.cwd())
+        where = f", {place}" if place else ""
+        raise InputError(
+            f"task.domain={name} cannot be imported ({describe(error)}{where}); name a package with a module domain"
+        ) from error
+    absent = _find_absent(module, Domain)
+    if absent:
+        raise InputError(f"task.domain={name}: its module lacks {absent}; see Domain in evodiverse.ports")
+    problem = _find_unfit(module.settings)
+    if problem:
+        raise InputError(f"task.domain={name}: its settings {problem}")
+    if isinstance(module, Versioned) and not _are_texts(module.libraries):
+        raise InputError(f"task.domain={name}: its libraries must be a list of names, got {show(module.libraries)}")
+    return _checked(module)
+
+
+def read_settings(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Return the domain's settings as an object of its own class, and what is wrong with them; see `merge_typed`.
+
+    Raises:
+        ServiceError: The class raised something.
+    """
+    values = {key: task[key] for key in task if key not in TASK_KEYS}
+    try:
+        return merge_typed(domain.settings, values, "task.")
+    except Exception as error:
+        if place_in(error) is None:
+            raise
+        raise raised_by(domain.settings, error) from error
+
+
+def code_files(name: str) -> dict[str, Path]:
+    """Return the files of code of a user's own domain by their roles; that of ours is known by its version.
+
+    What measures runs cannot change them, and is left out.
+    """
+    if name.partition(".")[0] == OURS:
+        return {}
+    folder = Path(str(sys.modules[f"{name}.domain"].__file__)).parent
+    files = {path.relative_to(folder): path for path in sorted(folder.rglob("*.py"))}
+    return {f"code/{place}": path for place, path in files.items() if place != METRICS}
+
+
+def _find_unfit(settings: object) -> str | None:
+    """Return why a class cannot hold a domain's settings, None if it can."""
+    if not (isinstance(settings, type) and is_dataclass(settings)):
+        return f"must be a dataclass, one field for each key of task.*, got {show(settings)}"
+    taken = [field.name for field in fields(settings) if field.name in TASK_KEYS]
+    if taken:
+        return f"have the field {taken[0]}, but task.{taken[0]} is EvoDiverse's own key; rename it"
+    try:
+        OmegaConf.structured(settings)
+    except Exception as error:  # noqa: BLE001 (of many kinds; a default factory may raise anything)
+        return f"cannot be read from YAML ({first_line(error)}); use the types of OmegaConf's structured configs"
+    return None
+
+
+def _checked(module: Domain) -> Domain:
+    """Return what a module offers, with functions that check what they answer."""
+    functions = {name: _checking(module, name, check) for name, check in _CHECKS.items() if hasattr(module, name)}
+    values = {"libraries": module.libraries} if isinstance(module, Versioned) else {}
+    return cast("Domain", SimpleNamespace(settings=module.settings, **values, **functions))
+
+
+def _checking(module: Domain, name: str, check: Callable[[Function, Any], None]) -> Function:
+    def checked(*arguments: Any) -> Any:
+        function = getattr(module, name)
+        answer = call(function, *arguments)
+        check(function, answer)
+        return answer
+
+    return checked
+
+
+def _check_lines(function: Function, lines: object) -> None:
+    if not _are_texts(lines):
+        raise broken(function, f"returned {show(lines)}", "a list of what is wrong, a str for each, [] for nothing")
+
+
+def _are_texts(lines: object) -> bool:
+    return isinstance(lines, list | tuple) and all(isinstance(line, str) for line in lines)
+
+
+def _check_count(function: Function, count: object) -> None:
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise broken(function, f"returned {show(count)}", "an int, how many candidates a pool starts from at most")
+
+
+def _check_truth(function: Function, answer: object) -> None:
+    if not isinstance(answer, bool):
+        raise broken(function, f"returned {show(answer)}", "True or False")
+
+
+def _check_sources(function: Function, sources: object) -> None:
+    if not isinstance(sources, Mapping) or not all(
+        isinstance(role, str) and isinstance(source, str | Path) for role, source in sources.items()
+    ):
+        expected = "a dictionary of roles and files, each a Path or the SHA-256 of what is none, {} for no data"
+        raise broken(function, f"returned {show(sources)}", expected)
+
+
+def _check_task(function: Function, task: Any) -> None:
+    _check_offers(function, task, Task)
+    columns: object = task.columns
+    if not isinstance(columns, Mapping) or not all(
+        isinstance(name, str) and name and any(kind is known for known in COLUMN_TYPES)
+        for name, kind in columns.items()
+    ):
+        raise broken(
+            function,
+            f"returned a task whose columns are {show(columns)}",
+            "a dictionary of names and types, each float, int or str, {} for none",
+        )
+    size = getattr(task, "batch_size", 1)
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        raise broken(function, f"returned a task whose batch_size is {show(size)}", "an int of at least 1")
+
+
+def _check_operator(function: Function, operator: object) -> None:
+    _check_offers(function, operator, Operator)
+
+
+def _check_prompts(function: Function, prompts: object) -> None:
+    _check_offers(function, prompts, Prompts)
+    for name in ("sha256", "example"):
+        value = getattr(prompts, name)
+        if not isinstance(value, str):
+            raise broken(function, f"returned prompts whose {name} is {show(value)}", "a str")
+
+
+def _check_offers(function: Function, part: object, port: type) -> None:
+    absent = _find_absent(part, port)
+    if absent:
+        raise broken(function, f"returned {show(part)}, which lacks {absent}", f"{port.__name__} of evodiverse.ports")
+
+
+def _find_absent(part: object, port: type) -> str:
+    """Return the names of a port that a part of a user's own domain lacks."""
+    offered = [word for word in [*inspect.get_annotations(port), *vars(port)] if not word.startswith("_")]
+    return ", ".join(word for word in offered if not hasattr(part, word))
+
+
+_CHECKS: Final[Mapping[str, Callable[[Function, Any], None]]] = {
+    "find_violations": _check_lines,
+    "count_initial": _check_count,
+    "is_shared": _check_truth,
+    "sources": _check_sources,
+    "build_task": _check_task,
+    "build_operator": _check_operator,
+    "build_prompts": _check_prompts,
+}

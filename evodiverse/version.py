@@ -1,0 +1,7 @@
+"""What every command answers to ``--version``."""
+
+from typing import Final
+
+from evodiverse import __version__
+
+VERSION: Final = f"evodiverse {__version__}"
