@@ -37,6 +37,7 @@ class Process:
         self.args = start.command
         self.returncode: int | None = None
         self._printed: tuple[IO[str], IO[str]] = (_open(), _open())
+        self._texts = ("", "")
         self._status, theirs = socket.socketpair()
         request = json.dumps(asdict(start)).encode()
         with theirs, open(os.devnull) as nothing:
@@ -61,6 +62,7 @@ class Process:
             except (TimeoutError, BlockingIOError) as error:
                 raise subprocess.TimeoutExpired(list(self.args), timeout or 0) from error
             self._status.close()
+            self._texts = (_read(self._printed[0]), _read(self._printed[1]))
         return self.returncode
 
     def poll(self) -> int | None:
@@ -73,12 +75,7 @@ class Process:
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """Wait for the end and return what was printed on standard output and standard error."""
         self.wait(timeout)
-        texts = []
-        for printed in self._printed:
-            with printed:
-                printed.seek(0)
-                texts.append(printed.read())
-        return texts[0], texts[1]
+        return self._texts
 
     def send_signal(self, signum: int) -> None:
         """Send a signal, unless it has ended."""
@@ -92,6 +89,12 @@ class Process:
 
 def _open() -> IO[str]:
     return tempfile.TemporaryFile("w+", encoding="utf-8")
+
+
+def _read(printed: IO[str]) -> str:
+    with printed:
+        printed.seek(0)
+        return printed.read()
 
 
 Started = Process | subprocess.Popen[str]
