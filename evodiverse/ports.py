@@ -64,8 +64,11 @@ class LanguageModel(Protocol):
     def quote(self, queries: Sequence[Query]) -> list[Quote]:
         """Return what each query costs at most; one that was answered before, as when it was bought."""
 
-    def complete(self, queries: Sequence[Query], finished: Callable[[int], object]) -> list[Reply]:
-        """Return one reply per query. ``finished`` is told how many more are there, and stops the rest by raising."""
+    def complete(self, queries: Sequence[Query], progress: Callable[[int], object]) -> list[Reply]:
+        """Return one reply per query.
+
+        ``progress`` is told now and then how many more are there, 0 while none comes, and stops the rest by raising.
+        """
 
 
 class Prompts(Protocol):

@@ -60,21 +60,21 @@ class CachedModel:
             quotes.append(Quote(prompt + completion, usd))
         return quotes
 
-    def complete(self, queries: Sequence[Query], finished: Callable[[int], object] = lambda _: None) -> list[Reply]:
+    def complete(self, queries: Sequence[Query], progress: Callable[[int], object] = lambda _: None) -> list[Reply]:
         """Return one reply per query, in order.
 
         Args:
             queries: What to ask.
-            finished: Is told how many more replies are there and kept, and called now and then while none comes. Where
-                this raises, or a query fails for good, no other is sent, those under way are kept, and the first error
-                goes on.
+            progress: Is told now and then how many more replies are there and kept, 0 while none comes. Where this
+                raises, or a query fails for good, no other is sent, those under way are kept, and the first error goes
+                on.
 
         Raises:
             InputError: There is no client, and the cache has no reply; names the query.
             ModelUnavailableError: The provider does not answer, or not any more.
             ServiceError: The cache cannot be used.
         """
-        return self._complete(queries, finished, self._retries, is_probe=False)
+        return self._complete(queries, progress, self._retries, is_probe=False)
 
     def probe(self, queries: Sequence[Query]) -> None:
         """Ask what was not asked before, with less patience.
@@ -86,11 +86,11 @@ class CachedModel:
             self._complete(queries, lambda _: None, min(self._retries, _PROBE_RETRIES), is_probe=True)
 
     def _complete(
-        self, queries: Sequence[Query], finished: Callable[[int], object], retries: int, *, is_probe: bool
+        self, queries: Sequence[Query], progress: Callable[[int], object], retries: int, *, is_probe: bool
     ) -> list[Reply]:
         found = self._cache.find(queries)
         missing = [query for query, bought in zip(queries, found, strict=True) if bought is None]
-        finished(len(queries) - len(missing))
+        progress(len(queries) - len(missing))
         if missing and self._client is None:
             raise InputError(
                 f"{self._cache.path} has no reply to {_place(missing[0])}; replay what was recorded there, with the "
@@ -99,7 +99,7 @@ class CachedModel:
         fresh: Iterator[Reply] = iter(())
         if missing and self._client is not None:
             asking = Asking(self._client, self._cache, self._concurrency, retries, is_probe=is_probe)
-            fresh = iter(self._loop.run(asking.run(missing, finished)))
+            fresh = iter(self._loop.run(asking.run(missing, progress)))
         return [next(fresh) if bought is None else bought.reply for bought in found]
 
     def _price(self, model: str) -> Price | None:

@@ -29,14 +29,14 @@ class Proposer(Protocol):
     """Answers requests."""
 
     def propose(
-        self, requests: Sequence[Request], seconds: float, finished: Callable[[int], object]
+        self, requests: Sequence[Request], seconds: float, progress: Callable[[int], object]
     ) -> list[Answer] | Cap:
         """Return one answer per request, in order, or the cap that forbids to ask.
 
         Args:
             requests: A round of attempts.
             seconds: Wall time of the run so far.
-            finished: Is told how many more answers are there.
+            progress: Is told now and then how many more answers are there; stops the rest by raising.
         """
 
 
@@ -58,7 +58,7 @@ class OperatorProposer:
         self,
         requests: Sequence[Request],
         seconds: float,
-        finished: Callable[[int], object],  # noqa: ARG002 (they come all at once)
+        progress: Callable[[int], object],  # noqa: ARG002 (they come all at once)
     ) -> list[Answer] | Cap:
         """Return one answer per request, in order, or that the time is up."""
         cap = self._ledger.find_cap((), seconds)
@@ -91,7 +91,7 @@ class ModelProposer:
         self._ledger = ledger
 
     def propose(
-        self, requests: Sequence[Request], seconds: float, finished: Callable[[int], object]
+        self, requests: Sequence[Request], seconds: float, progress: Callable[[int], object]
     ) -> list[Answer] | Cap:
         """Return one answer per request, in order, or the cap that they might pass at their worst."""
         queries = [self._query(request) for request in requests]
@@ -99,7 +99,7 @@ class ModelProposer:
         cap = self._ledger.find_cap(quotes, seconds)
         if cap is not None:
             return cap
-        replies = self._model.complete(queries, finished)
+        replies = self._model.complete(queries, progress)
         if len(replies) != len(queries):
             raise ContractError(f"the language model returned {len(replies)} replies to {len(queries)} queries")
         read = [self._read(request, reply) for request, reply in zip(requests, replies, strict=True)]
