@@ -16,7 +16,7 @@ DATA_BYTES: Final = 4_000_000_000
 """The largest file of data that is read into memory."""
 
 
-def expanded(path: str) -> Path:
+def expanded(path: str | Path) -> Path:
     """Return a path with ``~`` resolved; that of a user whom nobody knows stays, and will not be found."""
     try:
         return Path(path).expanduser()

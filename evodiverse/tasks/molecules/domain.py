@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError
+from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
@@ -101,11 +102,11 @@ def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
 def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
     """Return the oracle's and the library's file, of a user's function that of its module."""
     oracle, path = settings.oracle, settings.initial.path
-    initial = artefact_sha256("zinc250k") if path is None else Path(path).expanduser()
+    initial = artefact_sha256("zinc250k") if path is None else expanded(path)
     if oracle._target_ is not None:
         return {"oracle": TargetOracle(oracle._target_).find_source(), "initial": initial}
     if oracle.path is not None:
-        return {"oracle": Path(oracle.path).expanduser(), "initial": initial}
+        return {"oracle": expanded(oracle.path), "initial": initial}
     return {"oracle": artefact_sha256(str(oracle.published)), "initial": initial}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import DATA_BYTES, read_text_input
+from evodiverse.kit.inputs import DATA_BYTES, expanded, read_text_input
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.vocabulary import Rejection
 
@@ -49,7 +49,7 @@ def read_smi(path: Path, max_heavy_atoms: int, *, skip_invalid: bool) -> Library
         InputError: The file cannot be read, holds no molecule, or a line is malformed; names every such line.
     """
     try:
-        text = read_text_input(path.expanduser(), DATA_BYTES, "utf-8-sig")
+        text = read_text_input(expanded(path), DATA_BYTES, "utf-8-sig")
     except (OSError, RuntimeError, ValueError) as error:  # also a home that is none, a null byte, not UTF-8
         raise InputError(f"task.initial.path: cannot read {path}: {error}") from error
     smiles, malformed = _parse_lines(text, max_heavy_atoms)

@@ -17,7 +17,7 @@ from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
 from evodiverse.errors import DataError, InputError, Interrupted, describe
-from evodiverse.kit.inputs import input_sha256
+from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 
 OracleFunction = Callable[[list[str]], ArrayLike]
@@ -115,12 +115,12 @@ class ForestOracle:
         """Return the oracle of a user's own forest, a pickle or an ``.npz``, told apart by their first bytes.
 
         Raises:
-            DataError: The file is missing, damaged or holds no forest over 2048 bits.
+            InputError: The file is missing, damaged or holds no forest over 2048 bits.
         """
         try:
-            absolute = Path(path).expanduser().absolute()
+            absolute = expanded(path).absolute()
             sha256 = input_sha256(absolute, "task.oracle.path")
-        except (RuntimeError, ValueError) as error:  # a home that is none, a null byte
+        except ValueError as error:  # a null byte
             raise DataError(f"cannot read the forest {path!r} ({error}); check the path") from error
         _file_forest(absolute, sha256)
         return cls(absolute, sha256)
