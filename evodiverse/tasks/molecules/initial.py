@@ -50,7 +50,7 @@ def read_smi(path: Path, max_heavy_atoms: int, *, skip_invalid: bool) -> Library
     """
     try:
         text = read_text_input(expanded(path), DATA_BYTES, "utf-8-sig")
-    except (OSError, RuntimeError, ValueError) as error:  # also a home that is none, a null byte, not UTF-8
+    except (OSError, ValueError) as error:  # also a null byte, not UTF-8
         raise InputError(f"task.initial.path: cannot read {path}: {error}") from error
     smiles, malformed = _parse_lines(text, max_heavy_atoms)
     if malformed and not skip_invalid:
