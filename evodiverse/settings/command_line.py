@@ -36,7 +36,7 @@ Check = Callable[[DictConfig, HydraConf], object]
 
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with every ``key=value`` before what begins with a dash; argparse takes those in one row."""
+    """Return a command line with each ``key=value`` before what begins with a dash; argparse takes those in one row."""
     known = get_args_parser()._option_string_actions
     overrides: list[str] = []
     options: list[str] = []
