@@ -232,7 +232,7 @@ def _unplussed(key: str, known: DictConfig) -> str | None:
 
 
 def _absent_from_file(chosen: Sequence[str], override: str, check: Check) -> str | None:
-    """Return what to write for a key of a domain that its task's file does not have, None where it has no such key."""
+    """Return what to write for a key of a domain that its task's file does not have, None where nothing is like it."""
     key = override.partition("=")[0]
     if not key.startswith("task."):
         return None
@@ -240,8 +240,9 @@ def _absent_from_file(chosen: Sequence[str], override: str, check: Check) -> str
         violations = _find_in_run([*chosen, f"+{override}"], check)
     except COMPOSITION_ERRORS:
         return None
-    if any(violation.startswith(f"{key} is unknown") for violation in violations):
-        return None
+    unknown = [violation for violation in violations if violation.startswith(f"{key} is unknown; ")]
+    if unknown:
+        return unknown[0] if "did you mean" in unknown[0] else None
     return f"{key} is not in the task's file; add it there, or write +{override}"
 
 

@@ -206,7 +206,7 @@ def test_a_key_of_the_domain_that_the_file_of_a_task_lacks_takes_a_plus(tmp_path
     refused = evodiverse(*options, cwd=tmp_path, env=FROM_ROOT)
     assert refused.stderr.splitlines() == [
         "evodiverse: task.length is not in the task's file; add it there, or write +task.length=9",
-        "evodiverse: task.lenght is unknown; evodiverse --cfg job prints all keys",
+        "evodiverse: task.lenght is unknown; did you mean task.length?",
     ]
 
 
