@@ -1,10 +1,12 @@
 # Everything a developer does, on a machine that has Python >= 3.11, pip and make.
 PYTHON ?= python3
 BIN := .venv/bin
+# Where no bytecode is kept, each process of the tests compiles all modules again.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run runs test test-slow test-leak tables docs lint format data constraints clean
+.PHONY: help run runs test test-slow test-torch test-leak tables docs lint format data constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,14 +20,18 @@ runs: .venv/.user data ## make all runs that need no model and that fit on a lap
 	$(BIN)/evodiverse -m +experiment=eq_builtin
 
 test: .venv/.dev data ## run the tests, without network once the data is there
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST) -n 2 --dist worksteal
 
-test-slow: .venv/.slow data ## run the tests that take minutes
+test-slow: .venv/.dev data ## run the tests that take minutes
+	@$(BIN)/evodiverse-data fetch smollm2
+	$(PYTEST) -n 2 --dist worksteal -m 'slow and not torch'
+
+test-torch: .venv/.torch data ## run the tests that take minutes and need torch
 	@$(BIN)/evodiverse-data fetch minilm
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+	$(PYTEST) -n 2 --dist worksteal -m 'slow and torch'
 
 test-leak: .venv/.dev data ## run the tests that watch open files and memory
-	$(BIN)/python -m pytest -m leak
+	$(PYTEST) -m leak
 
 OUTPUTS ?= outputs
 tables: .venv/.analysis ## write all tables of the runs in OUTPUTS; TASK=jnk3 or LLM=off restricts them
@@ -70,6 +76,6 @@ clean: ## remove the environment and all caches, not the runs
 	@touch $@ .venv/.user
 
 # PyPI's torch for Linux brings CUDA (GB); PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu has one without.
-.venv/.slow: pyproject.toml constraints.txt | .venv/bin/python
+.venv/.torch: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable '.[dev,codebert]'
 	@touch $@ .venv/.dev .venv/.user

@@ -19,8 +19,9 @@ from rich.console import Console
 
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import RichDisplay, draw
-from evodiverse.settings.build import plan_run, run
+from evodiverse.settings.assembly import run
 from evodiverse.settings.compose import CONFIG_NAME, find_conf, split_hydra
+from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
 from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules.task import MoleculeTask

@@ -284,10 +284,10 @@ class Domain(Protocol):
     def is_shared(self, settings: Any) -> bool:
         """Return whether all pools start from the same candidates."""
 
-    def sources(self, settings: Any, artefact_sha256: Callable[[str], str]) -> Mapping[str, str]:
-        """Return the SHA-256 of each data file that the results depend on, by its role; a run keeps to the same ones.
+    def sources(self, settings: Any, artefact_sha256: Callable[[str], str]) -> Mapping[str, str | Path]:
+        """Return the data that the results depend on, by their role: a file, or the SHA-256 of what is none.
 
-        ``artefact_sha256`` gives that of a published file by its name.
+        A run keeps to the same data. ``artefact_sha256`` gives the SHA-256 of a published file by its name.
         """
 
     def build_task(self, settings: Any, artefact: Callable[[str], Path], sandbox: Callable[..., Sandbox]) -> Task:
@@ -366,6 +366,16 @@ class Metrics(Protocol):
         Raises:
             InputError: Its log is damaged; names what.
         """
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """A domain whose results depend on packages of others; a resume with other versions of them is told.
+
+    ``libraries`` are their names, numpy's apart.
+    """
+
+    libraries: Sequence[str]
 
 
 @runtime_checkable

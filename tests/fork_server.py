@@ -6,8 +6,8 @@ Run by `tests.starts`. A start has its own arguments, folder, environment, stand
 
 import gc
 import importlib
+import json
 import os
-import pickle
 import runpy
 import signal
 import socket
@@ -15,6 +15,7 @@ import struct
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 
@@ -30,7 +31,7 @@ LOADED = [
     "evodiverse.commands.tables",
     "evodiverse.runner.display",
     "evodiverse.runner.workers",
-    "evodiverse.settings.build",
+    "evodiverse.settings.assembly",
     "evodiverse.tasks.equations.domain",
     "evodiverse.tasks.molecules.domain",
     "evodiverse.tasks.programs.domain",
@@ -68,7 +69,7 @@ def serve(channel: socket.socket) -> Start:
         header, streams, _, _ = socket.recv_fds(channel, HEADER.size, 4)
         if not header:
             sys.exit()
-        start = pickle.loads(_receive(channel, *HEADER.unpack(header)))
+        start = Start(**json.loads(_receive(channel, *HEADER.unpack(header))))
         if start.asks_a_model:
             load_litellm()  # seconds, once
             gc.freeze()
@@ -119,7 +120,7 @@ def _become(start: Start, streams: Sequence[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if start.new_session:
         os.setsid()
-    ours = {os.getcwd(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    ours = {str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
     os.chdir(start.cwd)
     os.environ.clear()
     os.environ.update(start.env)

@@ -17,8 +17,9 @@ from omegaconf import DictConfig
 from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
-from evodiverse.settings import build
+from evodiverse.settings.assembly import run
 from evodiverse.settings.compose import find_conf, split_hydra
+from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
 from tests import starts
 from tests.starts import ROOT
@@ -69,7 +70,7 @@ def stop_after(commits: int) -> Silent:
     return Silent(interrupt)
 
 
-def plan(*overrides: str) -> build.Plan:
+def plan(*overrides: str) -> Plan:
     """Compose as `evodiverse OVERRIDES` does, with the toy task among the options, and check the configuration."""
     register()
     folder = [override.partition("=")[2] for override in overrides if override.startswith("outputs=/")]
@@ -77,7 +78,7 @@ def plan(*overrides: str) -> build.Plan:
         config, hydra = _compose(*(override for override in overrides if not override.startswith("outputs=/")))
         config = copy.deepcopy(config)
         config.outputs = folder[-1] if folder else config.outputs
-        return build.plan_run(config, hydra)
+        return plan_run(config, hydra)
 
 
 @functools.cache
@@ -90,7 +91,7 @@ def _compose(*overrides: str) -> tuple[DictConfig, HydraConf]:
 def run_here(*overrides: str, display: Silent | None = None) -> Path:
     """Run in this process and return the run directory."""
     planned = plan(*overrides)
-    build.run(planned, display or Silent(), lambda line: None, lambda folder: folder.mkdir(exist_ok=True))
+    run(planned, display or Silent(), lambda line: None, lambda folder: folder.mkdir(exist_ok=True))
     return planned.path
 
 

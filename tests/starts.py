@@ -7,8 +7,8 @@ is the start itself uses `subprocess`.
 
 import atexit
 import functools
+import json
 import os
-import pickle
 import re
 import signal
 import socket
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
@@ -36,8 +37,9 @@ class Process:
         self.args = start.command
         self.returncode: int | None = None
         self._printed: tuple[IO[str], IO[str]] = (_open(), _open())
+        self._texts = ("", "")
         self._status, theirs = socket.socketpair()
-        request = pickle.dumps(start)
+        request = json.dumps(asdict(start)).encode()
         with theirs, open(os.devnull) as nothing:
             streams = [nothing.fileno(), *(printed.fileno() for printed in self._printed)]
             socket.send_fds(server, [HEADER.pack(len(request))], [theirs.fileno(), *streams])
@@ -60,6 +62,7 @@ class Process:
             except (TimeoutError, BlockingIOError) as error:
                 raise subprocess.TimeoutExpired(list(self.args), timeout or 0) from error
             self._status.close()
+            self._texts = (_read(self._printed[0]), _read(self._printed[1]))
         return self.returncode
 
     def poll(self) -> int | None:
@@ -72,12 +75,7 @@ class Process:
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """Wait for the end and return what was printed on standard output and standard error."""
         self.wait(timeout)
-        texts = []
-        for printed in self._printed:
-            with printed:
-                printed.seek(0)
-                texts.append(printed.read())
-        return texts[0], texts[1]
+        return self._texts
 
     def send_signal(self, signum: int) -> None:
         """Send a signal, unless it has ended."""
@@ -93,10 +91,22 @@ def _open() -> IO[str]:
     return tempfile.TemporaryFile("w+", encoding="utf-8")
 
 
+def _read(printed: IO[str]) -> str:
+    with printed:
+        printed.seek(0)
+        return printed.read()
+
+
 Started = Process | subprocess.Popen[str]
 
 
-def start(*command: str, cwd: Path, env: Mapping[str, str] | None = None, new_session: bool = False) -> Started:
+def start(
+    *command: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    new_session: bool = False,
+    python: str = sys.executable,
+) -> Started:
     """Start Python.
 
     Args:
@@ -104,13 +114,14 @@ def start(*command: str, cwd: Path, env: Mapping[str, str] | None = None, new_se
         cwd: The folder it starts in.
         env: The whole environment, if it is not that of this process.
         new_session: Whether it leads a session, and so a process group, of its own.
+        python: That of another environment, which has EvoDiverse installed.
     """
     environment = dict(os.environ if env is None else env)
     if _can_be_forked(environment):
-        return Process(_server(), Start(command, os.path.abspath(cwd), environment, new_session))
+        return Process(_server(python), Start(command, os.path.abspath(cwd), environment, new_session))
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        [sys.executable, *command],
+        [python, *command],
         cwd=cwd,
         env=environment,
         stdout=pipe,
@@ -121,10 +132,14 @@ def start(*command: str, cwd: Path, env: Mapping[str, str] | None = None, new_se
 
 
 def run(
-    *command: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 100
+    *command: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    python: str = sys.executable,
+    timeout: float = 100,
 ) -> subprocess.CompletedProcess[str]:
     """Start Python, as `start` does, and wait for its end."""
-    process = start(*command, cwd=cwd, env=env)
+    process = start(*command, cwd=cwd, env=env, python=python)
     try:
         stdout, stderr = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -142,15 +157,15 @@ def _can_be_forked(env: Mapping[str, str]) -> bool:
 
 
 @functools.cache
-def _server() -> socket.socket:
+def _server(python: str) -> socket.socket:
     """Start the process that forks; it ends with this one."""
     ours, theirs = socket.socketpair()
     with theirs:
-        command = [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())]
-        environment = {**_AS_IT_WAS, "PYTHONPATH": str(ROOT)}
+        command = [python, str(Path(__file__).with_name("fork_server.py")), str(theirs.fileno())]
+        environment = {**_AS_IT_WAS, "PYTHONPATH": str(ROOT) if python == sys.executable else ""}
         pipe = subprocess.PIPE  # as the streams of what it forks, which Python must not take for a terminal
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=pipe, stdout=pipe, stderr=pipe
+            command, env=environment, pass_fds=[theirs.fileno()], stdin=pipe, stdout=pipe, stderr=pipe
         )
 
     def end() -> None:

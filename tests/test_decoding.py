@@ -27,6 +27,8 @@ SAMPLERS = {
     "ea": ["cold"],
     "tempering": ["hot"],
 }
+# One method for each way to sample; that the others sample as their list says is read from their configuration.
+RUN = {tuple(samplers): method for method, samplers in SAMPLERS.items()}
 ONE_ROUND = ("method.offspring=1", "search.attempts=1", "search.patience=1", "evaluator.workers=1")
 FEW = {"jnk3": ["task.initial.size=3"]}
 
@@ -56,6 +58,17 @@ def test_the_table_has_every_method() -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("method", SAMPLERS)
+def test_a_methods_rungs_have_the_samplers_of_the_paper(task: str, method: str) -> None:
+    model = ["llm=openai_compatible", "llm.model=toy", "llm.api_base=http://127.0.0.1:1"]
+    config = plan(f"task={task}", f"method={method}", *model).config
+    samplers = [*config.method.samplers, *config.method.samplers[-1:] * len(config.method.ladder)]
+    assert samplers[: len(config.method.ladder)] == SAMPLERS[method]
+    pools = {"cold": config.llm.pools.cold, "hot": config.llm.pools.hot}
+    assert {name: (pool.temperature, pool.top_p) for name, pool in pools.items()} == TASKS[task]
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("method", RUN.values())
 def test_a_method_samples_as_in_the_paper(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, method: str
 ) -> None:

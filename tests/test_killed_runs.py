@@ -35,6 +35,7 @@ def kill_at_random(arguments: list[str], cwd: Path, seed: int, longest: float) -
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("n_workers", [1, 4])
 def test_kills_at_random_moments_do_not_change_the_log(tmp_path: Path, whole: Path, n_workers: int) -> None:
     arguments = [*ARGUMENTS, f"evaluator.workers={n_workers}"]
@@ -44,6 +45,7 @@ def test_kills_at_random_moments_do_not_change_the_log(tmp_path: Path, whole: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("n_workers", [1, 4])
 def test_no_finished_evaluation_is_repeated_by_a_slow_oracle(tmp_path: Path, n_workers: int) -> None:
     """A kill between the oracle's last line and the journal is possible but rare: one repetition is let pass."""

@@ -51,6 +51,7 @@ def rows_of(outputs: Path, table: str) -> dict[tuple[str, ...], list[str]]:
     return {tuple(row[:2]): row[2:] for row in cells[2:]}
 
 
+@pytest.mark.timeout(400)
 def test_a_row_is_filled_by_what_runs_are_and_not_by_what_they_are_called(outputs: Path) -> None:
     papers = rows_of(outputs, "mol_llm")
     assert papers["JNK3", "MOLLEO"][0].endswith("(1)"), "the replayed run of DeepSeek-V3.2 fills its row, alone"

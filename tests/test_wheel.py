@@ -1,17 +1,34 @@
 """The wheel as a user installs it, without the checkout."""
 
 import json
+import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
-from tests.runs import ROOT
+from evodiverse.data.cache import artefact_path
+from tests import starts
+from tests.runs import CONF, ROOT
 
-CONF = ROOT / "conf"
+pytestmark = pytest.mark.timeout(400)
+KEYS = {f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI", "OPENROUTER")}
+OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+OFFLINE = OUTSIDE | KEYS | {"EVODIVERSE_OFFLINE": "1"}
+SMALL = {
+    "jnk3": ["task.initial.size=5", "budget.oracle_calls=30"],
+    "gsk3b": ["task.initial.size=5", "budget.oracle_calls=30"],
+    "equation": ["budget.oracle_calls=6"],
+    "circle_packing": ["budget.oracle_calls=6"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +65,76 @@ def test_the_wheel_carries_every_file_of_the_package(wheel: Path) -> None:
 
 def test_the_installed_wheel_is_not_the_checkout(installed: Path, tmp_path: Path) -> None:
     where = [str(installed.with_name("python")), "-c", "import evodiverse; print(evodiverse.__file__)"]
-    printed = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(where, cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=True).stdout
     assert Path(printed.strip()).is_relative_to(installed.parents[1])
 
 
 def test_the_installed_wheel_helps(installed: Path, tmp_path: Path) -> None:
-    told = subprocess.run([str(installed), "--help"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [str(installed), "--help"], cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=True
+    )
     assert "evodiverse task=jnk3 method=pt" in told.stdout
 
 
 def test_the_installed_wheel_runs_from_any_folder(installed: Path, tmp_path: Path) -> None:
-    subprocess.run([str(installed), "budget=smoke"], cwd=tmp_path, capture_output=True, check=True)
+    subprocess.run([str(installed), "budget=smoke"], cwd=tmp_path, env=OUTSIDE, capture_output=True, check=True)
     (record,) = tmp_path.rglob("run.json")
     assert json.loads(record.read_text())["totals"]["oracle_calls"] == 500
     assert (record.parent / "best" / "top10.png").exists()
     for command in ("evodiverse-show", "evodiverse-tables"):
-        subprocess.run([str(installed.with_name(command)), "outputs"], cwd=tmp_path, capture_output=True, check=True)
+        subprocess.run(
+            [str(installed.with_name(command)), "outputs"], cwd=tmp_path, env=OUTSIDE, capture_output=True, check=True
+        )
     assert (tmp_path / "outputs" / "tables" / "molecules.md").exists()
+
+
+def read_commands() -> Iterator[list[str]]:
+    """Yield the commands that README shows, in its order; ``make`` and ``pip install .`` are for a checkout."""
+    for line in (ROOT / "README.md").read_text().splitlines():
+        if re.match(r" {4}evodiverse[a-z-]* ", line):
+            yield shlex.split(line, comments=True)
+
+
+def shrink(command: list[str]) -> list[str]:
+    """Return a command that is done soon: one small run, or a dry one where a model is asked or much is swept."""
+    settings = dict(argument.split("=", 1) for argument in command if "=" in argument)
+    if command[0] != "evodiverse" or {"--help", "--cfg"} & set(command):
+        return command
+    if "+experiment" in settings:
+        params = OmegaConf.load(CONF / "experiment" / f"{settings['+experiment']}.yaml").hydra.sweeper.params
+        settings = {key: str(values).split(",")[0] for key, values in params.items()}
+        command = [*command, *(f"{key}={value}" for key, value in settings.items())]
+    elif "-m" in command:
+        return [*command, "dry_run=true"]
+    return [
+        *command,
+        *(SMALL[settings.get("task", "jnk3")] if settings.get("llm", "off") == "off" else ["dry_run=true"]),
+    ]
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """An empty folder but for the files that README calls the user's own."""
+    (tmp_path / "start.smi").write_text("\n".join(["CCO", "CCN", "CCCO", "c1ccccc1O", "CCCCN", "CC(=O)O", ""]))
+    (tmp_path / "my_oracle.py").write_text("def drug_likeness(batch):\n    return [0.5 for smiles in batch]\n")
+    shutil.copy(artefact_path("jnk3").with_name("jnk3.pkl.npz"), tmp_path / "my_forest.npz")
+    return tmp_path
+
+
+def test_what_readme_shows_works_from_the_wheel_in_an_empty_folder_offline(installed: Path, empty: Path) -> None:
+    python = str(installed.with_name("python"))
+    failed, n_run = {}, 0
+    for command in read_commands():
+        script, *arguments = shrink(command)
+        done = starts.run(str(installed.with_name(script)), *arguments, cwd=empty, env=OFFLINE, python=python)
+        n_run += 1
+        if done.returncode != 0:
+            failed[shlex.join(command)] = done.stderr
+        for run in empty.glob("outputs/jnk3/pt/off/budget.oracle_calls=30,task.initial.size=5"):
+            run.rename(run.with_name("default"))  # as it is called where nothing makes it small
+    assert failed == {}
+    assert n_run >= 20
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (empty / "blocks.py").write_text("".join(blocks))
+    read = starts.run("blocks.py", cwd=empty, env=OFFLINE, python=python)
+    assert (read.returncode, "evaluated" in read.stdout) == (0, True), read.stderr

@@ -13,12 +13,10 @@ from rich.text import Text
 
 from evodiverse.analysis.summary import (
     Kind,
-    Log,
     best_candidates,
     best_so_far,
     errors_by_kind,
     has_failed,
-    read_log,
     requests_by_pool,
     swaps_by_rungs,
     xi_curve,
@@ -27,6 +25,8 @@ from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.kit.text import printable
+from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
+from evodiverse.runlog.record import CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.vocabulary import Outcome
 
@@ -57,17 +57,18 @@ def print_run(path: Path, console: Console) -> None:
     """
     record = read_record(path / "run.json")
     run = Run(path, record)
-    log = read_log(run)
+    log = read_log_so_far(run, "genotype", "error")
     n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(
             f"{path / 'evaluations'} holds {log.n_calls:,} of {n_expected:,} calls, so that a part is missing; "
             "run it again with overwrite=true"
         )
-    facts = [*_describe_record(run, record), *_describe_totals(run, log)]
+    evaluations = rows(log.attempts)
+    facts = [*_describe_record(run, record), *_describe_totals(run, log, evaluations)]
     console.print(_text(str(path), style="bold"), soft_wrap=True)
     console.print(_grid(facts))
-    for title, drawn in _sections(run, log):
+    for title, drawn in _sections(run, log, evaluations):
         console.print()
         console.print(Text(title, style="bold"))
         for part in drawn:
@@ -110,7 +111,6 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
     seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in record.get("seconds", {}).items())
     if status == "running":
         seconds = f"{seconds} (until it was resumed)" if seconds else "written when it ends"
-    sources = ", ".join(f"{role} {str(sha256)[:12]}…" for role, sha256 in record.get("sources", {}).items())
     commit, dash, dirty = str(record.get("git_commit") or "not known").partition("-")
     return [
         ("status", _text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
@@ -125,37 +125,37 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
         ("seconds", _text(seconds or "none until a commit")),
         ("versions", _text(*(map(_versions, record["versions"]) if "versions" in record else ["not known"]))),
         ("git commit", _text(f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}")),
-        ("data", _text(sources or "none")),
+        ("data", _text(_sources(record.get("sources", {})))),
     ]
 
 
-def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
-    if not log.evaluations:
+def _describe_totals(run: Run, log: Log, evaluations: Sequence[Row]) -> list[tuple[str, Text]]:
+    if not evaluations:
         return [("iterations", _text("none is logged yet"))]
-    failed = sum(map(has_failed, log.evaluations))
+    failed = sum(map(has_failed, evaluations))
     ladder, budget = run.settings["method.ladder"], run.settings["budget.oracle_calls"]
     return [
         ("pools", _text(", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder)))),
-        ("iterations", _text(f"{max(row['iteration'] for row in log.evaluations):,}")),
+        ("iterations", _text(f"{max(row['iteration'] for row in evaluations):,}")),
         ("oracle calls", _text(f"{log.n_calls:,} of {_quantity(budget)}, {failed:,} failed")),
     ]
 
 
-def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
-    if not log.evaluations:
+def _sections(run: Run, log: Log, evaluations: Sequence[Row]) -> list[tuple[str, list[RenderableType]]]:
+    if not evaluations:
         return []
     sections: list[tuple[str, list[RenderableType]]] = [
-        ("attempts, the initial ones included", [_draw_attempts(log)]),
-        ("language model", _draw_requests(log) if log.llm_calls else []),
-        ("best", _draw_best(log)),
+        ("attempts, the initial ones included", [_draw_attempts(evaluations)]),
+        ("language model", _draw_requests(rows(log.llm_calls))),
+        ("best", _draw_best(evaluations)),
         ("exchange", _draw_exchange(run, log)),
-        ("errors", [_draw_errors(errors_by_kind(log.evaluations))]),
+        ("errors", [_draw_errors(errors_by_kind(evaluations))]),
     ]
     return [(title, drawn) for title, drawn in sections if drawn]
 
 
-def _draw_attempts(log: Log) -> Table:
-    outcomes = Counter(row["outcome"] for row in log.evaluations)
+def _draw_attempts(evaluations: Sequence[Row]) -> Table:
+    outcomes = Counter(row["outcome"] for row in evaluations)
     table = _table("outcome", ">attempts", ">share")
     for outcome in Outcome:
         count = outcomes[outcome]
@@ -163,11 +163,13 @@ def _draw_attempts(log: Log) -> Table:
     return table
 
 
-def _draw_requests(log: Log) -> list[RenderableType]:
+def _draw_requests(llm_calls: Sequence[Row]) -> list[RenderableType]:
+    if not llm_calls:
+        return []
     outcomes = ("parsed", "no_answer", "invalid", "error")
     table = _table("pool", ">requests", *(f">{name}" for name in outcomes), ">cached")
     lines: list[RenderableType] = []
-    for asked in requests_by_pool(log.llm_calls):
+    for asked in requests_by_pool(llm_calls):
         used = asked.used
         shares = [f"{asked.outcomes.get(name, 0) / used.calls:.1%}" for name in outcomes]
         table.add_row(str(asked.pool), f"{used.calls:,}", *shares, f"{asked.cached:,}")
@@ -175,11 +177,11 @@ def _draw_requests(log: Log) -> list[RenderableType]:
     return [table, *lines]
 
 
-def _draw_best(log: Log) -> list[RenderableType]:
-    best = best_candidates(log.evaluations)
+def _draw_best(evaluations: Sequence[Row]) -> list[RenderableType]:
+    best = best_candidates(evaluations)
     if not best:
         return ["no candidate has a score yet"]
-    curve = best_so_far(log.evaluations)
+    curve = best_so_far(evaluations)
     table = _table("score", ">iteration", ">pool", "genotype")
     for row in best:
         pool = "all" if row["pool"] is None else str(row["pool"])
@@ -195,20 +197,20 @@ def _tell(genotype: str | None) -> str | None:
 
 def _draw_exchange(run: Run, log: Log) -> list[RenderableType]:
     drawn: list[RenderableType] = []
-    if log.swaps:
+    if swaps := rows(log.swaps):
         table = _table("rungs", ">events", ">tried", ">accepted", ">rate", ">blocked")
-        for rungs in swaps_by_rungs(log.swaps):
+        for rungs in swaps_by_rungs(swaps):
             rate = f"{rungs.accepted / rungs.tried:.3f}" if rungs.tried else "-"
             counts = [rungs.events, rungs.tried, rungs.accepted, rate, rungs.blocked]
             table.add_row(f"{rungs.cold_pool} ⇄ {rungs.hot_pool}", *map(str, counts))
         drawn.append(table)
     if curve := xi_curve(log):
         drawn.append(f"ξ {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}")
-    if log.migrations:
-        copies = Counter((row["from_pool"], row["to_pool"]) for row in log.migrations)
-        events = len({row["iteration"] for row in log.migrations})
+    if n_copies := len(log.migrations["iteration"]):
+        copies = Counter(zip(log.migrations["from_pool"], log.migrations["to_pool"], strict=True))
+        events = len(set(log.migrations["iteration"]))
         each = ", ".join(f"{source} → {target}: {count:,}" for (source, target), count in sorted(copies.items()))
-        drawn.append(f"{len(log.migrations):,} migrations in {events:,} events ({each})")
+        drawn.append(f"{n_copies:,} migrations in {events:,} events ({each})")
     rule = run.settings.get("method.swap.rule")
     return drawn or [_text(f"none{'' if rule == 'none' else ' yet'} (method.swap.rule={rule})")]
 
@@ -256,6 +258,13 @@ def _text(*lines: str, style: str = "") -> Text:
 
 def _versions(session: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in session.items())
+
+
+def _sources(sources: Mapping[str, str]) -> str:
+    """Return the data by role, and how many files of code there are."""
+    n_files = sum(role.startswith(CODE) for role in sources)
+    data = [f"{role} {sha256[:12]}…" for role, sha256 in sources.items() if not role.startswith(CODE)]
+    return ", ".join([*data, *([f"code ({n_files} files)"] if n_files else [])]) or "none"
 
 
 def _quantity(value: float) -> str:

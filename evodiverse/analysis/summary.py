@@ -3,35 +3,11 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from evodiverse.runlog.runs import Run
+from evodiverse.runlog.log import Log, Row
 from evodiverse.vocabulary import Outcome, Tally
 
 N_BEST = 10
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """The rows of a run's log that are shown, by dataset, in the order committed."""
-
-    evaluations: Sequence[Row]
-    swaps: Sequence[Row]
-    migrations: Sequence[Row]
-    adaptation: Sequence[Row]
-    llm_calls: Sequence[Row]
-
-    @property
-    def n_calls(self) -> int:
-        """Oracle calls charged."""
-        return sum(row["call"] is not None for row in self.evaluations)
-
-    @property
-    def last_call(self) -> int:
-        """Number of the last oracle call; calls are counted from 1."""
-        return max((row["call"] for row in self.evaluations if row["call"] is not None), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +44,6 @@ class Kind:
     rejected: int
     failed: int
     example: Row
-
-
-def read_log(run: Run) -> Log:
-    """Return what is logged so far.
-
-    A commit adds the parts in the order evaluations, swaps, migrations, adaptation, llm_calls. They are read in the
-    opposite one, so that the evaluations of whatever else is found are found too.
-
-    Raises:
-        InputError: A part is damaged; names it.
-    """
-    requests = ("pool", "model", "outcome", "prompt_tokens", "completion_tokens", "cost_usd", "cached")
-    llm_calls = _rows(run, "llm_calls", *requests)
-    adaptation = _rows(run, "adaptation", "iteration", "xi")
-    migrations = _rows(run, "migrations", "iteration", "from_pool", "to_pool")
-    swaps = _rows(run, "swaps", "iteration", "cold_pool", "hot_pool", "accepted", "blocked", "xi")
-    evaluations = _rows(run, "evaluations", "iteration", "pool", "outcome", "call", "genotype", "score", "error")
-    return Log(evaluations, swaps, migrations, adaptation, llm_calls)
 
 
 def has_failed(row: Row) -> bool:
@@ -147,8 +105,8 @@ def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
 
 def xi_curve(log: Log) -> list[float]:
     """Return ξ at the first exchange and after each; empty where the rule has none to adapt."""
-    after = {row["iteration"]: row["xi"] for row in log.adaptation}
-    return [*(row["xi"] for row in log.swaps[:1]), *after.values()] if after else []
+    after = dict(zip(log.adaptation["iteration"], log.adaptation["xi"], strict=True))
+    return [*log.swaps["xi"][:1], *after.values()] if after else []
 
 
 def errors_by_kind(evaluations: Sequence[Row]) -> list[Kind]:
@@ -162,8 +120,3 @@ def errors_by_kind(evaluations: Sequence[Row]) -> list[Kind]:
         for reason, rows in found.items()
     ]
     return sorted(kinds, key=lambda kind: (-kind.rejected - kind.failed, kind.reason))
-
-
-def _rows(run: Run, dataset: str, *names: str) -> list[Row]:
-    columns = run.columns_so_far(dataset, names)
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -120,7 +120,8 @@ def _note_failure(exit_code: int) -> None:
 
 def _run(composed: DictConfig) -> None:
     from evodiverse.runner.display import choose_display  # here: --help does without the libraries these load
-    from evodiverse.settings.build import plan_run, run
+    from evodiverse.settings.assembly import run
+    from evodiverse.settings.plan import plan_run
 
     hydra_part = HydraConfig.get()
     if hydra_part.mode is RunMode.RUN and hydra_part.sweeper.get("params"):
@@ -139,6 +140,6 @@ def _run(composed: DictConfig) -> None:
 
 
 def _check(composed: DictConfig, hydra_part: HydraConf) -> None:
-    from evodiverse.settings.build import plan_run
+    from evodiverse.settings.plan import plan_run
 
     plan_run(composed, hydra_part)

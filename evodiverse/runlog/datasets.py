@@ -117,11 +117,18 @@ class DatasetReader:
     Args:
         kinds: The columns to be read, with their types.
         never_null: Those of them that have a value in every row.
+        most_rows: More than this no run logs.
     """
 
-    def __init__(self, kinds: Mapping[str, pa.DataType], never_null: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, pa.DataType],
+        never_null: frozenset[str] = frozenset(),
+        most_rows: int = MOST_ROWS,
+    ) -> None:
         self._kinds = kinds
         self._never_null = never_null
+        self._most_rows = most_rows
         self._n_values: dict[str, int] = dict.fromkeys(kinds, 0)
         self._n_bytes = 0
 
@@ -168,7 +175,7 @@ class DatasetReader:
                     self._n_values[name] += column.num_values
                     self._n_bytes += column.total_uncompressed_size
         for name, count in self._n_values.items():
-            most = MOST_ELEMENTS if self._kinds[name] == CALLS else MOST_ROWS
+            most = MOST_ELEMENTS if self._kinds[name] == CALLS else self._most_rows
             if count > most:
                 raise ValueError(f"with it there are {count:,} values of {name}, no run logs more than {most:,}")
         if self._n_bytes > MOST_BYTES:

@@ -1,39 +1,54 @@
-"""What the metrics of a run are computed from: its log, each part of it read once."""
+"""The log of a run as all who look at it read it, each part of it once."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from evodiverse.errors import InputError
 from evodiverse.runlog.runs import Run
 
+Columns = Mapping[str, Sequence[Any]]
 Pools = Sequence[Sequence[int]]
 """The calls in each pool, cold to hot."""
 
-_EVALUATIONS = ("iteration", "pool", "outcome", "call", "key", "score", "valid", "parents", "llm_call", "seconds")
-_SWAPS = ("iteration", "cold_pool", "hot_pool", "cold_call", "hot_call", "accepted", "blocked")
-_LLM_CALLS = ("llm_call", "iteration", "prompt_tokens", "completion_tokens", "cost_usd", "seconds", "outcome")
+Row = Mapping[str, Any]
+
+_COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+    "evaluations": ("iteration", "pool", "outcome", "call", "key", "score", "valid", "parents", "llm_call", "seconds"),
+    "swaps": ("iteration", "cold_pool", "hot_pool", "cold_call", "hot_call", "accepted", "blocked", "xi"),
+    "migrations": ("iteration", "from_pool", "to_pool"),
+    "adaptation": ("iteration", "xi", "tried"),
+    "llm_calls": (
+        *("llm_call", "iteration", "pool", "model", "prompt_tokens", "completion_tokens"),
+        *("cost_usd", "seconds", "cached", "outcome"),
+    ),
+}
+"""What is read of each dataset, in the order in which a commit adds their parts."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """The log of a complete run.
+    """The log of a run.
 
     Attributes:
         run: The run.
         attempts: The columns of ``evaluations`` by name, a value an attempt.
-        states: The pools after each iteration, the initial ones first.
         swaps: The columns of ``swaps``.
+        migrations: The columns of ``migrations``.
+        adaptation: The columns of ``adaptation``.
         llm_calls: The columns of ``llm_calls``.
+        states: The pools after each iteration, the initial ones first; of a complete run alone.
     """
 
     run: Run
-    attempts: Mapping[str, Sequence[Any]]
-    states: Sequence[Pools]
-    swaps: Mapping[str, Sequence[Any]]
-    llm_calls: Mapping[str, Sequence[Any]]
+    attempts: Columns
+    swaps: Columns
+    migrations: Columns
+    adaptation: Columns
+    llm_calls: Columns
+    states: Sequence[Pools] = ()
 
     @cached_property
     def charged(self) -> list[int]:
@@ -56,6 +71,11 @@ class Log:
     def n_calls(self) -> int:
         """Oracle calls charged."""
         return len(self.charged)
+
+    @property
+    def last_call(self) -> int:
+        """Number of the last oracle call; calls are counted from 1."""
+        return self.attempts["call"][self.charged[-1]] if self.charged else 0
 
     @cached_property
     def final_union(self) -> list[int]:
@@ -82,25 +102,44 @@ def union(pools: Pools) -> list[int]:
     return sorted({call for members in pools for call in members})
 
 
+def rows(columns: Columns) -> list[Row]:
+    """Return the rows of a dataset."""
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
 def read_log(run: Run, *own: str) -> Log:
-    """Return the log of a complete run, with the domain's own columns of ``evaluations``.
+    """Return the log of a complete run, with further columns of ``evaluations``.
 
     Raises:
         InputError: A part is missing or damaged; names it.
     """
     states: dict[int, list[list[int]]] = {}
-    rows = run.columns("populations", ["iteration", "members"])
-    for iteration, members in zip(rows["iteration"], rows["members"], strict=True):
+    populations = run.columns("populations", ["iteration", "members"])
+    for iteration, members in zip(populations["iteration"], populations["members"], strict=True):
         states.setdefault(iteration, []).append(members)
-    log = Log(
-        run,
-        run.columns("evaluations", [*_EVALUATIONS, *own]),
-        [states[iteration] for iteration in sorted(states)],
-        run.columns("swaps", _SWAPS),
-        run.columns("llm_calls", _LLM_CALLS),
-    )
+    log = _read(run, own, run.columns, [states[iteration] for iteration in sorted(states)])
     _check_whole(log)
     return log
+
+
+def read_log_so_far(run: Run, *own: str) -> Log:
+    """Return what is logged of a run that may go on, with further columns of ``evaluations``.
+
+    Raises:
+        InputError: A part is damaged; names it.
+    """
+    return _read(run, own, run.columns_so_far, ())
+
+
+def _read(run: Run, own: Sequence[str], read: Callable[[str, Sequence[str]], Columns], states: Sequence[Pools]) -> Log:
+    """Return a log, its datasets read in the opposite of the order in which a commit adds their parts.
+
+    So the evaluations of whatever else is found are found too.
+    """
+    wanted = {**_COLUMNS, "evaluations": [*_COLUMNS["evaluations"], *own]}
+    found = {name: read(name, wanted[name]) for name in reversed(list(_COLUMNS))}
+    attempts = found.pop("evaluations")
+    return Log(run=run, attempts=attempts, states=states, **found)
 
 
 def _check_whole(log: Log) -> None:
@@ -110,7 +149,7 @@ def _check_whole(log: Log) -> None:
         InputError: One is.
     """
     totals, llm = log.run.record.get("totals", {}), log.run.record.get("llm", {})
-    adaptation = log.run.columns("adaptation", ["tried"])["tried"]
+    adaptation = log.adaptation["tried"]
     n_tried = log.swaps["blocked"].count(False)
     counts = {
         "oracle calls": (log.n_calls, totals.get("oracle_calls")),

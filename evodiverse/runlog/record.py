@@ -12,6 +12,9 @@ RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20
 """A ``run.json`` is never longer; most have 5 kB."""
 
+CODE: Final = "code/"
+"""What the roles of a user's files of code begin with, among the sources."""
+
 STATUSES: Final = ("running", "complete", "failed", "interrupted")
 _ANY: Final = "*"
 _MOST_DEEP: Final = 8

@@ -14,12 +14,15 @@ from omegaconf import OmegaConf
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.own_code import broken, call, place_in, raised_by, show
-from evodiverse.ports import Domain, Operator, Prompts, Task
+from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
+from evodiverse.runlog.record import CODE
 from evodiverse.settings.compose import merge_typed
 from evodiverse.settings.hints import first_line
 
 # Keys of `task` that EvoDiverse reads; the others are the domain's.
 TASK_KEYS: Final = ("name", "domain", "defaults")
+OURS: Final = "evodiverse"
+METRICS: Final = Path("metrics.py")
 COLUMN_TYPES: Final = (float, int, str)
 Function = Callable[..., Any]
 
@@ -51,6 +54,8 @@ def import_domain(name: object) -> Domain:
     problem = _find_unfit(module.settings)
     if problem:
         raise InputError(f"task.domain={name}: its settings {problem}")
+    if isinstance(module, Versioned) and not _are_texts(module.libraries):
+        raise InputError(f"task.domain={name}: its libraries must be a list of names, got {show(module.libraries)}")
     return _checked(module)
 
 
@@ -67,6 +72,18 @@ def read_settings(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[st
         if place_in(error) is None:
             raise
         raise raised_by(domain.settings, error) from error
+
+
+def code_files(name: str) -> dict[str, Path]:
+    """Return the files of code of a user's own domain by their roles; that of ours is known by its version.
+
+    What measures runs cannot change them, and is left out.
+    """
+    if name.partition(".")[0] == OURS:
+        return {}
+    folder = Path(str(sys.modules[f"{name}.domain"].__file__)).parent
+    files = {path.relative_to(folder): path for path in sorted(folder.rglob("*.py"))}
+    return {f"{CODE}{place}": path for place, path in files.items() if place != METRICS}
 
 
 def _find_unfit(settings: object) -> str | None:
@@ -86,7 +103,8 @@ def _find_unfit(settings: object) -> str | None:
 def _checked(module: Domain) -> Domain:
     """Return what a module offers, with functions that check what they answer."""
     functions = {name: _checking(module, name, check) for name, check in _CHECKS.items() if hasattr(module, name)}
-    return cast("Domain", SimpleNamespace(settings=module.settings, **functions))
+    values = {"libraries": module.libraries} if isinstance(module, Versioned) else {}
+    return cast("Domain", SimpleNamespace(settings=module.settings, **values, **functions))
 
 
 def _checking(module: Domain, name: str, check: Callable[[Function, Any], None]) -> Function:
@@ -100,8 +118,12 @@ def _checking(module: Domain, name: str, check: Callable[[Function, Any], None])
 
 
 def _check_lines(function: Function, lines: object) -> None:
-    if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
+    if not _are_texts(lines):
         raise broken(function, f"returned {show(lines)}", "a list of what is wrong, a str for each, [] for nothing")
+
+
+def _are_texts(lines: object) -> bool:
+    return isinstance(lines, list | tuple) and all(isinstance(line, str) for line in lines)
 
 
 def _check_count(function: Function, count: object) -> None:
@@ -115,8 +137,11 @@ def _check_truth(function: Function, answer: object) -> None:
 
 
 def _check_sources(function: Function, sources: object) -> None:
-    if not isinstance(sources, Mapping) or not all(isinstance(text, str) for pair in sources.items() for text in pair):
-        raise broken(function, f"returned {show(sources)}", "a dictionary of roles and SHA-256, {} for no data file")
+    if not isinstance(sources, Mapping) or not all(
+        isinstance(role, str) and isinstance(source, str | Path) for role, source in sources.items()
+    ):
+        expected = "a dictionary of roles and files, each a Path or the SHA-256 of what is none, {} for no data"
+        raise broken(function, f"returned {show(sources)}", expected)
 
 
 def _check_task(function: Function, task: Any) -> None:

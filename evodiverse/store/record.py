@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evodiverse.errors import InputError, ServiceError, describe
 from evodiverse.runlog.record import RECORD, find_absent, find_damage
@@ -14,6 +14,13 @@ from evodiverse.store.run_directory import CHECKPOINT, RunDirectory, check_not_f
 
 _LOG = logging.getLogger("evodiverse.store")
 _NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))
+
+
+class Source(NamedTuple):
+    """What a run's results depend on: its SHA-256, None if it is gone, and its path if it is a file of the user's."""
+
+    sha256: str | None
+    path: Path | None
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
@@ -51,22 +58,25 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
     raise InputError(f"{path} was started with {then}, now it is {now}; use outputs=… or overwrite=true")
 
 
-def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, str]) -> None:
-    """Refuse a run whose data files are not those it was started with.
+def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
+    """Refuse a run whose data or code are not those it was started with.
 
     Raises:
-        InputError: They were changed; names their roles.
+        InputError: They were changed; names their roles, and their files where there are any.
     """
-    changed = [role for role, sha256 in record["sources"].items() if sources.get(role) != sha256]
+    absent = Source(None, None)
+    now = {role: sources.get(role, absent) for role in record["sources"]}
+    changed = [role for role, sha256 in record["sources"].items() if now[role].sha256 != sha256]
     if changed:
-        raise InputError(f"{path} began with other data ({', '.join(changed)}); use outputs=… or overwrite=true")
+        named = ", ".join(role if now[role].path is None else f"{role}: {now[role].path}" for role in changed)
+        raise InputError(f"{path} began with other data ({named}); use outputs=… or overwrite=true")
 
 
 def new_record(
     digest: str,
     settings: Mapping[str, Any],
     overrides: Mapping[str, Any],
-    sources: Mapping[str, str],
+    sources: Mapping[str, Source],
     versions: Mapping[str, str],
     commit: str | None,
 ) -> dict[str, Any]:
@@ -78,7 +88,7 @@ def new_record(
         "digest": digest,
         "settings": dict(settings),
         "overrides": dict(overrides),
-        "sources": dict(sources),
+        "sources": {role: source.sha256 for role, source in sources.items()},
         "versions": [dict(versions)],
         "git_commit": commit,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -91,7 +101,7 @@ def new_record(
 def continue_record(path: Path, record: Mapping[str, Any], versions: Mapping[str, str]) -> dict[str, Any]:
     """Return the record of a run that is resumed, with this session's versions added where they are new."""
     known = record["versions"]
-    if dict(versions) not in known:
+    if not any(versions.items() <= session.items() for session in known):
         differing = [name for name in versions if known[-1].get(name) != versions[name]]
         then = ", ".join(f"{name} {known[-1].get(name)}" for name in differing)
         now = ", ".join(f"{name} {versions[name]}" for name in differing)

@@ -75,8 +75,8 @@ def delete_run(path: Path) -> None:
 class RunDirectory:
     """The log of one run on disk (see `evodiverse.ports.Store`).
 
-    Iterations are written as they are committed, as long as that takes no more than `WRITE_SHARE` of the time; others
-    wait, for `MAX_WAIT_SECONDS` at most, and go into one part with the next. To write is to put one part a dataset
+    Iterations are written as they are committed, as long as that takes no more than ``write_share`` of the time; others
+    wait, for ``max_wait`` at most, and go into one part with the next. To write is to put one part a dataset
     under a temporary name, to rename them all, and then to replace the checkpoint, which makes them count. Parts
     without a checkpoint are removed on resume, and come again with the same content. What is evaluated before it is
     written goes into ``journal``.
@@ -84,13 +84,24 @@ class RunDirectory:
     Args:
         path: The directory; made if absent.
         columns: The domain's own columns of ``evaluations``.
+        write_share: Share of the time that writing may take; infinity writes each iteration at once.
+        max_wait: Seconds.
 
     Raises:
         InputError: The directory cannot be written, is damaged, or has a link in it, which could lead anywhere.
     """
 
-    def __init__(self, path: Path, columns: Mapping[str, type]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Mapping[str, type],
+        *,
+        write_share: float = WRITE_SHARE,
+        max_wait: float = MAX_WAIT_SECONDS,
+    ) -> None:
         self.path = path
+        self._write_share = write_share
+        self._max_wait = max_wait
         self.journal = Journal(path / JOURNAL)
         self._schemas = schemas(columns)
         refuse_odd_files(path)
@@ -179,7 +190,7 @@ class RunDirectory:
             write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
         self._n_parts, self._unwritten, self._next = n_parts, {}, None
         ended = time.monotonic()
-        self._due = ended + min((ended - began) / WRITE_SHARE, MAX_WAIT_SECONDS)
+        self._due = ended + min((ended - began) / self._write_share, self._max_wait)
 
     def write_best(self, files: Mapping[str, bytes]) -> None:
         """Replace files of ``best/``.

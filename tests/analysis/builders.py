@@ -78,7 +78,9 @@ def make_log(
         return {name: [row.get(name) for row in rows] for name in names}
 
     run = Run(Path("run"), make_record(**settings))
-    return Log(run, columns("evaluations", attempts), states, columns("swaps", swaps), columns("llm_calls", llm_calls))
+    rows = {"swaps": swaps, "migrations": (), "adaptation": (), "llm_calls": llm_calls}
+    others = {name: columns(name, rows[name]) for name in rows}
+    return Log(run=run, attempts=columns("evaluations", attempts), states=states, **others)
 
 
 def initial_row(call: int, key: str, score: float) -> Row:
@@ -121,7 +123,7 @@ def write_run(
     ]
     write_parts(path, "populations", pools)
     write_parts(path, "swaps", [swaps])
-    for dataset in ("adaptation", "llm_calls"):
+    for dataset in ("migrations", "adaptation", "llm_calls"):
         write_parts(path, dataset, [[]])
     (run,) = survey_runs(path).complete
     return run

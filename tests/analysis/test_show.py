@@ -13,7 +13,7 @@ from rich.console import Console
 
 from evodiverse.analysis.show import print_run, thin
 from evodiverse.analysis.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs
-from evodiverse.errors import InputError, Interrupted
+from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.runlog.runs import find_records
 from tests.analysis.builders import SETTINGS, evaluated_row, write_parts, write_record, write_run
 from tests.runs import rows, run_toy, stop_after
@@ -62,7 +62,7 @@ def test_the_first_lines_say_which_run_it_is_and_how_it_ended(run: Path) -> None
 def test_provenance_is_that_of_the_record(run: Path) -> None:
     text, record = printed(run, width=200), json.loads((run / "run.json").read_text())
     assert fact(text, "started") == record["started"]
-    assert fact(text, "data") == "oracle a…"
+    assert fact(text, "data") == "oracle a…, code (6 files)"
     assert fact(text, "seconds") == ", ".join(f"{name} {value:,.1f} s" for name, value in record["seconds"].items())
     assert fact(text, "versions") == ", ".join(f"{name} {is_}" for name, is_ in record["versions"][0].items())
 
@@ -189,7 +189,7 @@ def test_xi_goes_from_its_first_value_to_its_last(run: Path) -> None:
 def test_an_exchange_that_met_an_empty_pool_has_no_swaps_to_show(tmp_path: Path) -> None:
     write_record(tmp_path)
     write_parts(tmp_path, "evaluations", [[evaluated_row(0, 1, "k", 0.5) | {"genotype": "C"}]])
-    write_parts(tmp_path, "adaptation", [[{"iteration": 5, "cold_pool": 0, "hot_pool": 1, "xi": 2.5}]])
+    write_parts(tmp_path, "adaptation", [[{"iteration": 5, "cold_pool": 0, "hot_pool": 1, "xi": 2.5, "tried": 0}]])
     assert section(printed(tmp_path), "exchange") == [["ξ", "2.5", "→", "2.5", "▁"]]
 
 
@@ -321,7 +321,7 @@ def test_an_interrupted_run_is_shown_up_to_its_last_commit(tmp_path: Path) -> No
     ],
 )
 def test_a_failed_run_says_with_what(tmp_path: Path, spoiled: str, iterations: str, error: str) -> None:
-    with pytest.raises((InputError, RuntimeError), match=error):
+    with pytest.raises((InputError, ServiceError), match=error):
         run_toy(tmp_path, "method=pt", *SMALL, f"task.spoiled={spoiled}")
     (record,) = find_records(tmp_path)
     text = printed(record.parent, width=1000)
@@ -391,7 +391,15 @@ def test_a_record_with_something_else_in_a_place_is_damaged(tmp_path: Path, name
 
 def request_row(pool: int, outcome: str, *, cached: bool = False, cost_usd: float | None = 0.5) -> dict[str, object]:
     tokens = {"prompt_tokens": 300, "completion_tokens": 20, "cost_usd": cost_usd}
-    return {"iteration": 1, "pool": pool, "model": "toy/model", "outcome": outcome, "cached": cached, **tokens}
+    return {
+        "llm_call": 0,
+        "iteration": 1,
+        "pool": pool,
+        "model": "toy/model",
+        "outcome": outcome,
+        "cached": cached,
+        **tokens,
+    }
 
 
 def test_requests_to_models_are_counted_by_pool_and_outcome(tmp_path: Path) -> None:

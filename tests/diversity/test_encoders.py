@@ -97,6 +97,7 @@ def test_a_missing_library_is_told_with_the_extra(
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_vector_is_the_mean_over_the_tokens_and_both_marks(folder: Path, encoder: Encoder, torch: ModuleType) -> None:
     import transformers
 
@@ -109,6 +110,7 @@ def test_a_vector_is_the_mean_over_the_tokens_and_both_marks(folder: Path, encod
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_texts_of_different_length_have_in_a_batch_the_vectors_they_have_alone(encoder: Encoder) -> None:
     alone = [encoder.embed([text])[0] for text in TEXTS]
     assert encoder.embed(TEXTS) == pytest.approx(np.array(alone), abs=1e-6)
@@ -116,6 +118,7 @@ def test_texts_of_different_length_have_in_a_batch_the_vectors_they_have_alone(e
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_more_texts_than_a_batch_keep_their_order(encoder: Encoder) -> None:
     vectors = encoder.embed(TEXTS * 9)
     assert vectors.shape == (54, 12)
@@ -123,6 +126,7 @@ def test_more_texts_than_a_batch_keep_their_order(encoder: Encoder) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_vectors_are_float32_and_the_same_each_time(folder: Path, encoder: Encoder) -> None:
     vectors = encoder.embed(TEXTS)
     assert vectors.dtype == np.float32
@@ -130,6 +134,7 @@ def test_vectors_are_float32_and_the_same_each_time(folder: Path, encoder: Encod
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_vectors_have_unit_length_if_asked(encoder: Encoder) -> None:
     vectors, units = encoder.embed(TEXTS), encoder.embed(TEXTS, unit=True)
     assert np.linalg.norm(units, axis=1) == pytest.approx(np.ones(len(TEXTS)))
@@ -137,12 +142,14 @@ def test_vectors_have_unit_length_if_asked(encoder: Encoder) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 @pytest.mark.parametrize("unit", [False, True])
 def test_no_texts_have_no_vectors(encoder: Encoder, unit: bool) -> None:
     assert encoder.embed([], unit=unit).shape == (0, 12)
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_what_a_model_cannot_read_is_ignored(encoder: Encoder) -> None:
     start = "x" * (MAX_TOKENS - 2)
     read, too_long, shorter = encoder.embed([start, start + "y" * 100_000, start[1:]])
@@ -151,6 +158,7 @@ def test_what_a_model_cannot_read_is_ignored(encoder: Encoder) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_diversity_takes_embeddings(encoder: Encoder) -> None:
     diversity = measure_diversity(encoder.embed(["x = 1", "x = 1", "y"]), [[0, 1], [1, 2]])
     same, other = diversity.pools
@@ -159,6 +167,7 @@ def test_diversity_takes_embeddings(encoder: Encoder) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_weights_of_half_precision_are_computed_with_in_float32(folder: Path, torch: ModuleType) -> None:
     import transformers
 
@@ -173,6 +182,7 @@ def test_weights_of_half_precision_are_computed_with_in_float32(folder: Path, to
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
@@ -190,6 +200,7 @@ def test_a_folder_without_a_whole_encoder_is_refused(folder: Path, name: str, co
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_tokenizer_that_transformers_would_make_up_is_refused(folder: Path) -> None:
     (folder / "vocab.json").unlink()
     (folder / "merges.txt").unlink()
@@ -198,6 +209,7 @@ def test_a_tokenizer_that_transformers_would_make_up_is_refused(folder: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_weights_that_transformers_would_make_up_are_refused(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
@@ -206,6 +218,7 @@ def test_weights_that_transformers_would_make_up_are_refused(folder: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_folder_that_is_none_is_refused_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
     with pytest.raises(DataError, match=r"^.*nothing holds no encoder that can be read \(.*$"):
         load_minilm(tmp_path / "nothing")
@@ -237,6 +250,7 @@ except EvoDiverseError as error:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 @pytest.mark.parametrize("offline", [False, True])
 def test_codebert_in_the_cache_of_the_hub_needs_no_network(tmp_path: Path, torch: ModuleType, offline: bool) -> None:
     repository = tmp_path / "hub" / f"models--{CODEBERT.replace('/', '--')}"
@@ -246,6 +260,7 @@ def test_codebert_in_the_cache_of_the_hub_needs_no_network(tmp_path: Path, torch
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_hub_that_cannot_be_reached_is_told_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
     result = load_codebert_elsewhere(tmp_path, "load_codebert()")
     reason = "ConnectError: [Errno 111] Connection refused"
@@ -254,6 +269,7 @@ def test_a_hub_that_cannot_be_reached_is_told_in_one_line(tmp_path: Path, torch:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_offline_an_absent_codebert_is_told_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
     result = load_codebert_elsewhere(tmp_path, "load_codebert(offline=True)")
     message = f"{CODEBERT} is not in the Hugging Face hub's cache and no network may be used; allow it once\n"
@@ -264,12 +280,14 @@ def test_offline_an_absent_codebert_is_told_in_one_line(tmp_path: Path, torch: M
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_similar_programs_are_nearer_than_different_ones(minilm: Encoder) -> None:
     pack, pack_too, greet = minilm.embed([PACK, PACK_TOO, GREET], unit=True)
     assert pack @ pack_too > 0.8 > 0.4 > pack @ greet
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_minilm_reads_256_tokens(minilm: Encoder) -> None:
     read, longer, shorter = minilm.embed(["x " * 254, "x " * 254 + GREET, "x " * 253 + "class"])
     assert longer == pytest.approx(read, abs=1e-5)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.settings.build import Plan
+from evodiverse.settings.plan import Plan
 from tests.runs import FROM_ROOT, plan
 
 
@@ -161,5 +161,5 @@ def test_a_key_may_stand_in_an_env_file(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_model_loads_no_litellm(tmp_path: Path) -> None:
-    code = "import sys, evodiverse.settings.build; assert 'litellm' not in sys.modules, 'loaded'"
+    code = "import sys, evodiverse.settings.assembly; assert 'litellm' not in sys.modules, 'loaded'"
     subprocess.run([sys.executable, "-c", code], env=FROM_ROOT, check=True)

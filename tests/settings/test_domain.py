@@ -90,8 +90,8 @@ def test_what_fits_its_port_is_passed_on(write: Write, function: str) -> None:
         ("find_violations", "'no'", r"returned a str \('no'\); expected a list of what is wrong"),
         ("count_initial", "'8'", r"returned a str \('8'\); expected an int, how many candidates a pool starts from"),
         ("is_shared", "None", "returned None; expected True or False"),
-        ("sources", "None", "returned None; expected a dictionary of roles and SHA-256, {} for no data file"),
-        ("sources", "{'data': 3}", r"returned a dict \({'data': 3}\); expected a dictionary of roles and SHA-256"),
+        ("sources", "None", "returned None; expected a dictionary of roles and files"),
+        ("sources", "{'data': 3}", r"returned a dict \({'data': 3}\); expected a dictionary of roles and files"),
         ("build_operator", "None", "returned None, which lacks propose; expected Operator of evodiverse.ports"),
         (
             "build_task",

@@ -76,6 +76,7 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
         "overwrite",
         "display",
         "sandbox.require",
+        "search.on_failed_start",
         "dry_run",
     }
 

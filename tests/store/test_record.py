@@ -1,5 +1,6 @@
 """The life of a run directory: begun, resumed, finished, refused."""
 
+import hashlib
 import json
 import logging
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import pytest
 
 from evodiverse import __version__
 from evodiverse.errors import InputError, Interrupted, ServiceError
-from evodiverse.settings import build
+from evodiverse.settings.assembly import run as start
 from tests.runs import Silent, log, plan, run_toy, stop_after
 
 pytestmark = pytest.mark.usefixtures("written_at_once")
@@ -38,8 +39,10 @@ def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> No
     assert record["totals"]["oracle_calls"] == 200
     assert record["settings"]["method.ladder"] == [0.8, 0.2]
     assert record["overrides"] == {}
-    assert record["sources"] == {"oracle": "a"}
-    assert set(record["versions"][0]) == {"evodiverse", "python", "numpy", "rdkit", "scipy", "sympy"}
+    assert record["sources"]["oracle"] == "a"
+    task = Path(__file__).parents[1] / "toys" / "bits" / "task.py"
+    assert record["sources"]["code/task.py"] == hashlib.sha256(task.read_bytes()).hexdigest()
+    assert set(record["versions"][0]) == {"evodiverse", "python", "numpy"}
     assert record["seconds"]["wall"] > record["seconds"]["oracle"] > 0
 
 
@@ -56,7 +59,7 @@ def test_settings_that_differ_from_the_defaults_are_recorded(tmp_path: Path) -> 
 def test_a_finished_run_says_so_and_does_nothing(tmp_path: Path) -> None:
     run = run_toy(tmp_path)
     before, said = log(run), []
-    build.run(plan("task=bits", f"outputs={tmp_path}"), Silent(), said.append, lambda folder: pytest.fail("began"))
+    start(plan("task=bits", f"outputs={tmp_path}"), Silent(), said.append, lambda folder: pytest.fail("began"))
     assert said == [f"{run} is complete (stopped by budget); overwrite=true runs it afresh"]
     assert log(run) == before
 
@@ -104,6 +107,30 @@ def test_a_run_whose_data_was_changed_is_refused(interrupted: Path, tmp_path: Pa
     change(interrupted, sources={"oracle": "b"})
     with pytest.raises(InputError, match=r"began with other data \(oracle\); use outputs=… or overwrite=true"):
         run_toy(tmp_path)
+
+
+def test_edited_code_of_a_domain_of_ones_own_is_noticed_and_its_file_named(interrupted: Path, tmp_path: Path) -> None:
+    change(interrupted, sources=read(interrupted)["sources"] | {"code/task.py": "0" * 64})
+    with pytest.raises(InputError, match=r"began with other data \(code/task\.py: .*/tests/toys/bits/task\.py\); use"):
+        run_toy(tmp_path)
+
+
+def test_what_measures_runs_may_change_and_what_is_gone_is_noticed(interrupted: Path, tmp_path: Path) -> None:
+    sources = read(interrupted)["sources"]
+    assert "code/metrics.py" not in sources
+    change(interrupted, sources=sources | {"code/gone.py": "0" * 64})
+    with pytest.raises(InputError, match=r"began with other data \(code/gone\.py\); use"):
+        run_toy(tmp_path)
+
+
+def test_fewer_libraries_than_an_older_version_recorded_are_no_other_versions(
+    interrupted: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    change(interrupted, versions=[read(interrupted)["versions"][0] | {"rdkit": "2024.9.1"}])
+    with caplog.at_level(logging.WARNING, "evodiverse"):
+        record = read(run_toy(tmp_path))
+    assert "goes on with" not in caplog.text
+    assert len(record["versions"]) == 1
 
 
 def test_another_version_is_a_warning_and_both_are_recorded(

@@ -7,7 +7,6 @@ import pyarrow.dataset as ds
 import pytest
 
 from evodiverse.errors import InputError, ServiceError
-from evodiverse.store import run_directory
 from evodiverse.store.datasets import schemas
 from evodiverse.store.run_directory import RunDirectory
 from tests.runs import DATASETS, ROOT, Silent, run_toy
@@ -60,10 +59,8 @@ def test_rows_come_in_the_order_committed(directory: RunDirectory) -> None:
     assert [row["members"] for row in directory.rows("populations", ["members"])] == [[call] for call in range(1, 13)]
 
 
-def test_iterations_that_come_quickly_share_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_directory, "WRITE_SHARE", 1e-9)
-    monkeypatch.setattr(run_directory, "MAX_WAIT_SECONDS", 1e9)
-    directory = RunDirectory(tmp_path / "run", {})
+def test_iterations_that_come_quickly_share_a_part(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run", {}, write_share=1e-9, max_wait=1e9)
     for iteration in range(4):
         commit(directory, iteration, populations=[{"iteration": iteration, "pool": 0, "members": [iteration + 1]}])
     assert directory.checkpoint()["iteration"] == 0

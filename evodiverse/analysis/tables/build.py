@@ -83,6 +83,7 @@ def build_tables(
     task: str | None = None,
     llm: str | None = None,
     own: Collection[str] = (),
+    papers: Sequence[Layout] | None = None,
 ) -> list[Table]:
     """Return all tables: the paper's, those of the same rows for other models, and ours.
 
@@ -92,11 +93,12 @@ def build_tables(
         task: Only rows and runs of this task.
         llm: Only runs of this language model, and tables that they may fill.
         own: The packages of the user's own domains.
+        papers: The paper's tables; None reads them from their files.
     """
     chosen = [result for result in results if _is_chosen(result, task, llm)]
     others = [(result, why) for result, why in left_out if _is_chosen(result, task, llm)]
     tables: list[Table] = []
-    for layout in paper_layouts():
+    for layout in paper_layouts() if papers is None else papers:
         rows = tuple(row for row in layout.rows if task in (None, row.task))
         if rows:
             tables += _paper_tables(replace(layout, rows=rows), chosen, others, llm)

@@ -16,7 +16,7 @@ import numpy as np
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, describe, reason
-from evodiverse.kit.inputs import expanded, input_sha256
+from evodiverse.kit.inputs import expanded
 from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.problems import (
@@ -87,13 +87,13 @@ def read_dataset(settings: EquationSettings) -> Dataset:
     return Dataset(described[0], tuple(described[1:]), splits, None)
 
 
-def find_sources(settings: EquationSettings) -> dict[str, str]:
-    """Return the SHA-256 of a problem's data by their role."""
+def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
+    """Return a user's own files by their role, of a builtin problem the SHA-256 of its data."""
     if settings.source == BUILTIN:
         arrays = [array for rows in builtin_splits(PROBLEMS[settings.name]) for array in rows]
         return {"data": hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()}
     files = zip(("train", "test_id", "test_ood"), _files(settings.data), strict=True)
-    return {role: input_sha256(path, f"task.data.{role}") for role, path in files if path is not None}
+    return {role: path for role, path in files if path is not None}
 
 
 def _files(data: DataSettings) -> list[Path | None]:

@@ -25,11 +25,13 @@ __all__ = [
     "count_initial",
     "find_violations",
     "is_shared",
+    "libraries",
     "settings",
     "sources",
 ]
 
 settings = EquationSettings
+libraries = ("scipy", "sympy")
 
 
 def find_violations(settings: EquationSettings) -> list[str]:
@@ -54,8 +56,8 @@ def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
     return True
 
 
-def sources(settings: EquationSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:  # noqa: ARG001
-    """Return the SHA-256 of the data."""
+def sources(settings: EquationSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
+    """Return the data."""
     return find_sources(settings)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import input_sha256
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
@@ -30,11 +29,13 @@ __all__ = [
     "count_initial",
     "find_violations",
     "is_shared",
+    "libraries",
     "settings",
     "sources",
 ]
 
 settings = MoleculeSettings
+libraries = ("rdkit",)
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
@@ -97,20 +98,15 @@ def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
     return prompts.build(settings)
 
 
-def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:
-    """Return the SHA-256 of the oracle's and the library's file, of a user's function that of its module's."""
-    oracle, initial = settings.oracle, settings.initial
+def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
+    """Return the oracle's and the library's file, of a user's function that of its module."""
+    oracle, path = settings.oracle, settings.initial.path
+    initial = artefact_sha256("zinc250k") if path is None else Path(path).expanduser()
     if oracle._target_ is not None:
-        oracle_sha256 = TargetOracle(oracle._target_).sha256()
-    elif oracle.path is not None:
-        oracle_sha256 = input_sha256(Path(oracle.path).expanduser(), "task.oracle.path")
-    else:
-        oracle_sha256 = artefact_sha256(str(oracle.published))
-    own = None if initial.path is None else Path(initial.path).expanduser()
-    return {
-        "oracle": oracle_sha256,
-        "initial": artefact_sha256("zinc250k") if own is None else input_sha256(own, "task.initial.path"),
-    }
+        return {"oracle": TargetOracle(oracle._target_).find_source(), "initial": initial}
+    if oracle.path is not None:
+        return {"oracle": Path(oracle.path).expanduser(), "initial": initial}
+    return {"oracle": artefact_sha256(str(oracle.published)), "initial": initial}
 
 
 def build_task(

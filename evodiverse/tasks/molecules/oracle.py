@@ -187,11 +187,11 @@ class TargetOracle:
         """
         _located(self.target)
 
-    def sha256(self) -> str:
-        """Return the SHA-256 of the file of the function's module, or its name if it has no file."""
+    def find_source(self) -> Path | str:
+        """Return the file of the function's module, or its name if it has no file."""
         self.check()
         source = Path(getattr(sys.modules[self.target.rpartition(".")[0]], "__file__", None) or "")
-        return input_sha256(source, "task.oracle._target_") if source.is_file() else self.target
+        return source if source.is_file() else self.target
 
     def __call__(self, smiles: list[str]) -> ArrayLike:
         """Return what the user's function returns."""

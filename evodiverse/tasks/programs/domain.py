@@ -17,7 +17,7 @@ from evodiverse.tasks.programs.metrics import PackingMetrics, ProgramMetrics
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.settings import CIRCLE_PACKING, ProgramSettings, find_setting_violations, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
-from evodiverse.tasks.programs.user_evaluator import UserEvaluator, evaluator_sha256
+from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 from evodiverse.vocabulary import Limits
 
 __all__ = [
@@ -29,11 +29,13 @@ __all__ = [
     "count_initial",
     "find_violations",
     "is_shared",
+    "libraries",
     "settings",
     "sources",
 ]
 
 settings = ProgramSettings
+libraries = ("scipy",)
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
@@ -60,11 +62,11 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
     return True
 
 
-def sources(settings: ProgramSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:  # noqa: ARG001
-    """Return the SHA-256 of the initial programs, and of a user's evaluator."""
+def sources(settings: ProgramSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
+    """Return the SHA-256 of the initial programs, and a user's evaluator."""
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
-    own = {} if settings.is_circle_packing else {"evaluator": evaluator_sha256(_evaluator_path(settings))}
-    return {"initial": initial} | own
+    own = {} if settings.is_circle_packing else {"evaluator": _evaluator_path(settings)}
+    return {"initial": initial, **own}
 
 
 def build_task(

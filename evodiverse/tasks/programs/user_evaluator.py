@@ -128,15 +128,6 @@ class UserEvaluator:
         return checked
 
 
-def evaluator_sha256(path: Path) -> str:
-    """Return the SHA-256 of a user's file.
-
-    Raises:
-        InputError: It cannot be read.
-    """
-    return hashlib.sha256(_read(path)).hexdigest()
-
-
 def _read(path: Path) -> bytes:
     try:
         return read_input(path, TEXT_BYTES)

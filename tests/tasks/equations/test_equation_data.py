@@ -5,6 +5,8 @@ import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import find_beyond
+from evodiverse.settings.plan import read_source
+from evodiverse.store.record import Source
 from evodiverse.tasks.equations import data as module
 from evodiverse.tasks.equations.data import builtin_splits, find_sources, read_dataset
 from evodiverse.tasks.equations.problems import PROBLEMS
@@ -98,12 +100,16 @@ def test_a_description_of_no_column_is_refused(tmp_path: Path) -> None:
         read_dataset(own(tmp_path, descriptions={"length": "?"}))
 
 
+def sources(settings: EquationSettings) -> dict[str, Source]:
+    return {role: read_source(role, source) for role, source in find_sources(settings).items()}
+
+
 def test_sources_change_with_the_data(tmp_path: Path) -> None:
     settings = own(tmp_path, test_id=str(csv(tmp_path / "id.csv", 7)))
-    before = find_sources(settings)
+    before = sources(settings)
     assert list(before) == ["train", "test_id"]
     csv(tmp_path / "id.csv", 8)
-    after = find_sources(settings)
+    after = sources(settings)
     assert after["train"] == before["train"]
     assert after["test_id"] != before["test_id"]
     one, other = (find_sources(EquationSettings(problem=f"builtin/reaction{number}")) for number in (3, 4))

@@ -13,6 +13,7 @@ from evodiverse.errors import ContractError, DataError, InputError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.settings.plan import read_source
 from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
@@ -114,9 +115,10 @@ def build(oracle: Oracle = JNK3, initial: Initial | None = None) -> MoleculeTask
     return domain.build_task(settings, artefact_path, ProcessSandbox)
 
 
-def sources(oracle: Oracle = JNK3, initial: Initial | None = None) -> dict[str, str]:
+def sources(oracle: Oracle = JNK3, initial: Initial | None = None) -> dict[str, str | None]:
     settings = MoleculeSettings(oracle=oracle, initial=initial or Initial())
-    return domain.sources(settings, lambda name: find_artefact(name).sha256)
+    found = domain.sources(settings, lambda name: find_artefact(name).sha256)
+    return {role: read_source(role, source).sha256 for role, source in found.items()}
 
 
 def scores(task: MoleculeTask, *smiles: str) -> list[float | None]:

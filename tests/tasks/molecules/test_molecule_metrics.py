@@ -332,8 +332,10 @@ def test_a_dataset_without_a_part_is_named(tmp_path: Path, dataset: str) -> None
 
 def test_swaps_that_the_adaptation_knows_of_are_missed(tmp_path: Path) -> None:
     run = write_run(tmp_path, SCORES, [[[1]]], [swap_row(accepted=True), swap_row(accepted=False, blocked=True)])
-    write_parts(tmp_path, "adaptation", [[{"iteration": 5, "tried": 1}]])
+    write_parts(tmp_path, "adaptation", [[{"iteration": 5, "xi": 2.5, "tried": 1}]])
     assert len(read_log(run).swaps["blocked"]) == 2
-    write_parts(tmp_path, "adaptation", [[{"iteration": 5, "tried": 1}, {"iteration": 10, "tried": 4}]])
+    write_parts(
+        tmp_path, "adaptation", [[{"iteration": 5, "xi": 2.5, "tried": 1}, {"iteration": 10, "xi": 2.5, "tried": 4}]]
+    )
     with pytest.raises(InputError, match=r"has logged 1 of 5 swaps"):
         read_log(run)

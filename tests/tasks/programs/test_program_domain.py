@@ -8,7 +8,9 @@ import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import find_beyond
-from evodiverse.settings import build
+from evodiverse.settings import assembly
+from evodiverse.settings.plan import read_source
+from evodiverse.store.record import Source
 from evodiverse.tasks.programs import domain
 from evodiverse.tasks.programs.settings import Initial, ProgramSettings, PromptSettings
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
@@ -80,16 +82,20 @@ def test_all_pools_share_the_initial_programs_and_each_is_counted_once(tmp_path:
     assert (domain.count_initial(BINS), domain.count_initial(settings)) == (1, 2)
 
 
+def sources(settings: ProgramSettings) -> dict[str, Source]:
+    return {role: read_source(role, source) for role, source in domain.sources(settings, str).items()}
+
+
 def test_a_changed_evaluator_or_start_is_other_data(tmp_path: Path) -> None:
     program = write(tmp_path, "program.py", "def main(): return 1")
     evaluator = write(tmp_path, "evaluator.py", EVALUATOR)
     settings = ProgramSettings(evaluator=str(evaluator), initial=Initial(str(program)))
-    before = domain.sources(settings, str)
+    before = sources(settings)
     write(tmp_path, "evaluator.py", EVALUATOR + "\n    a = 1")
-    assert domain.sources(settings, str)["initial"] == before["initial"]
-    assert domain.sources(settings, str)["evaluator"] != before["evaluator"]
+    assert sources(settings)["initial"] == before["initial"]
+    assert sources(settings)["evaluator"] != before["evaluator"]
     write(tmp_path, "program.py", "def main(): return 2")
-    assert domain.sources(settings, str)["initial"] != before["initial"]
+    assert sources(settings)["initial"] != before["initial"]
 
 
 def test_a_model_is_told_what_the_evaluator_says() -> None:
@@ -103,7 +109,7 @@ def test_a_model_is_told_what_the_evaluator_says() -> None:
 def test_what_the_kernel_lacks_is_said_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(build, "find_gaps", lambda: ["files", "processes"])
+    monkeypatch.setattr(assembly, "find_gaps", lambda: ["files", "processes"])
     overrides = ["task=circle_packing", f"outputs={tmp_path}", "budget.oracle_calls=2", "evaluator.workers=1"]
     with caplog.at_level(logging.WARNING, "evodiverse"):
         run_here(*overrides)

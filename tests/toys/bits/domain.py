@@ -56,7 +56,7 @@ def build_prompts(settings: BitSettings) -> BitPrompts:
     return BitPrompts()
 
 
-def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str]:
+def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
     return {"oracle": settings.source}
 
 

@@ -1,0 +1,150 @@
+"""From a plan to a run: the parts are built, put together, and set going."""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from evodiverse.data.artefacts import find_artefact
+from evodiverse.data.cache import artefact_path
+from evodiverse.errors import InputError
+from evodiverse.llm.clients import KINDS
+from evodiverse.llm.open import opened
+from evodiverse.ports import Display, Snapshot, Task
+from evodiverse.runner.ledger import Ledger
+from evodiverse.runner.loop import Loop, Setup
+from evodiverse.runner.process import deferred_signals
+from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
+from evodiverse.runner.workers import Bench, Workers, available_cores
+from evodiverse.sandbox.confinement import find_gaps
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.search.streams import Streams
+from evodiverse.settings import schema
+from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_search
+from evodiverse.settings.identity import digest
+from evodiverse.settings.plan import Plan
+from evodiverse.store.datasets import schemas
+from evodiverse.store.journal import Journal
+from evodiverse.store.opening import Identity, find_complete, open_run
+from evodiverse.store.run_directory import JOURNAL, RunDirectory
+
+_LOG = logging.getLogger("evodiverse.settings")
+ModelRound = Callable[[Task, Ledger], ModelProposer]
+
+
+def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> None:
+    """Run a plan to its end, from where it stands; a finished run only says so.
+
+    Args:
+        plan: What to run.
+        display: Shows the run while it goes on.
+        say: Tells a person one line.
+        save_hydra: Writes what Hydra composed into the folder it is given.
+
+    Raises:
+        InputError: The run directory holds another run, or data cannot be used.
+        ServiceError: Something that the run depends on failed for good.
+    """
+    sources = plan.find_sources(lambda name: find_artefact(name).sha256)
+    this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
+    complete = None if plan.config.overwrite else find_complete(this)
+    if complete is not None:
+        say(complete)
+        return
+    task = plan.domain.build_task(
+        plan.task, artefact_path, lambda *preload: _open_sandbox(plan.config.sandbox, preload)
+    )
+    schemas(task.columns)  # before there is a folder
+    with ExitStack() as stack:
+        workers = stack.enter_context(_workers(plan, task))  # they load while the model is opened
+        by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
+        check = stack.enter_context(deferred_signals())
+        opening = open_run(this, task.columns, plan.libraries, save_hydra, overwrite=plan.config.overwrite)
+        standing = stack.enter_context(opening)
+        if isinstance(standing, str):  # another process completed it meanwhile
+            say(standing)
+            return
+        result = _search(plan, task, workers, standing.directory, display, check, by_model)
+        standing.stopped_by = result.stopped_by
+    best = f"; best {result.best:.4g}  {result.best_genotype or ''}".rstrip() if result.best is not None else ""
+    say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
+    say(f"{plan.path}")
+
+
+def _open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
+    """Return the sandbox, and say what this machine's kernel cannot keep a program from.
+
+    Raises:
+        InputError: There is such a thing, and the settings forbid it.
+    """
+    gaps = " and ".join(find_gaps())
+    if gaps and settings.require == schema.STRICT:
+        raise InputError(f"sandbox.require=strict: this kernel cannot keep programs from {gaps}; use another machine")
+    if gaps:
+        _LOG.warning("this kernel cannot keep programs from %s; sandbox.require=strict would refuse to run", gaps)
+    return ProcessSandbox(preload)
+
+
+def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
+    """Return what makes the proposer of a round by a language model, None for a run without one."""
+    if plan.model is None:
+        return None
+    kind = KINDS[plan.model.client]
+    settings = kind.complete(plan.model, artefact_path)
+    model = stack.enter_context(opened(settings))
+    round_quotes = model.quote(plan.example_queries(settings)) * plan.config.method.offspring
+    cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_quotes, 0.0)
+    if cap is not None and kind.asks:
+        _LOG.warning("budget.%s does not cover a round of %d requests at its worst", cap, len(round_quotes))
+    return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.build_prompts(), task, ledger)
+
+
+def _workers(plan: Plan, task: Task) -> Workers:
+    """Return who makes and evaluates the offspring, not started yet."""
+    evaluator = plan.config.evaluator
+    bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
+    proposes = plan.model is None or plan.config.llm.fallback == schema.CLASSICAL
+    return Workers(bench, evaluator.workers or available_cores(), evaluator.batch, proposes=proposes)
+
+
+def _make_proposers(
+    plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
+) -> list[Proposer]:
+    """Return who answers the attempts at a slot, in their order."""
+    attempts = plan.config.search.attempts
+    if by_model is None:
+        return [OperatorProposer(workers, ledger)] * attempts
+    proposers: list[Proposer] = [by_model(task, ledger)] * attempts
+    if plan.config.llm.fallback == schema.CLASSICAL:
+        proposers += [OperatorProposer(workers, ledger, is_fallback=True)] * attempts
+    return proposers
+
+
+def _search(
+    plan: Plan,
+    task: Task,
+    workers: Workers,
+    directory: RunDirectory,
+    display: Display,
+    check: Callable[[], None],
+    by_model: ModelRound | None,
+) -> Snapshot:
+    """Run the loop; ``check`` raises what a signal asked for."""
+    ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
+    with display:
+        setup = Setup(
+            method=freeze_method(plan.config.method),
+            search=freeze_search(plan.config.search),
+            streams=Streams(plan.config.seed),
+            oracle_calls=plan.config.budget.oracle_calls,
+            n_initial=plan.domain.count_initial(plan.task),
+            shared_start=plan.domain.is_shared(plan.task),
+            task=task,
+            workers=workers,
+            proposers=_make_proposers(plan, task, ledger, workers, by_model),
+            ledger=ledger,
+            store=directory,
+            display=display,
+            check=check,
+        )
+        return Loop(setup).run()

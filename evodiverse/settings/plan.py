@@ -1,0 +1,213 @@
+"""From a composed configuration to a checked plan of a run."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hydra.conf import HydraConf
+from omegaconf import DictConfig
+
+from evodiverse.cache_folder import cache_folder
+from evodiverse.errors import InputError
+from evodiverse.kit.documented import find_beyond
+from evodiverse.kit.inputs import input_sha256
+from evodiverse.llm.clients import KINDS
+from evodiverse.llm.estimate import describe_estimate
+from evodiverse.llm.settings import ModelSettings
+from evodiverse.ports import Domain, Prompted, Prompts, Versioned
+from evodiverse.settings import schema
+from evodiverse.settings.compose import compose_published, read, resolve
+from evodiverse.settings.domain import code_files, import_domain, read_settings
+from evodiverse.settings.freeze import freeze_model
+from evodiverse.settings.identity import find_overrides, identity, override_label, quiet_keys
+from evodiverse.settings.validate import find_violations
+from evodiverse.store.record import Source
+from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
+
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checked configuration: what would run, and where.
+
+    Attributes:
+        config: All keys but the domain's own.
+        domain: The module of the task's domain.
+        task: The domain's own settings.
+        settings: The flat settings that make the run the run it is.
+        overrides: Those in which it differs from its task, method and llm alone.
+        path: The run directory.
+        model: The language model's settings, None for a run without one.
+    """
+
+    config: schema.Config
+    domain: Domain
+    task: Any
+    settings: Mapping[str, Any]
+    overrides: Mapping[str, Any]
+    path: Path
+    model: ModelSettings | None
+
+    @property
+    def libraries(self) -> Sequence[str]:
+        """The packages whose versions may change the results."""
+        return ["numpy", *(self.domain.libraries if isinstance(self.domain, Versioned) else ())]
+
+    @property
+    def n_initial(self) -> int:
+        """Oracle calls that the initial candidates cost at most."""
+        n_draws = 1 if self.domain.is_shared(self.task) else self.n_pools
+        return self.domain.count_initial(self.task) * n_draws
+
+    @property
+    def n_pools(self) -> int:
+        """Number of pools."""
+        return len(self.config.method.ladder)
+
+    @property
+    def summary(self) -> str:
+        """What a dry run says."""
+        n_calls = self.config.budget.oracle_calls
+        lines = [f"would run in {self.path}", f"with {self.n_initial:,} initial of {n_calls:,} oracle calls"]
+        if self.model is not None:
+            fewest = n_calls - self.n_initial
+            most = fewest * self.config.search.attempts
+            cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
+            lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
+        return "\n".join(lines)
+
+    def build_prompts(self) -> Prompts:
+        """Return the prompts of a run with a language model.
+
+        Raises:
+            InputError: A model cannot be asked about this task; says what is missing.
+        """
+        if not isinstance(self.domain, Prompted):
+            raise TypeError("the domain has no prompts")
+        return self.domain.build_prompts(self.task)
+
+    def samplers(self, model: ModelSettings) -> list[Sampler]:
+        """Return what each pool samples with, as the method says; its last entry holds for all further pools."""
+        names = self.config.method.samplers
+        return [model.samplers[names[min(pool, len(names) - 1)]] for pool in range(self.n_pools)]
+
+    def example_queries(self, model: ModelSettings) -> list[Query]:
+        """Return a query of usual length for each pool."""
+        prompts, stream = self.build_prompts(), Stream(0, 0)
+        *parents, best = (
+            Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
+        )
+        messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
+        return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
+
+    def find_sources(self, artefact_sha256: Callable[[str], str]) -> dict[str, Source]:
+        """Return what the results depend on beside the settings, by its role.
+
+        Args:
+            artefact_sha256: That of a published file by its name.
+
+        Raises:
+            InputError: A user's file cannot be read.
+        """
+        found = dict(self.domain.sources(self.task, artefact_sha256))
+        found |= code_files(str(self.config.task["domain"]))
+        if self.model is not None:
+            found["prompts"] = self.build_prompts().sha256
+            served = KINDS[self.model.client].source(self.model, artefact_sha256)
+            found |= {} if served is None else {"model": served}
+        return {role: read_source(role, source) for role, source in found.items()}
+
+
+def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
+    """Check a composed configuration.
+
+    Args:
+        composed: The run's configuration.
+        hydra: Hydra's own part of it. Hydra must be running.
+
+    Raises:
+        InputError: It cannot be meant; names everything that is wrong.
+    """
+    config = read(composed)
+    domain = import_domain(config.task.get("domain"))
+    task, violations = read_settings(domain, config.task)
+    settings = _identity(resolve(composed), domain)
+    overrides = find_overrides(settings, _identity(compose_published(hydra), domain))
+    names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
+    outputs, bad_outputs = _outputs_folder(config.outputs)
+    path = outputs.joinpath(*map(str, names.values()), override_label(overrides), f"seed{config.seed}")
+    plan = Plan(config, domain, task, settings, overrides, path, None)
+    violations += [
+        *_find_misnamed(names, hydra.runtime.choices),
+        *find_violations(config, 0 if task is None else plan.n_initial, can_ask=isinstance(domain, Prompted)),
+        *([] if task is None else find_beyond(task, "task.")),
+        *([] if task is None else domain.find_violations(task)),
+        *(bad_outputs or _find_unwritable(path)),
+    ]
+    if violations:
+        raise InputError(*violations)
+    try:
+        model = freeze_model(config.llm, cache_folder())
+    except RuntimeError as error:  # a home that is none
+        raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
+    if model is not None:
+        violations = KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
+        try:
+            plan.build_prompts()
+        except InputError as error:
+            violations += error.violations
+    if violations:
+        raise InputError(*violations)
+    return replace(plan, model=model)
+
+
+def read_source(role: str, source: str | Path) -> Source:
+    """Return the SHA-256 of a source, and its path where it is a file of the user's."""
+    return Source(source, None) if isinstance(source, str) else Source(input_sha256(source, role), source)
+
+
+def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -> Iterator[str]:
+    """Yield what is wrong with the names of the options; one is that of its file, so that no copy passes for another.
+
+    Args:
+        names: By group.
+        choices: The files chosen, by group.
+    """
+    for group, name in names.items():
+        file = str(choices[group])
+        if not _FOLDER_NAME.fullmatch(file):  # in a folder of its own it could bear a published name
+            yield f"{group}={file} must be a file of {group}/ itself, whose name a folder can have; move or rename it"
+        elif name != file:
+            yield f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named by its file"
+
+
+def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
+    """Return the flat settings that can change a run's log, with the domain's own as its types write them."""
+    task, _ = read_settings(domain, values["task"])
+    typed = {} if task is None else asdict(task)
+    return identity({**values, "task": {**values["task"], **typed}}, frozenset(quiet_keys(schema.Config)))
+
+
+def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
+    """Return the folder of all runs, and what is wrong with its name."""
+    try:
+        return Path(outputs).expanduser(), [] if outputs else ["outputs must name a folder, got nothing"]
+    except RuntimeError as error:  # a home that is none
+        return Path(outputs), [f"outputs={outputs} cannot be used ({error}); choose another folder"]
+
+
+def _find_unwritable(path: Path) -> list[str]:
+    """Return what keeps a run directory from being made."""
+    try:
+        existing = next(folder for folder in [path, *path.absolute().parents] if folder.exists())
+    except OSError as error:
+        return [f"outputs: {path} cannot be used ({error.strerror}); choose another folder with outputs=…"]
+    if not existing.is_dir():
+        return [f"outputs: {existing} is no folder; choose another one with outputs=…"]
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return [f"outputs: {existing} cannot be written; choose another folder with outputs=…"]
+    return []
