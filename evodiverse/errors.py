@@ -70,7 +70,7 @@ class ModelUnavailableError(ServiceError):
 
 
 class ContractError(EvoDiverseError):
-    """A port broke its contract, such as a missing answer in a batch; a bug, not a user's mistake."""
+    """What stands behind a port, such as a domain of a user's own, answered what the port does not allow; says what."""
 
 
 class Interrupted(KeyboardInterrupt):

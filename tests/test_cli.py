@@ -76,7 +76,7 @@ def test_hydras_files_lie_in_the_run_directory_and_nowhere_else(tmp_path: Path) 
         (["sed=1"], "evodiverse: sed is unknown; did you mean seed?\n"),
         (["method=ptt"], f"evodiverse: method=ptt is unknown; did you mean pt? ({OWN_METHOD})\n"),
         (["seed=1.5"], "evodiverse: seed must be an integer, got 1.5\n"),
-        (["seed=-1"], "evodiverse: seed must be between 0 and 2**64 - 1, got -1\n"),
+        (["seed=-1"], "evodiverse: seed must be between 0 and 18446744073709551615, got -1\n"),
         (
             ["task.spoiled=start"],
             (

@@ -13,11 +13,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import EvoDiverseError, InputError, Interrupted, ModelUnavailableError
 from evodiverse.runner.process import complain, prepare, say
-from evodiverse.settings.command_line import check_sweep, explain
+from evodiverse.settings.command_line import check_sweep, explain, put_options_last
 from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, find_conf, save_composition
 from evodiverse.settings.own_options import register_own_options
 from evodiverse.settings.schema import register
 
+_given: list[str] = []  # the command line as the user wrote it
 _BUG = "a bug in EvoDiverse or in code of your own"
 
 
@@ -45,6 +46,8 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing many lines and exiting with 1
     _sweep.process = os.getpid()
+    _given[:] = sys.argv[1:]
+    sys.argv[1:] = put_options_last(_given)
     prepare()
     register()
     register_own_options()
@@ -75,7 +78,7 @@ def main() -> None:
 
 
 def _command() -> str:
-    return shlex.join(["evodiverse", *sys.argv[1:]])
+    return shlex.join(["evodiverse", *_given])
 
 
 def job(composed: DictConfig) -> None:

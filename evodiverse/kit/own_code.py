@@ -1,5 +1,6 @@
 """Functions that a user wrote: what goes wrong in one is told in a line that names it."""
 
+import importlib
 import inspect
 import os
 import sys
@@ -13,6 +14,7 @@ from evodiverse.kit.text import printable
 
 _PACKAGE = "evodiverse"
 _FOLDER = f"{Path(__file__).parents[1]}{os.sep}"
+_IMPORTLIB = str(Path(importlib.__file__).parent)
 _MAX_SHOWN = 80
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -87,7 +89,7 @@ def place_in(error: BaseException, folder: Path | None = None) -> str | None:
         None if there is no such line, as where Python could not even call the function.
     """
     lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    others = [place for place in lines if not place[0].startswith((_FOLDER, "<"))]
+    others = [place for place in lines if not place[0].startswith((_FOLDER, _IMPORTLIB, "<"))]
     own = [place for place in others if folder is not None and Path(place[0]).is_relative_to(folder)]
     return "{}, line {}".format(*(own or others)[-1]) if others else None
 

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -15,7 +16,8 @@ from multiprocessing import forkserver
 from types import TracebackType
 from typing import Self, TypeVar
 
-from evodiverse.errors import ServiceError
+from evodiverse.errors import ContractError, ServiceError, describe
+from evodiverse.kit.own_code import name_of
 from evodiverse.ports import Batching, Journal, Operator, Outsourcing, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
@@ -111,6 +113,9 @@ class Workers:
                     self._pool.submit(os.getpid)
             except (EOFError, OSError) as error:  # the server was killed
                 raise _dead_worker() from error
+            except Exception as error:  # whatever a user's objects raise that cannot be sent
+                _check_sendable(self._bench)
+                raise RuntimeError("the workers cannot be started") from error
         return self
 
     def __exit__(
@@ -248,6 +253,22 @@ def _result(future: Future[Result]) -> Result:
         return future.result()
     except BrokenProcessPool as error:
         raise _dead_worker() from error
+
+
+def _check_sendable(bench: Bench) -> None:
+    """Refuse a task or an operator that cannot be sent to another process.
+
+    Raises:
+        ContractError: It cannot; says why.
+    """
+    for part in (bench.task, bench.operator):
+        try:
+            pickle.dumps(part)
+        except Exception as error:
+            raise ContractError(
+                f"{name_of(type(part))} cannot be sent to worker processes ({describe(error)}); "
+                "let it hold names and paths instead, or use evaluator.workers=1"
+            ) from error
 
 
 def _dead_worker() -> ServiceError:

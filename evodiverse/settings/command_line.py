@@ -1,6 +1,7 @@
 """What is wrong with a command line: all of it at once, and of a sweep before its first run begins."""
 
 import re
+from argparse import Action
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -32,6 +33,20 @@ from evodiverse.settings.hints import first_line, nearest_key, wrong_value
 
 _KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]
+
+
+def put_options_last(arguments: Sequence[str]) -> list[str]:
+    """Return a command line with each ``key=value`` before what begins with a dash; argparse takes those in one row."""
+    known = get_args_parser()._option_string_actions
+    overrides: list[str] = []
+    options: list[str] = []
+    before: Action | None = None
+    for argument in arguments:
+        is_value = before is not None and (before.nargs is None or argument in (before.choices or ()))
+        is_option = is_value or argument.startswith("-")
+        (options if is_option else overrides).append(argument)
+        before = None if is_value else known.get(argument)
+    return [*overrides, *options]
 
 
 def check_sweep(arguments: Sequence[str], check: Check) -> None:
@@ -143,7 +158,7 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
     good: set[str] = set()
     chosen: list[str] = []
     for single in sorted(is_choice, key=is_choice.__getitem__, reverse=True):
-        violation = _compose_violation(chosen, single)
+        violation = _compose_violation(chosen, single, check)
         if violation:
             yield violation
             continue
@@ -179,7 +194,7 @@ def _expand(override: str) -> list[str]:
     return ["=".join([key, text]) for text in map(str, values)]
 
 
-def _compose_violation(chosen: Sequence[str], override: str) -> str | None:
+def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> str | None:
     key, _, value = override.lstrip("+~").partition("=")
     try:
         config = compose(CONFIG_NAME, overrides=[*chosen, override])
@@ -196,7 +211,11 @@ def _compose_violation(chosen: Sequence[str], override: str) -> str | None:
             return _misplaced_plus(override, f"{key}={value}") or f"{override}: {first_line(error)}"
         if isinstance(error.__cause__, AttributeError | KeyError):
             known = compose(CONFIG_NAME, overrides=list(chosen))
-            return _unplussed(key, known) or f"{key} is unknown; {nearest_key(key, known_keys(known))}"
+            return (
+                _unplussed(key, known)
+                or _absent_from_file(chosen, override, check)
+                or f"{key} is unknown; {nearest_key(key, known_keys(known))}"
+            )
         return wrong_value(key, value, error.__cause__ or error)
     except COMPOSITION_ERRORS as error:
         return f"{override}: {first_line(error)}"
@@ -210,6 +229,21 @@ def _unplussed(key: str, known: DictConfig) -> str | None:
         if isinstance(keys, DictConfig) and not keys:
             return f"{group} holds keys of your own, each of which is added with a plus: +{group}.name=value"
     return None
+
+
+def _absent_from_file(chosen: Sequence[str], override: str, check: Check) -> str | None:
+    """Return what to write for a key of a domain that its task's file does not have, None where nothing is like it."""
+    key = override.partition("=")[0]
+    if not key.startswith("task."):
+        return None
+    try:
+        violations = _find_in_run([*chosen, f"+{override}"], check)
+    except COMPOSITION_ERRORS:
+        return None
+    unknown = [violation for violation in violations if violation.startswith(f"{key} is unknown; ")]
+    if unknown:
+        return unknown[0] if "did you mean" in unknown[0] else None
+    return f"{key} is not in the task's file; add it there, or write +{override}"
 
 
 def _misplaced_plus(override: str, plain: str) -> str | None:

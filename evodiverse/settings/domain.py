@@ -96,7 +96,7 @@ def _find_unfit(settings: object) -> str | None:
     try:
         OmegaConf.structured(settings)
     except Exception as error:  # noqa: BLE001 (of many kinds; a default factory may raise anything)
-        return f"cannot be read from YAML ({first_line(error)}); use the types of OmegaConf's structured configs"
+        return f"cannot be read from YAML ({first_line(error)}); check the types and defaults of the fields"
     return None
 
 

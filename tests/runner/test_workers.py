@@ -126,6 +126,22 @@ def test_an_operator_that_does_not_answer_each_request_breaks_its_contract() -> 
         workers.propose(requests(3))
 
 
+class UnsendableTask(BitTask):
+    """Holds what no other process can have."""
+
+    def __init__(self) -> None:
+        super().__init__(6, 1)
+        self.worth = lambda bit: bit + 1
+
+
+def test_a_task_that_cannot_be_sent_to_a_worker_is_told_of_one_worker() -> None:
+    expected = r"UnsendableTask cannot be sent to worker processes \(.*lambda.*\); .* or use evaluator\.workers=1$"
+    with pytest.raises(ContractError, match=expected), workers_of(UnsendableTask(), BitCrossover(), 2):
+        pass
+    with workers_of(UnsendableTask(), BitCrossover(), 1) as workers:
+        assert workers.evaluate(HYPOTHESES)
+
+
 def test_a_dead_worker_is_a_service_that_failed() -> None:
     with (
         workers_of(BitTask(6, 1, spoiled="worker"), BitCrossover(), 2) as workers,

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 
-from evodiverse.settings.command_line import explain
+from evodiverse.settings.command_line import explain, put_options_last
 from evodiverse.settings.compose import COMPOSITION_ERRORS, find_conf
 from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
-from tests.runs import evodiverse
+from tests.runs import FROM_ROOT, TOY_CONF, evodiverse
 
 OWN_METHOD = "a file of your own, FOLDER/method/ptt.yaml, is found with --config-dir FOLDER"
 
@@ -193,6 +193,35 @@ def test_a_domain_of_ones_own_that_cannot_be_used_is_one_line(options: Path, cod
     assert refused.returncode == 2
     (line,) = refused.stderr.splitlines()
     assert re.match(f"evodiverse: {expected}", line), line
+
+
+def test_a_key_of_the_domain_that_the_file_of_a_task_lacks_takes_a_plus(tmp_path: Path) -> None:
+    defaults = TOY_CONF / "task" / "defaults" / "bits.yaml"
+    (tmp_path / "task" / "defaults").mkdir(parents=True)
+    (tmp_path / "task" / "defaults" / "bits.yaml").write_text(defaults.read_text())
+    (tmp_path / "task" / "own.yaml").write_text(
+        "defaults: [defaults/bits@defaults, _self_]\nname: own\ndomain: tests.toys.bits\n"
+    )
+    options = ["task=own", "task.length=9", "task.lenght=9", "--config-dir", str(tmp_path), "dry_run=true"]
+    refused = evodiverse(*options, cwd=tmp_path, env=FROM_ROOT)
+    assert refused.stderr.splitlines() == [
+        "evodiverse: task.length is not in the task's file; add it there, or write +task.length=9",
+        "evodiverse: task.lenght is unknown; did you mean task.length?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ordered"),
+    [
+        (["a=1", "--config-dir", "conf", "b=2"], ["a=1", "b=2", "--config-dir", "conf"]),
+        (["-m", "a=1", "--config-dir=conf", "~c"], ["a=1", "~c", "-m", "--config-dir=conf"]),
+        (["--cfg", "job", "--resolve", "b=2"], ["b=2", "--cfg", "job", "--resolve"]),
+        (["--info", "defaults", "b=2"], ["b=2", "--info", "defaults"]),
+        (["--info", "b=2"], ["b=2", "--info"]),
+    ],
+)
+def test_options_may_stand_anywhere(arguments: list[str], ordered: list[str]) -> None:
+    assert put_options_last(arguments) == ordered
 
 
 def test_a_sweep_by_its_mode_is_checked_too(tmp_path: Path) -> None:

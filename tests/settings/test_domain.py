@@ -138,6 +138,11 @@ def test_an_error_of_the_import_has_its_line(write: Write) -> None:
         import_domain(name)
 
 
+def test_a_syntax_error_has_its_line_once(write: Write) -> None:
+    with pytest.raises(InputError, match=r"\(SyntaxError: expected ':' \(domain\.py, line 1\)\); name a package"):
+        import_domain(write("def f()\n"))
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
