@@ -86,6 +86,7 @@ _KINDS: Final[Mapping[Key, _Kind]] = {
     ("overrides", _ANY): _SETTING,
     ("sources",): _OBJECT,
     ("sources", _ANY): _TEXT,
+    ("corrected",): _LIST,
     ("versions",): _LIST,
     ("versions", _ANY): _OBJECT,
     ("versions", _ANY, _ANY): _TEXT,

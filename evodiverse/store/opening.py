@@ -94,7 +94,7 @@ def open_run(
         if record is None:
             record = new_record(this.digest, this.settings, this.overrides, this.sources, versions, git_commit())
         else:
-            record = continue_record(this.path, record, versions)
+            record = continue_record(this.path, record, this.sources, versions)
         directory = RunDirectory(this.path, columns)
         with writing_to(this.path):
             save(this.path / ".hydra")

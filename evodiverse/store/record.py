@@ -22,6 +22,11 @@ class Source(NamedTuple):
     sha256: str | None
     path: Path | None
 
+    @property
+    def is_code(self) -> bool:
+        """Whether it is a file of code."""
+        return self.path is not None and self.path.suffix == ".py"
+
 
 def read_record(path: Path) -> dict[str, Any] | None:
     """Return the content of a run directory's ``run.json``, None if there is no run yet.
@@ -61,15 +66,26 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
 def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
     """Refuse a run whose data or code are not those it was started with.
 
+    A run that failed may go on with corrected code of the user's own, for nothing else would mend it.
+
     Raises:
         InputError: They were changed; names their roles, and their files where there are any.
     """
-    absent = Source(None, None)
-    now = {role: sources.get(role, absent) for role in record["sources"]}
-    changed = [role for role, sha256 in record["sources"].items() if now[role].sha256 != sha256]
+    changed = _find_changed(record, sources)
+    if record["status"] == "failed":
+        changed = {role: source for role, source in changed.items() if not source.is_code}
     if changed:
-        named = ", ".join(role if now[role].path is None else f"{role}: {now[role].path}" for role in changed)
-        raise InputError(f"{path} began with other data ({named}); use outputs=… or overwrite=true")
+        raise InputError(f"{path} began with other data ({_name(changed)}); use outputs=… or overwrite=true")
+
+
+def _find_changed(record: Mapping[str, Any], sources: Mapping[str, Source]) -> dict[str, Source]:
+    """Return what a run depends on now, of what was another thing when it began."""
+    now = {role: sources.get(role, Source(None, None)) for role in record["sources"]}
+    return {role: now[role] for role, sha256 in record["sources"].items() if now[role].sha256 != sha256}
+
+
+def _name(sources: Mapping[str, Source]) -> str:
+    return ", ".join(role if source.path is None else f"{role}: {source.path}" for role, source in sources.items())
 
 
 def new_record(
@@ -98,8 +114,20 @@ def new_record(
     }
 
 
-def continue_record(path: Path, record: Mapping[str, Any], versions: Mapping[str, str]) -> dict[str, Any]:
-    """Return the record of a run that is resumed, with this session's versions added where they are new."""
+def continue_record(
+    path: Path, record: Mapping[str, Any], sources: Mapping[str, Source], versions: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the record of a run that is resumed, with this session's versions added where they are new.
+
+    Where code was corrected, ``corrected`` keeps the SHA-256 of what it was before, each time.
+    """
+    changed = _find_changed(record, sources)
+    corrected: dict[str, Any] = {}
+    if changed:
+        before = {role: record["sources"][role] for role in changed}
+        _LOG.warning("%s goes on with corrected code (%s); what was evaluated before stays", path, _name(changed))
+        present = {role: source.sha256 for role, source in sources.items()}
+        corrected = {"sources": present, "corrected": [*record.get("corrected", []), before]}
     known = record["versions"]
     if not any(versions.items() <= session.items() for session in known):
         differing = [name for name in versions if known[-1].get(name) != versions[name]]
@@ -107,7 +135,7 @@ def continue_record(path: Path, record: Mapping[str, Any], versions: Mapping[str
         now = ", ".join(f"{name} {versions[name]}" for name in differing)
         _LOG.warning("%s was started with %s and goes on with %s; the log may differ", path, then, now)
         known = [*known, dict(versions)]
-    return {**record, "versions": known, "status": "running", "stopped_by": None, "error": None}
+    return {**record, **corrected, "versions": known, "status": "running", "stopped_by": None, "error": None}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from tests.analysis.builders import evaluated_row, initial_row, make_log, make_r
 def written(path: Path, *parts: Sequence[Mapping[str, object]]) -> Log:
     write_parts(path, "evaluations", parts)
     write_parts(path, "populations", [[{"iteration": 0, "pool": 0, "members": [1]}]])
-    for dataset in ("swaps", "adaptation", "llm_calls"):
+    for dataset in ("swaps", "migrations", "adaptation", "llm_calls"):
         write_parts(path, dataset, [[]])
     return read_log(Run(path, make_record()))
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,24 @@ def test_a_run_whose_data_was_changed_is_refused(interrupted: Path, tmp_path: Pa
 def test_edited_code_of_a_domain_of_ones_own_is_noticed_and_its_file_named(interrupted: Path, tmp_path: Path) -> None:
     change(interrupted, sources=read(interrupted)["sources"] | {"code/task.py": "0" * 64})
     with pytest.raises(InputError, match=r"began with other data \(code/task\.py: .*/tests/toys/bits/task\.py\); use"):
+        run_toy(tmp_path)
+
+
+def test_a_run_that_failed_goes_on_with_corrected_code(
+    interrupted: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = read(interrupted)["sources"]
+    change(interrupted, status="failed", sources=now | {"code/task.py": "0" * 64})
+    with caplog.at_level(logging.WARNING, "evodiverse"):
+        record = read(run_toy(tmp_path))
+    assert re.search(r"goes on with corrected code \(code/task\.py: .*/tests/toys/bits/task\.py\)", caplog.text)
+    assert (record["status"], record["sources"]) == ("complete", now)
+    assert record["corrected"] == [{"code/task.py": "0" * 64}]
+
+
+def test_a_run_that_failed_goes_on_with_its_data_alone(interrupted: Path, tmp_path: Path) -> None:
+    change(interrupted, status="failed", sources=read(interrupted)["sources"] | {"oracle": "b"})
+    with pytest.raises(InputError, match=r"began with other data \(oracle\); use"):
         run_toy(tmp_path)
 
 
