@@ -16,3 +16,8 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what all tests keep: thousands of cases, and the libraries."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let it see all of them again: libraries that look for leaks as they end would name every one."""
+    gc.unfreeze()

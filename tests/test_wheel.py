@@ -121,6 +121,7 @@ def empty(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_readme_shows_works_from_the_wheel_in_an_empty_folder_offline(installed: Path, empty: Path) -> None:
     python = str(installed.with_name("python"))
     failed, n_run = {}, 0

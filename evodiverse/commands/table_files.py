@@ -23,6 +23,9 @@ from evodiverse.runner.workers import available_cores
 
 OLD = "by a version that did not record their overrides"
 
+# To start a process takes as long as to measure so many runs.
+RUNS_A_PROCESS = 8
+
 
 def write(outputs: Path, task: str | None, llm: str | None, own: Sequence[str] = ()) -> int:
     """Write the tables of the runs below a folder into its ``tables/``, and return the exit code."""
@@ -63,10 +66,11 @@ def write(outputs: Path, task: str | None, llm: str | None, own: Sequence[str] =
 def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:
     """Measure runs, and show how far it is."""
     measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
+    n_processes = min(available_cores(), 1 + len(runs) // RUNS_A_PROCESS)
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("measuring runs", total=len(runs))
-        return measure_runs(runs, measurer, available_cores(), lambda n: progress.update(bar, completed=n))
+        return measure_runs(runs, measurer, n_processes, lambda n: progress.update(bar, completed=n))
 
 
 def find_encoders() -> dict[str, Path | None]:
