@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Where no bytecode is kept, each process of the tests compiles all modules again.
+# A third of the time tests wait, for processes and pauses: three at a time keep two cores busy.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -20,15 +21,15 @@ runs: .venv/.user data ## make all runs that need no model and that fit on a lap
 	$(BIN)/evodiverse -m +experiment=eq_builtin
 
 test: .venv/.dev data ## run the tests, without network once the data is there
-	$(PYTEST) -n 2 --dist worksteal
+	$(PYTEST) -n 3 --dist worksteal
 
 test-slow: .venv/.dev data ## run the tests that take minutes
 	@$(BIN)/evodiverse-data fetch smollm2
-	$(PYTEST) -n 2 --dist worksteal -m 'slow and not torch'
+	$(PYTEST) -n 3 --dist worksteal -m 'slow and not torch'
 
 test-torch: .venv/.torch data ## run the tests that take minutes and need torch
 	@$(BIN)/evodiverse-data fetch minilm
-	$(PYTEST) -n 2 --dist worksteal -m 'slow and torch'
+	$(PYTEST) -n 3 --dist worksteal -m 'slow and torch'
 
 test-leak: .venv/.dev data ## run the tests that watch open files and memory
 	$(PYTEST) -m leak

@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 
 from evodiverse.settings import schema
 from tests.runs import CONF, ROOT, plan
+from tests.test_decoding import SAMPLERS
 
 OPTIONS = [
     (group.name, option.stem)
@@ -139,8 +140,7 @@ def test_the_defaults_of_a_domain_are_the_papers_constants(domain: str) -> None:
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_valid_and_the_papers_for_every_domain(domain: str, method: str) -> None:
-    needs_model = OmegaConf.load(CONF / "method" / f"{method}.yaml").get("needs_model", False)
-    model = ["llm=openai_compatible", "llm.model=toy", "llm.api_base=http://127.0.0.1:1"] if needs_model else []
+    model = ["llm=openai_compatible", "llm.model=toy", "llm.api_base=http://127.0.0.1:1"]
     composed = plan(f"task={task_of(domain)}", f"method={method}", *model).config
     constants, ladder = CONSTANTS[domain], LADDERS[method][list(CONSTANTS).index(domain)]
     made = asdict(composed.method)
@@ -151,6 +151,10 @@ def test_every_method_is_valid_and_the_papers_for_every_domain(domain: str, meth
     assert made["swap"] | constants["swap"] == made["swap"]
     assert (composed.search.attempts, composed.search.target) == (constants["attempts"], constants["target"])
     assert composed.budget.oracle_calls == constants["oracle_calls"]
+    samplers = [*composed.method.samplers, *composed.method.samplers[-1:] * len(ladder)]
+    assert samplers[: len(ladder)] == SAMPLERS[method]
+    pools = {"cold": composed.llm.pools.cold, "hot": composed.llm.pools.hot}
+    assert {name: (pool.temperature, pool.top_p) for name, pool in pools.items()} == constants["decoding"]
 
 
 @pytest.mark.parametrize("task", COMPLETE)
