@@ -27,7 +27,7 @@ SAMPLERS = {
     "ea": ["cold"],
     "tempering": ["hot"],
 }
-# One method for each way to sample; that the others sample as their list says stands in their configuration, which is checked.
+# One method for each way to sample; the configuration of the others is checked.
 RUN = {tuple(samplers): method for method, samplers in SAMPLERS.items()}
 ONE_ROUND = ("method.offspring=1", "search.attempts=1", "search.patience=1", "evaluator.workers=1")
 FEW = {"jnk3": ["task.initial.size=3"]}
