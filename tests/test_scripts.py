@@ -1,5 +1,6 @@
 """The scripts as a user starts them."""
 
+import json
 import os
 import re
 import shutil
@@ -118,8 +119,13 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_tables_that_are_stopped_say_so_in_one_line(outputs: Path, tmp_path: Path) -> None:
+    (whole,) = outputs.glob("jnk3/pt/off/*/seed0")
+    record = json.loads((whole / "run.json").read_text())
+    for seed in range(40):  # so many that it is not done before it is stopped
+        copied = shutil.copytree(whole, tmp_path / "many" / f"seed{seed}")
+        (copied / "run.json").write_text(json.dumps(record | {"settings": record["settings"] | {"seed": seed}}))
     env = {**os.environ, "EVODIVERSE_CACHE": str(tmp_path)}  # where nothing is measured yet
-    script = start(TABLES, str(outputs), cwd=tmp_path, env=env)
+    script = start(TABLES, "many", cwd=tmp_path, env=env)
     while not (tmp_path / "analysis").exists():
         time.sleep(0.01)
     script.send_signal(signal.SIGINT)
