@@ -1,6 +1,6 @@
 """Weighted choice, such as that of the kind of a variation."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import TypeVar
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 T = TypeVar("T")
 
 
-def pick(choices: Sequence[tuple[T, float]], rng: np.random.Generator) -> T:
+def pick(choices: Collection[tuple[T, float]], rng: np.random.Generator) -> T:
     """Draw one of ``(value, weight)`` with probability proportional to its weight.
 
     Args:
@@ -20,4 +20,4 @@ def pick(choices: Sequence[tuple[T, float]], rng: np.random.Generator) -> T:
         draw -= weight
         if draw < 0:
             return value
-    return choices[-1][0]
+    return value  # the last, where rounding has left something

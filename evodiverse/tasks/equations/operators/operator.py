@@ -122,12 +122,12 @@ class EquationOperator:
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if others and rng.random() < CROSSOVER_RATE:
-            kind = pick([*CROSSOVERS.items()], rng)
+            kind = pick(CROSSOVERS.items(), rng)
             donor = shift_parameters(others[0], next_parameter(tree))
             tree = _cross_terms(tree, donor, rng) if kind == "terms" else _cross_subtrees(tree, donor, rng)
             names = [f"crossover_{kind}"]
         for _ in range(n_edits if names else n_edits + 1):
-            kind = pick([*MUTATIONS.items()], rng)
+            kind = pick(MUTATIONS.items(), rng)
             edited = self._edits[kind](tree, rng)
             if edited is not None:
                 tree = edited

@@ -121,7 +121,7 @@ class ProgramOperator:
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:
-            kind = pick([*CROSSOVERS.items()], rng)
+            kind = pick(CROSSOVERS.items(), rng)
             crossed = self._crossovers[kind](tree, other, rng)
             if crossed is not None:
                 tree, names = crossed, [f"crossover_{kind}"]
@@ -134,9 +134,9 @@ class ProgramOperator:
 
     def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module | None, str]:
         if self._moves is not None and rng.random() < MOVE_RATE:
-            kind = pick([*self._moves.weights.items()], rng)
+            kind = pick(self._moves.weights.items(), rng)
             return self._moves.edits[kind](tree, rng), f"move_{kind}"
-        kind = pick([*MUTATIONS.items()], rng)
+        kind = pick(MUTATIONS.items(), rng)
         return self._mutations[kind](tree, rng), f"mutation_{kind}"
 
     def _write(self, tree: ast.Module, parent: Parent) -> str | None:
