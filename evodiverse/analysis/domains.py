@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.errors import InputError, describe
+from evodiverse.kit.own_code import folder_of
 from evodiverse.ports import Measured, Metrics, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.runs import Run
@@ -69,14 +70,9 @@ def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:
     """Return the files of the domains' own tables, of those that have one."""
-    return [file for domain in domains if (file := _folder(domain) / TABLES).is_file()]
+    return [file for domain in domains if (file := folder_of(domain) / TABLES).is_file()]
 
 
 def source_files(domain: Measured) -> list[Path]:
     """Return all files of code of a domain, by whose content its metrics may change."""
-    return sorted(_folder(domain).rglob("*.py"))
-
-
-def _folder(domain: Measured) -> Path:
-    """Return the folder of a domain, which is a module."""
-    return Path(str(vars(domain)["__file__"])).parent
+    return sorted(folder_of(domain).rglob("*.py"))

@@ -38,6 +38,11 @@ def call(function: Callable[Arguments, Returned], *args: Arguments.args, **kwarg
         raise raised_by(function, error) from error
 
 
+def folder_of(module: object) -> Path:
+    """Return the folder that the file of a module lies in."""
+    return Path(str(vars(module)["__file__"])).parent
+
+
 def raised_by(function: Callable[..., object], error: BaseException) -> ServiceError:
     """Return the error for what a function raised that must not raise it."""
     return ServiceError(

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from omegaconf import OmegaConf
 
 from evodiverse.errors import InputError, describe
-from evodiverse.kit.own_code import broken, call, place_in, raised_by, show
+from evodiverse.kit.own_code import broken, call, folder_of, place_in, raised_by, show
 from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
 from evodiverse.runlog.record import CODE
 from evodiverse.settings.compose import merge_typed
@@ -81,7 +81,7 @@ def code_files(name: str) -> dict[str, Path]:
     """
     if name.partition(".")[0] == OURS:
         return {}
-    folder = Path(str(sys.modules[f"{name}.domain"].__file__)).parent
+    folder = folder_of(sys.modules[f"{name}.domain"])
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*.py"))}
     return {f"{CODE}{place}": path for place, path in files.items() if place != METRICS}
 
