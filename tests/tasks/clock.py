@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 from evodiverse.llm.client import MAX_CHARACTERS as MAX_REPLY
 
-MAX_SECONDS = 1.0
-"""What a runner may spend on anything that a reply holds."""
+MAX_SECONDS = 5.0
+"""What a slow and busy machine may spend on anything that a reply holds: the slowest takes 0.6 s on a quiet one.
+
+What these texts do to a reader that does not look first takes minutes.
+"""
 
 _NEGLIGIBLE = 0.02
 
@@ -27,7 +30,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def is_read_in_time(read: Callable[[str], object], flood: Callable[[int], str], size: int = MAX_REPLY) -> bool:
-    """Tell whether a flood takes less than a second, and at most eight times as long as a quarter of it.
+    """Tell whether a flood takes less than `MAX_SECONDS`, and at most eight times as long as a quarter of it.
 
     Work that is quadratic takes sixteen times as long. Each is timed up to five times and the fastest counts.
 
