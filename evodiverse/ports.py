@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import (
@@ -145,6 +148,22 @@ class Batching(Protocol):
     """
 
     batch_size: int
+
+
+@runtime_checkable
+class Comparable(Protocol):
+    """A task that can say how alike hypotheses are, which niches and screening need."""
+
+    def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
+        """Return ``(n,)`` similarities in [0, 1] of one to others, 1 to itself, whatever was evaluated before."""
+
+
+@runtime_checkable
+class Featured(Protocol):
+    """A task that can describe hypotheses to a surrogate, which screening needs."""
+
+    def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
+        """Return ``(n, d)`` finite numbers, a row for each hypothesis, whatever was evaluated before."""
 
 
 @runtime_checkable

@@ -43,6 +43,9 @@ EVALUATIONS: Final = _schema(
     seconds=pa.float64(),
 )
 
+FORECAST: Final[Mapping[str, type]] = {"predicted": float, "spread": float}
+"""Further columns of ``evaluations`` in a run whose proposals are screened."""
+
 DATASETS: Final[Mapping[str, pa.Schema]] = {
     "evaluations": EVALUATIONS,
     "populations": _schema(iteration=pa.int64(), pool=pa.int64(), beta=pa.float64(), members=CALLS),
@@ -68,6 +71,15 @@ DATASETS: Final[Mapping[str, pa.Schema]] = {
         accepted=pa.int64(),
         tried=pa.int64(),
         clamped=pa.bool_(),
+    ),
+    "screened": _schema(
+        iteration=pa.int64(),
+        pool=pa.int64(),
+        slot=pa.int64(),
+        attempt=pa.int64(),
+        key=pa.string(),
+        predicted=pa.float64(),
+        spread=pa.float64(),
     ),
     "llm_calls": _schema(
         llm_call=pa.int64(),
@@ -95,6 +107,7 @@ NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
     "swaps": frozenset({"iteration", "cold_pool", "hot_pool", "accepted", "blocked", "xi"}),
     "migrations": frozenset({"iteration", "from_pool", "to_pool", "call"}),
     "adaptation": frozenset({"iteration", "cold_pool", "hot_pool", "xi", "tried"}),
+    "screened": frozenset({"iteration", "pool", "slot", "attempt", "key", "predicted", "spread"}),
     "llm_calls": frozenset({"llm_call", "iteration", "pool", "model", "cached", "outcome"}),
 }
 """The columns of each dataset that readers count on; of others a row may lack the value."""

@@ -10,10 +10,21 @@ from math import isfinite
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evodiverse.errors import ContractError
 from evodiverse.kit.own_code import broken, call, show
-from evodiverse.ports import Found, Operator, Prompts, RecordKeeper, Showcase, Summarizer, Task
+from evodiverse.ports import (
+    Comparable,
+    Featured,
+    Found,
+    Operator,
+    Prompts,
+    RecordKeeper,
+    Showcase,
+    Summarizer,
+    Task,
+)
 from evodiverse.vocabulary import (
     Candidate,
     Detail,
@@ -143,6 +154,34 @@ def summarize(task: Summarizer, candidates: Sequence[Candidate]) -> float:
     return float(number)
 
 
+def similarities(task: Comparable, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
+    """Return how similar a hypothesis is to others.
+
+    Raises:
+        ContractError: It is not one number in [0, 1] for each.
+    """
+    answer = _as_array(task.similarities, call(task.similarities, hypothesis, others), (len(others),))
+    if not ((answer >= 0) & (answer <= 1)).all():
+        raise broken(task.similarities, f"returned {show(answer[~((answer >= 0) & (answer <= 1))][0])}", "0 to 1")
+    return answer
+
+
+def features(task: Featured, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
+    """Return what describes hypotheses to a surrogate, a row for each.
+
+    Raises:
+        ContractError: It is not a row of finite numbers for each.
+    """
+    answer = np.asarray(call(task.features, hypotheses))
+    if answer.ndim != 2 or len(answer) != len(hypotheses) or answer.dtype.kind not in "bfiu":
+        given = f"an answer of type {answer.dtype} and shape {answer.shape}"
+        raise broken(task.features, f"returned {given}", f"{len(hypotheses)} rows of numbers")
+    rows = answer.astype(np.float32)
+    if not np.isfinite(rows).all():
+        raise broken(task.features, "returned a number that is not finite", "finite numbers, as float32")
+    return rows
+
+
 def show_best(task: Showcase, found: Sequence[Found]) -> Mapping[str, bytes]:
     """Return files about the best candidates, by name.
 
@@ -254,6 +293,14 @@ def _listed(function: Callable[..., object], answers: Sequence[Answer], expected
     if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
         raise broken(function, f"returned {show(answers)}", expected)
     return answers
+
+
+def _as_array(function: Callable[..., object], answer: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    numbers_given = np.asarray(answer)
+    if numbers_given.shape != shape or numbers_given.dtype.kind not in "bfiu":
+        given = f"an answer of type {numbers_given.dtype} and shape {numbers_given.shape}"
+        raise broken(function, f"returned {given}", f"numbers of shape {shape}")
+    return numbers_given.astype(np.float64, copy=False)
 
 
 def _check_text(function: Callable[..., object], text: object, what: str, expected: str = "a str") -> None:

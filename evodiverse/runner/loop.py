@@ -5,9 +5,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from evodiverse.errors import InputError
-from evodiverse.ports import Display, RecordKeeper, Row, Showcase, Snapshot, Store, Task
+from evodiverse.ports import (
+    Comparable,
+    Display,
+    RecordKeeper,
+    Row,
+    Showcase,
+    Snapshot,
+    Store,
+    Task,
+)
 from evodiverse.runner import contracts
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Cap, Ledger
@@ -21,6 +31,7 @@ from evodiverse.runner.rows import (
     refill_archive,
     restore,
 )
+from evodiverse.runner.surrogate import Surrogate
 from evodiverse.runner.view import View
 from evodiverse.runner.workers import Answer, Workers
 from evodiverse.search.advance import advance, start
@@ -28,6 +39,8 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import empty_pools
 from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
+from evodiverse.search.niches import Similarities
+from evodiverse.search.screening import Screening
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
@@ -78,6 +91,13 @@ class Loop:
         self._state: State | None = None
         self._cap: Cap | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS
+        self._similarities = _similarities(setup.task)
+        self._surrogate: Surrogate | None = None
+        self._screening: Screening | None = None
+        screen = setup.method.screen
+        if screen is not None and self._similarities is not None:
+            self._surrogate = Surrogate(setup.workers.describe, self._archive, setup.streams)
+            self._screening = Screening(screen, self._surrogate.forecast, self._similarities)
 
     def run(self) -> Snapshot:
         """Run to the end and return how it ended.
@@ -127,12 +147,13 @@ class Loop:
             deal_slots(state.pools, setup.method.offspring, self._calls_left), state.pools, self._archive
         )
         mating_pools = draw_mating_pools(iteration, state.pools, self._archive, setup.method, setup.streams)
+        screening = self._screening if self._surrogate is not None and self._surrogate.is_ready() else None
         for attempt, proposer in enumerate(setup.proposers, start=1):
             if not attempts.open_slots:
                 break
             requests = make_requests(
                 iteration,
-                attempt,
+                [attempt] if screening is None else range(1, screening.screen.proposals + 1),
                 attempts.open_slots,
                 mating_pools,
                 state.pools,
@@ -147,8 +168,12 @@ class Loop:
                     return None
                 break
             setup.check()
-            self._evaluate(attempts, attempts.settle(requests, answers))
-        return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams)
+            if screening is None:
+                charged = attempts.settle(requests, answers)
+            else:
+                charged = attempts.screen(requests, answers, screening)
+            self._evaluate(attempts, charged)
+        return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities)
 
     def _propose(self, proposer: Proposer, requests: Sequence[Request]) -> list[Answer] | Cap:
         self._view.n_replies, self._view.n_awaited = 0, len(requests)
@@ -249,6 +274,8 @@ class Loop:
         self.clock.resume(saved["seconds"])
         self._setup.ledger.resume(saved["ledger"])
         self._cap = None if saved["cap"] is None else Cap(saved["cap"])
+        if self._surrogate is not None and saved["n_fitted"]:
+            self._surrogate.fit(saved["n_fitted"])
         self._view.resume(rows, store.rows("swaps", SWAP_COLUMNS))
         return restore(saved)
 
@@ -257,7 +284,8 @@ class Loop:
         rows = log_rows(info, self._setup.method.ladder, self._seconds) | {"llm_calls": ledger.take_rows()}
         self._seconds.clear()
         saved = checkpoint(state, self._archive, self.clock.seconds)
-        saved |= {"ledger": ledger.saved(), "cap": self._cap}
+        n_fitted = 0 if self._surrogate is None else self._surrogate.n_fitted
+        saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_fitted": n_fitted}
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
         self._state = state
         self._view.note(info)
@@ -289,3 +317,8 @@ class Loop:
         rows = self._setup.store.rows("evaluations", ["outcome", "error"])
         errors = [row["error"] or "no reason given" for row in rows if row["outcome"] != Outcome.DUPLICATE]
         return [" ".join(error.split())[:MAX_REASON] for error in errors]
+
+
+def _similarities(task: Task) -> Similarities | None:
+    """Return what tells how alike the task's hypotheses are, None for one that does not know."""
+    return partial(contracts.similarities, task) if isinstance(task, Comparable) else None

@@ -14,14 +14,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from evodiverse.errors import ContractError, ServiceError, describe
 from evodiverse.kit.own_code import name_of
-from evodiverse.ports import Batching, Journal, Operator, Outsourcing, Task
+from evodiverse.ports import Batching, Featured, Journal, Operator, Outsourcing, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Rejection, Request
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Answer = tuple[Proposal, Hypothesis | Rejection]
 TimedEvaluation = tuple[Evaluation, float]
@@ -56,6 +59,14 @@ class Bench:
             (proposal, Rejection(Reason.NO_OFFSPRING, proposal.error) if proposal.genotype is None else next(read))
             for proposal in proposals
         ]
+
+    def describe(self, hypotheses: Sequence[Hypothesis]) -> list["csr_matrix"]:
+        """Return the features of all hypotheses in one matrix, most of which is zero."""
+        from scipy.sparse import csr_matrix  # which takes longer to load than most runs need without it
+
+        if not isinstance(self.task, Featured):
+            raise TypeError("the task has no features")
+        return [csr_matrix(contracts.features(self.task, hypotheses))]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation, journalled, and the seconds it took, the batch's shared evenly."""
@@ -134,11 +145,13 @@ class Workers:
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
         """Return for each request the operator's proposal and what the task reads in it."""
-        n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
-        size = max(1, -(-len(requests) // n_batches))
-        batches = [requests[at : at + size] for at in range(0, len(requests), size)]
-        futures = [self._submit(self._pool, Bench.propose, batch) for batch in batches]
-        return [answer for future in futures for answer in _result(future)]
+        return self._share_out(Bench.propose, requests)
+
+    def describe(self, hypotheses: Sequence[Hypothesis]) -> "csr_matrix":
+        """Return the features of hypotheses, at least one, a row for each."""
+        from scipy.sparse import vstack
+
+        return vstack(self._share_out(Bench.describe, hypotheses), format="csr")
 
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], finished: Callable[[int], object] = lambda _: None
@@ -171,6 +184,14 @@ class Workers:
         if failure is not None:
             raise failure
         return [answer for at in sorted(answers) for answer in answers[at]]
+
+    def _share_out(self, work: Callable[[Bench, Sequence[Item]], list[Result]], items: Sequence[Item]) -> list[Result]:
+        """Return what the processes make of the items, in batches of about the same size."""
+        n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
+        size = max(1, -(-len(items) // n_batches))
+        batches = [items[at : at + size] for at in range(0, len(items), size)]
+        futures = [self._submit(self._pool, work, batch) for batch in batches]
+        return [result for future in futures for result in _result(future)]
 
     @property
     def _window(self) -> int:

@@ -8,12 +8,13 @@ from evodiverse.search.adaptation import Thermostat, adapt_xi
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import Event, Exchanged, exchange_rules, swap_rate
+from evodiverse.search.niches import Similarities
 from evodiverse.search.sampling import IntArray
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import Adaptation, IterationInfo, Progress, State
 from evodiverse.search.stopping import count_progress
 from evodiverse.search.streams import Purpose, Streams
-from evodiverse.search.survivors import survivor_rules
+from evodiverse.search.survivors import Contenders, survivor_rules
 
 
 def start(attempts: Attempts, archive: Archive, method: Method) -> tuple[State, IterationInfo]:
@@ -32,7 +33,13 @@ def start(attempts: Attempts, archive: Archive, method: Method) -> tuple[State, 
 
 
 def advance(
-    state: State, attempts: Attempts, archive: Archive, method: Method, search: Search, streams: Streams
+    state: State,
+    attempts: Attempts,
+    archive: Archive,
+    method: Method,
+    search: Search,
+    streams: Streams,
+    similarities: Similarities | None = None,
 ) -> tuple[State, IterationInfo]:
     """Choose the survivors of each pool, exchange between pools when it is time, and adapt ξ.
 
@@ -43,13 +50,16 @@ def advance(
         method: The method's settings.
         search: The stop rules whose counters the state carries.
         streams: The run's streams.
+        similarities: Of the task, None for one that knows of none.
 
     Returns:
         The state after the iteration, and the record of what happened in it.
     """
     iteration = state.iteration + 1
     pools = tuple(
-        select_survivors(iteration, pool, np.union1d(members, attempts.offspring(pool)), archive, method, streams)
+        select_survivors(
+            iteration, pool, np.union1d(members, attempts.offspring(pool)), archive, method, streams, similarities
+        )
         for pool, members in enumerate(state.pools)
     )
     exchanged, thermostat = Exchanged(pools), state.thermostat
@@ -61,20 +71,33 @@ def advance(
     charged = any(record.call is not None for record in attempts.records)
     progress = count_progress(state.progress, charged=charged, top_mean=archive.top_mean(), search=search)
     info = IterationInfo(
-        iteration, exchanged.pools, tuple(attempts.records), exchanged.trials, exchanged.migrations, adaptations
+        iteration,
+        exchanged.pools,
+        tuple(attempts.records),
+        exchanged.trials,
+        exchanged.migrations,
+        adaptations,
+        tuple(attempts.screened),
     )
     return State(iteration, exchanged.pools, thermostat, progress), info
 
 
 def select_survivors(
-    iteration: int, pool: int, contenders: IntArray, archive: Archive, method: Method, streams: Streams
+    iteration: int,
+    pool: int,
+    contenders: IntArray,
+    archive: Archive,
+    method: Method,
+    streams: Streams,
+    similarities: Similarities | None = None,
 ) -> IntArray:
     """Return which of a pool's members and offspring stay, as sorted calls. All stay while there is room."""
     if contenders.size <= method.capacity:
         return contenders
     rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
-    rule = survivor_rules[method.survivors.rule]
-    return np.sort(contenders[rule(archive.scores[contenders - 1], method.ladder[pool], method, rng)])
+    hypotheses = [archive.hypothesis(call) for call in contenders.tolist()]
+    together = Contenders(archive.scores[contenders - 1], pool, hypotheses, similarities)
+    return np.sort(contenders[survivor_rules[method.survivors.rule](together, method, rng)])
 
 
 def adapt(thermostat: Thermostat, exchanged: Exchanged, method: Method) -> tuple[Thermostat, tuple[Adaptation, ...]]:

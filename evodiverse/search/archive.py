@@ -25,6 +25,7 @@ class Archive:
         self._best: Candidate | None = None
         self._candidates: list[Candidate] = []
         self._evaluations: list[Evaluation] = []
+        self._hypotheses: list[Hypothesis] = []
         self._call_of_key: dict[str, int] = {}
         self._scores = np.full(1024, np.nan)
         self._energies = np.full(1024, np.nan)
@@ -51,6 +52,10 @@ class Archive:
     def candidate(self, call: int) -> Candidate:
         """Return the candidate evaluated by this call."""
         return self._candidates[call - 1]
+
+    def hypothesis(self, call: int) -> Hypothesis:
+        """Return what this call evaluated."""
+        return self._hypotheses[call - 1]
 
     def evaluation(self, call: int) -> Evaluation:
         """Return what this call returned."""
@@ -88,6 +93,7 @@ class Archive:
             self._energies = np.concatenate([self._energies, np.full_like(self._energies, np.nan)])
         self._candidates.append(Candidate(call, hypothesis.genotype, hypothesis.key, score, energy, evaluation.error))
         self._evaluations.append(evaluation)
+        self._hypotheses.append(hypothesis)
         if score is None or energy is None:
             return
         self._scores[call - 1], self._energies[call - 1] = score, energy

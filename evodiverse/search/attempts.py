@@ -1,6 +1,8 @@
 """The attempts of one iteration: how each proposal ends, what is charged, who joins which pool."""
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,27 +10,41 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
 from evodiverse.search.mating import Slot
 from evodiverse.search.sampling import IntArray
-from evodiverse.search.state import Attempt
+from evodiverse.search.screening import Forecast, Screening
+from evodiverse.search.state import Attempt, Screened
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Rejection, Request
 
 Answer = tuple[Proposal, Hypothesis | Rejection]
+
+
+class _Settled(NamedTuple):
+    """An answer and how it ended; ``call`` is None for one that joins no pool."""
+
+    request: Request
+    proposal: Proposal
+    parsed: Hypothesis | Rejection
+    outcome: Outcome
+    call: int | None = None
+    forecast: Forecast | None = None
 
 
 class Attempts:
     """Settles the attempts of one iteration, round by round.
 
     A round is `settle`, which decides how each answer ends and charges what must be evaluated, then `close` with those
-    evaluations. `open_slots` are those the next round may try again.
+    evaluations. `open_slots` are those the next round may try again. `screen` stands in for `settle` where there is but
+    one round.
     """
 
     def __init__(self, slots: Sequence[Slot], pools: Pools, archive: Archive) -> None:
         self.open_slots = list(slots)
         self.records: list[Attempt] = []
+        self.screened: list[Screened] = []
         self._archive = archive
         self._members = [set(pool.tolist()) for pool in pools]
         self._held: list[dict[str, int]] = [{} for _ in pools]
         self._pending: list[Hypothesis] = []
-        self._settled: list[tuple[Request, Proposal, Hypothesis | Rejection, Outcome, int | None]] = []
+        self._settled: list[_Settled] = []
 
     @property
     def n_pools(self) -> int:
@@ -38,16 +54,49 @@ class Attempts:
     def settle(self, requests: Sequence[Request], answers: Sequence[Answer]) -> list[Hypothesis]:
         """Decide how each answer ends, in the order (slot, pool), and return what must be evaluated, as charged."""
         for request, (proposal, parsed) in zip(requests, answers, strict=True):
-            outcome, call = self._judge(request, parsed)
-            self._settled.append((request, proposal, parsed, outcome, call))
+            self._settled.append(_Settled(request, proposal, parsed, *self._judge(request, parsed)))
+        return self._pending
+
+    def screen(self, requests: Sequence[Request], answers: Sequence[Answer], screening: Screening) -> list[Hypothesis]:
+        """Choose what is evaluated, for each pool as much as it has open slots, and return it, as charged.
+
+        What the run has evaluated, or this round has proposed before, is a duplicate, whichever pool it is for.
+
+        Args:
+            requests: In the order (slot, pool, attempt), several for each slot.
+            answers: One for each.
+            screening: Says which of them are chosen.
+        """
+        fresh: dict[str, int] = {}
+        for place, (_, parsed) in enumerate(answers):
+            if isinstance(parsed, Hypothesis) and self._archive.call_of(parsed.key) is None:
+                fresh.setdefault(parsed.key, place)
+        places, shares = list(fresh.values()), Counter(slot.pool for slot in self.open_slots)
+        hypotheses = [parsed for _, parsed in map(answers.__getitem__, places) if isinstance(parsed, Hypothesis)]
+        forecasts, chosen = screening.choose(hypotheses, [requests[place].pool for place in places], shares)
+        forecast_of = dict(zip(places, forecasts, strict=True))
+        paid = {places[at] for at in chosen}
+        self.open_slots = []
+        for place, (request, (proposal, parsed)) in enumerate(zip(requests, answers, strict=True)):
+            if isinstance(parsed, Rejection):
+                self._settled.append(_Settled(request, proposal, parsed, Outcome.REJECTED))
+            elif place in paid:
+                call, forecast = self._charge(request, parsed), forecast_of[place]
+                self._settled.append(_Settled(request, proposal, parsed, Outcome.EVALUATED, call, forecast))
+            elif place in forecast_of:
+                address = (request.iteration, request.pool, request.slot, request.attempt)
+                self.screened.append(Screened(*address, parsed.key, forecast_of[place]))
+            else:
+                self._settled.append(_Settled(request, proposal, parsed, Outcome.DUPLICATE))
         return self._pending
 
     def close(self, evaluations: Sequence[Evaluation]) -> None:
         """Take the evaluations of what `settle` returned, in that order, and finish the round."""
         for hypothesis, evaluation in zip(self._pending, evaluations, strict=True):
             self._archive.record(hypothesis, evaluation)
-        self.open_slots = [Slot(request.slot, request.pool) for request, _, _, _, call in self._settled if call is None]
-        self.records += [self._record(*settled) for settled in self._settled]
+        unfilled = {Slot(one.request.slot, one.request.pool) for one in self._settled if one.call is None}
+        self.open_slots = [slot for slot in self.open_slots if slot in unfilled]
+        self.records += [self._record(settled) for settled in self._settled]
         self._pending, self._settled = [], []
 
     def offspring(self, pool: int) -> IntArray:
@@ -65,19 +114,16 @@ class Attempts:
         if known is not None:
             held[parsed.key] = known
             return Outcome.REUSED, known
-        call = self._archive.reserve(parsed.key)
-        held[parsed.key] = call
-        self._pending.append(parsed)
-        return Outcome.EVALUATED, call
+        return Outcome.EVALUATED, self._charge(request, parsed)
 
-    def _record(
-        self,
-        request: Request,
-        proposal: Proposal,
-        parsed: Hypothesis | Rejection,
-        outcome: Outcome,
-        call: int | None,
-    ) -> Attempt:
+    def _charge(self, request: Request, hypothesis: Hypothesis) -> int:
+        call = self._archive.reserve(hypothesis.key)
+        self._held[request.pool][hypothesis.key] = call
+        self._pending.append(hypothesis)
+        return call
+
+    def _record(self, settled: _Settled) -> Attempt:
+        request, proposal, parsed, outcome, call, forecast = settled
         rejected = isinstance(parsed, Rejection)
         evaluation = None if call is None else self._archive.evaluation(call)
         error = evaluation.error if evaluation else ""
@@ -96,4 +142,5 @@ class Attempts:
             evaluation=evaluation,
             error=str(parsed) if rejected else error,
             llm_call=proposal.llm_call,
+            forecast=forecast,
         )

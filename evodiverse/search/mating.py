@@ -1,6 +1,7 @@
 """Who mates with whom: mating pools, slots and the requests made of an operator."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +51,7 @@ def draw_mating_pools(
 
 def make_requests(
     iteration: int,
-    attempt: int,
+    attempts: Sequence[int],
     slots: Sequence[Slot],
     mating_pools: Sequence[IntArray],
     pools: Pools,
@@ -58,10 +59,13 @@ def make_requests(
     method: Method,
     streams: Streams,
 ) -> list[Request]:
-    """Draw the parents of every open slot and return what is asked of the operator, in the order of the slots."""
+    """Draw parents for every attempt at each open slot and return what is asked of the operator.
+
+    Requests come in the order of the slots, and of the attempts within one.
+    """
     bests = {pool: _best(pools[pool], archive) for pool in {slot.pool for slot in slots}}
     requests = []
-    for slot, pool in slots:
+    for (slot, pool), attempt in product(slots, attempts):
         address = {"pool": pool, "slot": slot, "attempt": attempt}
         rng = streams.at(Purpose.PARENTS, iteration, **address).rng()
         calls = draw_distinct(mating_pools[pool], method.parents, rng)

@@ -37,8 +37,29 @@ class Swap:
 
 
 @dataclass(frozen=True, slots=True)
+class Niche:
+    """How many of a pool's members may be alike: ``share`` of them, by rung, at a similarity of ``radius`` or more."""
+
+    radius: float
+    share: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Which of ``proposals`` a slot are paid for: those of high prediction plus ``explore`` times its spread.
+
+    At most ``at_most`` of a round are alike, at a similarity of ``radius`` or more, as long as there are others.
+    """
+
+    proposals: int
+    explore: float
+    radius: float
+    at_most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Method:
-    """One method of the paper. ``ladder`` holds one inverse temperature a pool, cold to hot."""
+    """One method. ``ladder`` holds one inverse temperature a pool, cold to hot."""
 
     ladder: tuple[float, ...]
     capacity: int
@@ -49,6 +70,8 @@ class Method:
     mating_pool: MatingPool
     survivors: Survivors
     swap: Swap
+    niche: Niche | None = None
+    screen: Screen | None = None
 
     @property
     def n_pools(self) -> int:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.exchange import Migration, Pools, SwapTrial
+from evodiverse.search.screening import Forecast
 from evodiverse.vocabulary import Evaluation, Outcome
 
 
@@ -31,7 +32,8 @@ class Attempt:
     """One attempt at a slot and how it ended (a row of ``evaluations``).
 
     ``call`` is set when it was charged, ``reused_call`` when it joined with an earlier evaluation; ``evaluation`` is
-    that of either. ``pool`` is None for initial candidates shared by all pools.
+    that of either. ``pool`` is None for initial candidates shared by all pools. ``forecast`` is there when a surrogate
+    chose it.
     """
 
     iteration: int
@@ -48,6 +50,19 @@ class Attempt:
     evaluation: Evaluation | None = None
     error: str = ""
     llm_call: int | None = None
+    forecast: Forecast | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """A proposal that was predicted and not chosen (a row of ``screened``)."""
+
+    iteration: int
+    pool: int
+    slot: int
+    attempt: int
+    key: str
+    forecast: Forecast
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +92,4 @@ class IterationInfo:
     trials: tuple[SwapTrial, ...] = ()
     migrations: tuple[Migration, ...] = ()
     adaptations: tuple[Adaptation, ...] = ()
+    screened: tuple[Screened, ...] = ()

@@ -16,6 +16,7 @@ class Purpose(IntEnum):
     SURVIVORS = 5
     EXCHANGE = 6
     SCHEDULE = 7
+    SCREEN = 8
 
 
 @dataclass(frozen=True, slots=True)

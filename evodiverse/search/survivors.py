@@ -1,41 +1,100 @@
 """Which of a pool and its offspring stay.
 
-Each rule takes ``scores`` ``(n,)`` of the pool's members and offspring together, in the order of their calls, the
-pool's ``beta``, the `Method` and an ``rng``, and returns the indices that survive, at most ``method.capacity``.
+Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices that survive, at most
+``method.capacity``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from evodiverse.search.niches import Similarities, keep_apart
 from evodiverse.search.rules import Rules
 from evodiverse.search.sampling import FloatArray, IntArray, sample_without_replacement
 from evodiverse.search.settings import Method
 from evodiverse.search.weights import weights
+from evodiverse.vocabulary import Hypothesis
 
-SurvivorRule = Callable[[FloatArray, float, Method, np.random.Generator], IntArray]
+
+@dataclass(frozen=True, slots=True)
+class Contenders:
+    """A pool's members and offspring together, in the order of their calls.
+
+    Attributes:
+        scores: ``(n,)``, higher is better.
+        rung: The pool's place in the ladder.
+        hypotheses: ``(n,)``; looked at by rules that ask for similarities.
+        similarities: Of the task, None for one that knows of none.
+    """
+
+    scores: FloatArray
+    rung: int
+    hypotheses: Sequence[Hypothesis] = ()
+    similarities: Similarities | None = None
+
+
+SurvivorRule = Callable[[Contenders, Method, np.random.Generator], IntArray]
 survivor_rules: Rules[SurvivorRule] = Rules("survivor rule")
 
 
 @survivor_rules
-def sample(scores: FloatArray, beta: float, method: Method, rng: np.random.Generator) -> IntArray:
+def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
     """Keep the best ``method.elites`` for certain and sample the rest without replacement by the survivor weight.
 
     Equal scores at the elites' edge are settled for the older candidate. Source: paper, "Molecular-discovery survivor
     details".
     """
-    n_elites = min(method.elites, method.capacity)
-    ranking = _best_first(scores)
-    elites, others = ranking[:n_elites], np.sort(ranking[n_elites:])
-    log_weights = weights[method.survivors.weight](scores[others], beta)
-    drawn = sample_without_replacement(log_weights, method.capacity - n_elites, rng)
-    return np.concatenate([elites, others[drawn]])
+    elites, others = _split(contenders, method)
+    return np.concatenate([elites, _draw(others, method.capacity - elites.size, contenders, method, rng)])
 
 
 @survivor_rules
-def append(scores: FloatArray, beta: float, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
+def append(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
     """Keep everything and drop the worst beyond capacity, the newer of two alike first."""
-    return _best_first(scores)[: method.capacity]
+    return _best_first(contenders.scores)[: method.capacity]
+
+
+@survivor_rules
+def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
+    """Keep the best ``method.elites``, then the rest as `sample` draws them, at most ``method.niche.share`` alike.
+
+    At β = ∞ the rest is ordered by score, the older first among equals. Where too few differ, those passed over fill
+    up.
+
+    Raises:
+        ValueError: The method has no niches, or the task no similarities.
+    """
+    if method.niche is None or contenders.similarities is None:
+        raise ValueError("niches need method.niche and a task with similarities")
+    elites, others = _split(contenders, method)
+    if np.isinf(method.ladder[contenders.rung]):
+        order = _best_first(contenders.scores)
+    else:
+        order = np.concatenate([elites, _draw(others, others.size, contenders, method, rng)])
+    taken = keep_apart(
+        [contenders.hypotheses[index] for index in order.tolist()],
+        method.capacity,
+        method.niche.share[contenders.rung],
+        method.niche.radius,
+        contenders.similarities,
+        certain=elites.size,
+    )
+    return order[taken]
+
+
+def _split(contenders: Contenders, method: Method) -> tuple[IntArray, IntArray]:
+    """Return the elites, best first, and the others in the order of their calls."""
+    n_elites = min(method.elites, method.capacity)
+    ranking = _best_first(contenders.scores)
+    return ranking[:n_elites], np.sort(ranking[n_elites:])
+
+
+def _draw(others: IntArray, size: int, contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
+    """Return ``size`` of the others as the survivor weight draws them without replacement, in the order drawn."""
+    beta = method.ladder[contenders.rung]
+    log_weights = weights[method.survivors.weight](contenders.scores[others], beta)
+    return others[sample_without_replacement(log_weights, size, rng)]
 
 
 def _best_first(scores: FloatArray) -> IntArray:

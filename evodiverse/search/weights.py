@@ -50,6 +50,19 @@ def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
     return np.logaddexp(exponents, np.log(0.05 / max(scores.size, 1)))
 
 
+@weights
+def rank(scores: FloatArray, beta: float) -> FloatArray:
+    """Weigh by ``exp(beta * q)`` with q the quantile of the score, 0 to 1: the same pressure at any scale of scores.
+
+    Equal scores share the mean of their ranks.
+    """
+    if np.isinf(beta):
+        return best_first(scores)
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    middles = np.cumsum(counts) - counts / 2
+    return beta * middles[places] / max(scores.size, 1)
+
+
 def best_first(scores: FloatArray) -> FloatArray:
     """Return log-weights under which a draw takes the highest score left; equal scores are drawn alike."""
     _, ranks = np.unique(-scores, return_inverse=True)

@@ -10,7 +10,7 @@ from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.open import opened
-from evodiverse.ports import Display, Snapshot, Task
+from evodiverse.ports import Comparable, Display, Featured, Snapshot, Task
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.process import deferred_signals
@@ -18,12 +18,13 @@ from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Propose
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.search.settings import Method
 from evodiverse.search.streams import Streams
 from evodiverse.settings import schema
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_search
 from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
-from evodiverse.store.datasets import schemas
+from evodiverse.store.datasets import add_columns
 from evodiverse.store.journal import Journal
 from evodiverse.store.opening import Identity, find_complete, open_run
 from evodiverse.store.run_directory import JOURNAL, RunDirectory
@@ -54,21 +55,39 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     task = plan.domain.build_task(
         plan.task, artefact_path, lambda *preload: _open_sandbox(plan.config.sandbox, preload)
     )
-    schemas(task.columns)  # before there is a folder
+    method = freeze_method(plan.config.method, has_model=plan.model is not None)
+    _check_able(plan, task, method)
+    columns = add_columns(task.columns, screens=method.screen is not None)  # before there is a folder
     with ExitStack() as stack:
         workers = stack.enter_context(_workers(plan, task))  # they load while the model is opened
         by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
         check = stack.enter_context(deferred_signals())
-        opening = open_run(this, task.columns, plan.libraries, save_hydra, overwrite=plan.config.overwrite)
+        opening = open_run(this, columns, plan.libraries, save_hydra, overwrite=plan.config.overwrite)
         standing = stack.enter_context(opening)
         if isinstance(standing, str):  # another process completed it meanwhile
             say(standing)
             return
-        result = _search(plan, task, workers, standing.directory, display, check, by_model)
+        result = _search(plan, method, task, workers, standing.directory, display, check, by_model)
         standing.stopped_by = result.stopped_by
     best = f"; best {result.best:.4g}  {result.best_genotype or ''}".rstrip() if result.best is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
+
+
+def _check_able(plan: Plan, task: Task, method: Method) -> None:
+    """Refuse a method that needs what the task cannot do.
+
+    Raises:
+        InputError: It does; says which ability is missing.
+    """
+    domain, name = plan.config.task.get("domain"), plan.config.method.name
+    violations = []
+    if (method.niche is not None or method.screen is not None) and not isinstance(task, Comparable):
+        violations.append(f"method={name} compares hypotheses, and the task of {domain} has no `similarities`")
+    if method.screen is not None and not isinstance(task, Featured):
+        violations.append(f"method={name} screens proposals, and the task of {domain} has no `features`")
+    if violations:
+        raise InputError(*(f"{violation}; add it, or use method=pt" for violation in violations))
 
 
 def _open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
@@ -122,6 +141,7 @@ def _make_proposers(
 
 def _search(
     plan: Plan,
+    method: Method,
     task: Task,
     workers: Workers,
     directory: RunDirectory,
@@ -133,7 +153,7 @@ def _search(
     ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
     with display:
         setup = Setup(
-            method=freeze_method(plan.config.method),
+            method=method,
             search=freeze_search(plan.config.search),
             streams=Streams(plan.config.seed),
             oracle_calls=plan.config.budget.oracle_calls,

@@ -2,17 +2,21 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 from evodiverse.kit.inputs import expanded
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.runner.ledger import Caps
-from evodiverse.search.settings import EarlyStop, MatingPool, Method, Search, Survivors, Swap
+from evodiverse.search.settings import EarlyStop, MatingPool, Method, Niche, Screen, Search, Survivors, Swap
 from evodiverse.settings import schema
 from evodiverse.vocabulary import Decoding, Prompt, Sampler
 
+# Of the classical operator; a language model's cost more than most oracle calls.
+_PROPOSALS: Final = 8
 
-def freeze_method(method: schema.Method) -> Method:
-    """Return the settings of the search core for ``method``."""
+
+def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
+    """Return the settings of the search core for ``method``; one proposal a slot leaves nothing to screen."""
     return Method(
         ladder=tuple(method.ladder),
         capacity=method.capacity,
@@ -23,7 +27,24 @@ def freeze_method(method: schema.Method) -> Method:
         mating_pool=MatingPool(**asdict(method.mating_pool)),
         survivors=Survivors(**asdict(method.survivors)),
         swap=Swap(**asdict(method.swap)),
+        niche=_freeze_niche(method),
+        screen=freeze_screen(method.screen, has_model=has_model),
     )
+
+
+def freeze_screen(screen: schema.Screen | None, *, has_model: bool) -> Screen | None:
+    """Return the settings of the search core for ``method.screen``, None where each slot gets one proposal."""
+    if screen is None:
+        return None
+    proposals = screen.proposals or (1 if has_model else _PROPOSALS)
+    return None if proposals == 1 else Screen(proposals, screen.explore, screen.radius, screen.at_most)
+
+
+def _freeze_niche(method: schema.Method) -> Niche | None:
+    if method.niche is None:
+        return None
+    share = method.niche.share
+    return Niche(method.niche.radius, tuple(share[min(rung, len(share) - 1)] for rung in range(len(method.ladder))))
 
 
 def freeze_search(search: schema.Search) -> Search:

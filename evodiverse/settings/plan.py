@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from evodiverse.ports import Domain, Prompted, Prompts, Versioned
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
-from evodiverse.settings.freeze import freeze_model
+from evodiverse.settings.freeze import freeze_model, freeze_screen
 from evodiverse.settings.identity import find_overrides, identity, override_label, quiet_keys
 from evodiverse.settings.validate import find_violations
 from evodiverse.store.record import Source
@@ -55,7 +56,13 @@ class Plan:
     @property
     def libraries(self) -> Sequence[str]:
         """The packages whose versions may change the results."""
-        return ["numpy", *(self.domain.libraries if isinstance(self.domain, Versioned) else ())]
+        own = self.domain.libraries if isinstance(self.domain, Versioned) else ()
+        return ["numpy", *own, *(["scikit-learn"] if self.screens else [])]
+
+    @property
+    def screens(self) -> bool:
+        """Whether a surrogate chooses what is evaluated."""
+        return freeze_screen(self.config.method.screen, has_model=self.model is not None) is not None
 
     @property
     def n_initial(self) -> int:
@@ -75,7 +82,9 @@ class Plan:
         lines = [f"would run in {self.path}", f"with {self.n_initial:,} initial of {n_calls:,} oracle calls"]
         if self.model is not None:
             fewest = n_calls - self.n_initial
-            most = fewest * self.config.search.attempts
+            screen = freeze_screen(self.config.method.screen, has_model=True)
+            fewest *= 1 if screen is None else screen.proposals
+            most = fewest * (self.config.search.attempts if screen is None else 1)
             cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
             lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
         return "\n".join(lines)
@@ -160,9 +169,12 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
             plan.build_prompts()
         except InputError as error:
             violations += error.violations
+    plan = replace(plan, model=model)
+    if plan.screens and find_spec("sklearn") is None:
+        violations.append("method.screen needs scikit-learn; pip install 'evodiverse[screen]'")
     if violations:
         raise InputError(*violations)
-    return replace(plan, model=model)
+    return plan
 
 
 def read_source(role: str, source: str | Path) -> Source:

@@ -56,6 +56,41 @@ class Swap:
 
 
 @dataclass
+class Niche:
+    """``method.niche``."""
+
+    radius: float = documented(
+        "similarity from which two hypotheses are alike, as the task measures it", default=MISSING, above=0, most=1
+    )
+    share: list[int] = documented(
+        "members of a pool that may be alike while there are others, for each rung, cold first; the last entry repeats",
+        default=MISSING,
+        unit="candidates",
+        least=1,
+    )
+
+
+@dataclass
+class Screen:
+    """``method.screen``."""
+
+    proposals: int | None = documented(
+        "proposals a slot, of which a surrogate chooses what is evaluated; 1 chooses nothing; "
+        "null: 8 of the classical operator, 1 of a language model",
+        default=None,
+        unit="proposals",
+        least=1,
+    )
+    explore: float = documented("how much the spread of the forecasts counts beside their mean", default=0.5, least=0)
+    radius: float = documented(
+        "similarity from which two proposals are alike, as the task measures it", default=0.4, above=0, most=1
+    )
+    at_most: int = documented(
+        "proposals of a round that may be alike while there are others", default=2, unit="proposals", least=1
+    )
+
+
+@dataclass
 class Method:
     """``method``: pure configuration; a new method is a YAML file."""
 
@@ -77,6 +112,8 @@ class Method:
     mating_pool: MatingPool = field(default_factory=MatingPool)
     survivors: Survivors = field(default_factory=Survivors)
     swap: Swap = field(default_factory=Swap)
+    niche: Niche | None = None
+    screen: Screen | None = None
 
 
 @dataclass

@@ -9,6 +9,8 @@ from evodiverse.settings.choices import takes_model
 from evodiverse.settings.schema import Config, Llm, Method
 
 SWAPPING = ("metropolis", "random")
+# Above it, the power of a score of 0.1 is below the floor that the paper adds to it.
+MAX_POWER = 10
 # Parameters of a request that EvoDiverse sets, or that would change what an answer is.
 RESERVED = {
     *("api_key", "api_base", "base_url", "timeout", "max_retries", "num_retries"),
@@ -44,8 +46,21 @@ def _rungs(method: Method) -> Iterator[str]:
         yield f"method.ladder must fall from cold to hot, got {ladder}; sort it"
     if rule in SWAPPING and any(cold == hot for cold, hot in pairs):
         yield f"method.ladder must have no equal neighbors where method.swap.rule={rule}, got {ladder}"
-    if rule in SWAPPING and len(ladder) > 1 and inf in ladder:
-        yield f"method.ladder must be finite where method.swap.rule={rule}, got {ladder}"
+    if "score_power" in _weights(method) and any(MAX_POWER < beta < inf for beta in ladder):
+        yield (
+            f"method.ladder must not exceed {MAX_POWER} (or be .inf) where a weight is score_power, got {ladder}: its "
+            "floor of 1e-10 then makes good scores alike; use method.survivors.weight=rank"
+        )
+    if method.survivors.rule == "niche" and method.niche is None:
+        yield "method.survivors.rule=niche has no niches; set method.niche={radius: 0.4, share: [10]}"
+    if method.niche is not None and not method.niche.share:
+        yield "method.niche.share must hold a number for each rung, got []"
+
+
+def _weights(method: Method) -> list[str]:
+    """Return the weights that matter; what appends draws nobody."""
+    mating = method.mating_pool.weight
+    return [mating] if method.survivors.rule == "append" else [mating, method.survivors.weight]
 
 
 def _llm(llm: Llm) -> Iterator[str]:

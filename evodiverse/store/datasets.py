@@ -10,22 +10,28 @@ import pyarrow.parquet as pq
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Row
-from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
+from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, FORECAST, NEVER_NULL, DatasetReader
 
 _ARROW_TYPES = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
-def schemas(domain_columns: Mapping[str, type]) -> dict[str, pa.Schema]:
-    """Return the schema of each dataset, with the domain's own columns at the end of ``evaluations``.
+def schemas(columns: Mapping[str, type]) -> dict[str, pa.Schema]:
+    """Return the schema of each dataset, with further columns at the end of ``evaluations``."""
+    further = [pa.field(name, _ARROW_TYPES[kind]) for name, kind in columns.items()]
+    return {**DATASETS, "evaluations": pa.schema([*EVALUATIONS, *further])}
+
+
+def add_columns(domain_columns: Mapping[str, type], *, screens: bool) -> dict[str, type]:
+    """Return the columns that a run adds to ``evaluations``: the domain's own, and the forecasts of what is screened.
 
     Raises:
-        InputError: One has the name of a column that there is already, but for upper and lower case.
+        InputError: One of the domain's has the name of a column that there is already, but for upper and lower case.
     """
-    taken = [name for name in domain_columns if name.lower() in EVALUATIONS.names]
+    own = FORECAST if screens else {}
+    taken = [name for name in domain_columns if name.lower() in {*EVALUATIONS.names, *own}]
     if taken:
         raise InputError(*(f"the task's own column {name} is one of the log's already; rename it" for name in taken))
-    own = [pa.field(name, _ARROW_TYPES[kind]) for name, kind in domain_columns.items()]
-    return {**DATASETS, "evaluations": pa.schema([*EVALUATIONS, *own])}
+    return {**domain_columns, **own}
 
 
 def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:

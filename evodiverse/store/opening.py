@@ -69,7 +69,7 @@ def open_run(
 
     Args:
         this: The run.
-        columns: The domain's own columns of ``evaluations``.
+        columns: What the run adds to those of ``evaluations``.
         libraries: The packages whose versions are recorded.
         save: Writes what was composed into the folder it is given.
         overwrite: Delete what stands there, and begin again.

@@ -13,6 +13,7 @@ from evodiverse.store.files import read_json
 from evodiverse.store.run_directory import CHECKPOINT, RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
+_REFERRED_TO = "task.defaults."
 _NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))
 
 
@@ -49,13 +50,22 @@ def read_record(path: Path) -> dict[str, Any] | None:
 def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings: Mapping[str, Any]) -> None:
     """Refuse to continue a run that was started with other settings.
 
+    A key that there was not when it was started is no difference where it is null, nor is any of ``task.defaults``, to
+    which other keys refer.
+
     Raises:
-        InputError: The digests differ; names the keys.
+        InputError: The settings differ; names the keys.
     """
     if record["digest"] == digest:
         return
     old = record["settings"]
-    differing = [key for key in sorted({*old, *settings}) if old.get(key) != settings.get(key)]
+    differing = [
+        key
+        for key in sorted({*old, *settings})
+        if old.get(key) != settings.get(key) and not key.startswith(_REFERRED_TO)
+    ]
+    if not differing and {*old} != {*settings}:
+        return
     if not differing:
         raise InputError(f"{path / RECORD} is damaged (its digest is not its settings'); use overwrite=true")
     then = ", ".join(f"{key}={old.get(key, 'absent')}" for key in differing)

@@ -14,13 +14,15 @@ VARIANTS = [
     ["method=pt3", "method.swap.schedule=even_odd_random", LADDER, "method.swap.window=2"],
     ["method=island", "task.shared=true"],
     ["method=random_swap", "method.survivors.rule=append"],
+    ["method=pt_niche"],
+    ["method=pt_diverse"],
 ]
 
 
-@pytest.mark.parametrize("n_workers", [2, 8])
-def test_any_number_of_workers_gives_the_same_log(tmp_path: Path, n_workers: int) -> None:
-    alone = run_toy(tmp_path / "alone", "seed=3")
-    together = run_toy(tmp_path / "together", "seed=3", f"evaluator.workers={n_workers}")
+@pytest.mark.parametrize(("n_workers", "method"), [(2, "pt"), (8, "pt"), (2, "pt_diverse")])
+def test_any_number_of_workers_gives_the_same_log(tmp_path: Path, n_workers: int, method: str) -> None:
+    alone = run_toy(tmp_path / "alone", "seed=3", f"method={method}")
+    together = run_toy(tmp_path / "together", "seed=3", f"method={method}", f"evaluator.workers={n_workers}")
     assert log(together) == log(alone)
 
 
@@ -40,7 +42,7 @@ def test_another_seed_gives_another_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant[0])
-@pytest.mark.parametrize("k", [1, 8])
+@pytest.mark.parametrize("k", [1, 6])
 def test_k_iterations_and_the_rest_later_are_all_iterations_at_once(tmp_path: Path, variant: list[str], k: int) -> None:
     whole = run_toy(tmp_path / "whole", *variant)
     with pytest.raises(Interrupted):

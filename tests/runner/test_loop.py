@@ -2,13 +2,16 @@
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ServiceError
+from evodiverse.runner.surrogate import FIRST_FIT
 from evodiverse.sandbox.processes import ProcessSandbox
 from tests.runs import ROOT, Silent, log, plan, rows, run_toy, stop_after
 from tests.toys.bits import domain
@@ -35,9 +38,12 @@ def test_a_key_is_charged_once(run: Path) -> None:
     assert max(keys.values()) == 1
 
 
-def test_an_attempt_is_made_only_after_a_failed_one(run: Path) -> None:
+def test_an_attempt_is_made_only_after_a_failed_one_unless_proposals_are_screened(run: Path) -> None:
+    screened = {row["iteration"] for row in rows(run, "screened")}
     outcomes: dict[tuple[int, int, int], list[str]] = {}
     for row in rows(run, "evaluations"):
+        if row["iteration"] in screened:
+            continue
         outcomes.setdefault((row["iteration"], row["slot"], row["pool"]), []).append(row["outcome"])
     assert all(set(tried[:-1]) <= {"rejected", "duplicate"} and len(tried) <= 3 for tried in outcomes.values())
 
@@ -231,3 +237,61 @@ def test_a_resumed_run_shows_what_one_that_nobody_stopped_shows(tmp_path: Path) 
     timed = {"calls_per_second": 0.0, "seconds_left": None, "seconds": {}}
     assert replace(parts.snapshots[-1], **timed) == replace(whole.snapshots[-1], **timed)
     assert whole.snapshots[-1].swap_rates
+
+
+@pytest.fixture(scope="module")
+def screened(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_toy(tmp_path_factory.mktemp("screened"), "method=pt_diverse", "seed=6")
+
+
+def test_every_proposal_of_a_screened_round_is_told_once(screened: Path) -> None:
+    places = Counter(
+        (row["iteration"], row["slot"], row["pool"], row["attempt"])
+        for dataset in ("evaluations", "screened")
+        for row in rows(screened, dataset)
+        if row["iteration"] >= first_screened(screened)
+    )
+    iterations = {place[0] for place in places}
+    last = max(iterations)
+    assert len(iterations) > 5
+    assert set(places.values()) == {1}
+    assert Counter(place[0] for place in places if place[0] < last) == dict.fromkeys(iterations - {last}, 5 * 2 * 8)
+
+
+def first_screened(run: Path) -> int:
+    return min(row["iteration"] for row in rows(run, "screened"))
+
+
+def test_there_are_forecasts_once_there_is_enough_to_learn_from(screened: Path) -> None:
+    first = first_screened(screened)
+    charged = [row for row in rows(screened, "evaluations") if row["call"] is not None]
+    assert sum(row["iteration"] < first for row in charged) >= FIRST_FIT
+    assert sum(row["iteration"] < first - 1 for row in charged) < FIRST_FIT
+    for row in charged:
+        assert (row["predicted"] is None) == (row["spread"] is None) == (row["iteration"] < first)
+
+
+def test_what_is_paid_for_was_expected_to_be_better_than_what_was_not(screened: Path) -> None:
+    def value(row: Mapping[str, Any]) -> float:
+        return round(row["predicted"] + 0.5 * row["spread"], 9)
+
+    paid, passed = defaultdict(list), defaultdict(list)
+    for row in rows(screened, "evaluations"):
+        if row["predicted"] is not None:
+            paid[row["iteration"], row["pool"]].append(value(row))
+    for row in rows(screened, "screened"):
+        passed[row["iteration"], row["pool"]].append(value(row))
+    assert all(max(paid[place]) >= max(passed[place]) for place in paid if passed[place])
+    assert all(np.mean(paid[place]) > np.mean(passed[place]) for place in paid if passed[place])
+
+
+def test_no_more_are_screened_than_asked_for(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "method=pt_diverse", "method.screen.proposals=1")
+    assert rows(run, "screened") == []
+
+
+def test_niches_drop_somebody_whom_the_rule_without_them_keeps(tmp_path: Path) -> None:
+    """The pools of the toy are full, and no member has more alike than its share, but for those that fill up."""
+    run = run_toy(tmp_path, "method=niche_ga", "method.elites=0", "method.niche.share=[1]")
+    best = run_toy(tmp_path, "method=niche_ga", "method.elites=0", "method.survivors.rule=append")
+    assert rows(run, "populations") != rows(best, "populations")

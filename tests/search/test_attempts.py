@@ -1,6 +1,8 @@
 """How attempts end, what is charged, and who joins which pool."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from hypothesis import strategies as st
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Answer, Attempts
 from evodiverse.search.mating import Slot, deal_slots, make_requests
-from evodiverse.search.state import Attempt
+from evodiverse.search.screening import Forecast, Screening
+from evodiverse.search.settings import Screen
+from evodiverse.search.state import Attempt, Screened
 from evodiverse.search.streams import Streams
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Reason, Rejection, Request
 from tests.search.builders import make_archive, make_method, make_pools
@@ -47,7 +51,7 @@ class World:
     def requests(self) -> list[Request]:
         self.round += 1
         return make_requests(
-            7, self.round, self.attempts.open_slots, self.pools, self.pools, self.archive, make_method(), Streams(0)
+            7, [self.round], self.attempts.open_slots, self.pools, self.pools, self.archive, make_method(), Streams(0)
         )
 
     def play(self, *keys: str | None) -> list[Attempt]:
@@ -172,7 +176,7 @@ def test_call_numbers_of_a_later_round_follow_those_of_the_earlier() -> None:
 def test_a_record_says_what_was_asked_and_what_was_answered() -> None:
     world = World(slots=1)
     request = make_requests(
-        7, 1, world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
+        7, [1], world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
     )[1]
     _, record = world.play("a", "b")
     assert record == Attempt(
@@ -237,3 +241,63 @@ def test_each_slot_fills_once_and_no_pool_gets_a_candidate_twice(slots: int, scr
         assert len(set(calls)) == len(calls)
         assert np.intersect1d(world.attempts.offspring(pool), world.pools[pool]).size == 0
         assert set(world.offspring()[pool]) <= set(calls)
+
+
+# Screened rounds
+
+
+def screened(world: World, *keys: str | None, worth: Mapping[str, float] = MappingProxyType({})) -> list[Attempt]:
+    """Play a round of two proposals a slot, of which the surrogate expects what ``worth`` says, else 0."""
+    requests = make_requests(
+        7, [1, 2], world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
+    )
+    screening = Screening(
+        Screen(2, 0.0, 0.5, 99),
+        lambda asked: [Forecast(worth.get(one.key, 0.0), 0.25) for one in asked],
+        lambda _, others: np.zeros(len(others)),
+    )
+    pending = world.attempts.screen(requests, [answer(key) for key in keys], screening)
+    world.evaluated += [hypothesis.key for hypothesis in pending]
+    world.attempts.close([evaluate(hypothesis) for hypothesis in pending])
+    return world.attempts.records
+
+
+def test_a_pool_pays_for_as_many_of_its_proposals_as_it_has_slots() -> None:
+    world = World()
+    records = screened(world, "a", "b", "c", "d", "e", "f", "g", "h", worth={"b": 2, "e": 1, "c": 1, "d": 2})
+    assert world.evaluated == ["b", "c", "d", "e"]
+    assert [(r.slot, r.pool, r.attempt, r.key, r.call) for r in records] == [
+        (0, 0, 2, "b", 5),
+        (0, 1, 1, "c", 6),
+        (0, 1, 2, "d", 7),
+        (1, 0, 1, "e", 8),
+    ]
+    assert world.offspring() == [[5, 8], [6, 7]]
+    assert world.attempts.open_slots == []
+
+
+def test_what_was_not_chosen_is_told_with_its_forecast() -> None:
+    world = World(slots=1)
+    records = screened(world, "a", "b", "c", "d", worth={"b": 2, "d": 1})
+    assert [record.forecast for record in records] == [(2, 0.25), (1, 0.25)]
+    assert world.attempts.screened == [
+        Screened(7, 0, 0, 1, "a", Forecast(0.0, 0.25)),
+        Screened(7, 1, 0, 1, "c", Forecast(0.0, 0.25)),
+    ]
+
+
+def test_rejected_known_and_repeated_proposals_are_not_chosen() -> None:
+    world = World(slots=2)
+    records = screened(world, None, "k1", "k4", "a", "a", "A", "b", "a", worth={"k1": 9, "k4": 9})
+    assert [record.outcome for record in records] == [
+        *(REJECTED, DUPLICATE, DUPLICATE, EVALUATED, DUPLICATE, EVALUATED, EVALUATED, DUPLICATE),
+    ]
+    assert world.evaluated == ["a", "A", "b"]
+    assert world.attempts.open_slots == []
+
+
+def test_a_screened_round_charges_no_more_than_the_slots_dealt() -> None:
+    world = World()
+    world.attempts = Attempts(deal_slots(world.pools, 2, 3), world.pools, world.archive)
+    screened(world, "a", "b", "c", "d", "e", "f")
+    assert world.archive.n_calls == 4 + 3

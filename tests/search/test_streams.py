@@ -106,4 +106,5 @@ def test_purposes_are_never_renumbered() -> None:
         "SURVIVORS": 5,
         "EXCHANGE": 6,
         "SCHEDULE": 7,
+        "SCREEN": 8,
     }

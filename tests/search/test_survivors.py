@@ -1,6 +1,8 @@
 """Who survives: elites, tempered sampling and the append rule."""
 
+import string
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
@@ -9,19 +11,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.search.advance import select_survivors
-from evodiverse.search.settings import Survivors
+from evodiverse.search.settings import Niche, Survivors
 from evodiverse.search.streams import Streams
 from evodiverse.search.survivors import survivor_rules
+from evodiverse.vocabulary import Hypothesis
 from tests.search.builders import make_archive, make_method, standard_errors_off
 
 APPEND = Survivors("append", "score_power")
+NICHE = Survivors("niche", "rank")
 score_lists = st.lists(st.sampled_from([0.0, 1e-300, 0.1, 0.25, 0.5, 0.9, 1.0]), min_size=1, max_size=14)
 
 
-def survivors(scores: list[float], *, beta: float = 1.0, iteration: int = 1, **changes: object) -> list[int]:
-    method = make_method(ladder=(beta,), **changes)
+def survivors(
+    scores: list[float],
+    *,
+    beta: float = 1.0,
+    iteration: int = 1,
+    seed: int = 5,
+    families: str = "",
+    share: int = 1,
+    **changes: object,
+) -> list[int]:
+    """Return who survives; those with one letter in ``families`` are alike."""
+    method = make_method(ladder=(beta,), niche=Niche(0.5, (share,)), **changes)
     contenders = np.arange(1, len(scores) + 1)
-    return select_survivors(iteration, 0, contenders, make_archive(scores), method, Streams(5)).tolist()
+
+    def similarities(one: Hypothesis, others: Sequence[Hypothesis]) -> np.ndarray:
+        letters = [(families or string.printable)[int(hypothesis.key[1:]) - 1] for hypothesis in (one, *others)]
+        return np.array([float(letter == letters[0]) for letter in letters[1:]])
+
+    return select_survivors(
+        iteration, 0, contenders, make_archive(scores), method, Streams(seed), similarities
+    ).tolist()
 
 
 @given(score_lists, st.integers(1, 16), st.integers(0, 5), st.sampled_from([0.0, 0.2, 0.8, np.inf]))
@@ -101,3 +122,56 @@ def test_contenders_need_not_be_the_first_calls() -> None:
     method = make_method(ladder=(np.inf,), capacity=2)
     archive = make_archive([0.99, 0.2, 0.98, 0.4, 0.3])
     assert select_survivors(1, 0, np.array([2, 4, 5]), archive, method, Streams(5)).tolist() == [4, 5]
+
+
+def test_at_infinite_beta_a_niche_keeps_its_best_and_its_older_ones() -> None:
+    kept = survivors([0.9, 0.8, 0.7, 0.7, 0.1], beta=np.inf, families="aabba", capacity=2, survivors=NICHE)
+    assert kept == [1, 3]
+
+
+def test_a_niche_has_room_for_its_share() -> None:
+    kept = survivors([0.9, 0.8, 0.7, 0.6], beta=np.inf, families="aaab", share=2, capacity=3, survivors=NICHE)
+    assert kept == [1, 2, 4]
+
+
+def test_those_passed_over_fill_up_best_first_where_too_few_differ() -> None:
+    kept = survivors([0.9, 0.5, 0.8, 0.7, 0.1], beta=np.inf, families="aaaab", capacity=4, survivors=NICHE)
+    assert kept == [1, 3, 4, 5]
+
+
+def test_elites_survive_however_alike_they_are() -> None:
+    kept = survivors([0.9, 0.8, 0.7, 0.1], beta=np.inf, families="aaab", elites=2, capacity=3, survivors=NICHE)
+    assert kept == [1, 2, 4]
+
+
+def test_each_rung_has_its_own_share() -> None:
+    method = make_method(ladder=(np.inf, np.inf), niche=Niche(0.5, (1, 2)), capacity=2, survivors=NICHE)
+    archive = make_archive([0.9, 0.8, 0.1])
+    alike = lambda one, others: np.array([float("k3" not in (one.key, other.key)) for other in others])  # noqa: E731
+    kept = [select_survivors(1, rung, np.array([1, 2, 3]), archive, method, Streams(5), alike) for rung in (0, 1)]
+    assert [calls.tolist() for calls in kept] == [[1, 3], [1, 2]]
+
+
+@given(score_lists, st.integers(1, 13), st.integers(0, 5), st.sampled_from([0.0, 0.2, 3.0]), st.integers(0, 9))
+def test_where_all_differ_niches_draw_as_without_them(
+    scores: list[float], capacity: int, elites: int, beta: float, seed: int
+) -> None:
+    one, other = (
+        survivors(scores, beta=beta, capacity=capacity, elites=elites, seed=seed, survivors=Survivors(rule, "rank"))
+        for rule in ("niche", "sample")
+    )
+    assert one == other
+
+
+def test_among_those_alike_the_draw_follows_the_weights() -> None:
+    scores, n_draws = [0.1, 0.5, 0.9, 0.2], 4000
+    kept = Counter(
+        call
+        for seed in range(n_draws)
+        for call in survivors(scores, beta=2.0, families="aaab", capacity=2, seed=seed, survivors=NICHE)
+    )
+    weights = {call: np.exp(2.0 * (rank - 0.5) / 4) for rank, call in enumerate((1, 4, 2, 3), start=1)}
+    alike = weights[1] + weights[2] + weights[3]
+    assert kept[4] == n_draws
+    for call in (1, 2, 3):
+        assert standard_errors_off(kept[call], weights[call] / alike, n_draws) < 4.5

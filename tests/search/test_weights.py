@@ -35,12 +35,19 @@ def boltzmann(scores: list[float], beta: float) -> list[float]:
     return [math.exp(beta * s) for s in scores]
 
 
+def rank(scores: list[float], beta: float) -> list[float]:
+    """Each score's quantile is the middle of those that its equals take up."""
+    below = [sum(other < score for other in scores) for score in scores]
+    equal = [scores.count(score) for score in scores]
+    return [math.exp(beta * (b + e / 2) / len(scores)) for b, e in zip(below, equal, strict=True)]
+
+
 def boltzmann_floor(scores: list[float], beta: float) -> list[float]:
     return [math.exp(s * beta / 0.8) + 0.05 / len(scores) for s in scores]
 
 
 @given(unit_scores, betas)
-@pytest.mark.parametrize("formula", [score_floor, score_power, boltzmann])
+@pytest.mark.parametrize("formula", [score_floor, score_power, boltzmann, rank])
 def test_weights_of_scores_follow_the_formula_of_the_paper(formula: Formula, scores: list[float], beta: float) -> None:
     exact = normalized(formula(scores, beta))
     assert probabilities(formula.__name__, scores, beta) == pytest.approx(exact, rel=1e-9, abs=1e-300)
@@ -113,3 +120,10 @@ def test_weights_of_an_empty_pool_are_empty(rule: str) -> None:
 def test_an_unknown_weight_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"unknown weight 'soft', expected one of boltzmann, boltzmann_floor"):
         weights["soft"]
+
+
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=8), st.floats(1e-3, 1e3))
+def test_ranks_press_alike_at_any_scale_of_scores(scores: list[float], scale: float) -> None:
+    scaled = [score * scale for score in scores]
+    if len(set(scaled)) == len(set(scores)):
+        assert probabilities("rank", scaled, 3.0) == pytest.approx(probabilities("rank", scores, 3.0))

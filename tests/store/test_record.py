@@ -104,6 +104,23 @@ def test_a_directory_begun_with_other_settings_is_refused_with_the_keys(interrup
         run_toy(tmp_path)
 
 
+def test_a_run_from_before_there_were_some_keys_goes_on_where_they_are_null(interrupted: Path, tmp_path: Path) -> None:
+    now = read(interrupted)["settings"]
+    later = {"method.niche", "method.screen", *(key for key in now if key.startswith("task.defaults.niche."))}
+    then = {key: value for key, value in now.items() if key not in later}
+    assert len(then) < len(now) - 2
+    change(interrupted, settings=then, digest="0" * 16)
+    assert read(run_toy(tmp_path))["status"] == "complete"
+
+
+def test_a_run_from_before_there_were_some_keys_is_refused_where_they_have_values(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "method=niche_ga")
+    settings = {key: value for key, value in read(run)["settings"].items() if not key.startswith("method.niche")}
+    change(run, settings=settings, digest="0" * 16)
+    with pytest.raises(InputError, match=r"started with method.niche.radius=absent, method.niche.share=absent, now"):
+        run_toy(tmp_path, "method=niche_ga")
+
+
 def test_a_run_whose_data_was_changed_is_refused(interrupted: Path, tmp_path: Path) -> None:
     change(interrupted, sources={"oracle": "b"})
     with pytest.raises(InputError, match=r"began with other data \(oracle\); use outputs=… or overwrite=true"):

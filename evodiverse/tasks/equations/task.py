@@ -6,7 +6,9 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evodiverse.diversity.bags import hashed_counts, jaccard
 from evodiverse.ports import Found, Sandbox
 from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
@@ -17,10 +19,12 @@ from evodiverse.tasks.equations.problems import Rows, Splits
 from evodiverse.tasks.equations.report import lay_out
 from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.terms import count_parts, find_terms
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
 
 N_TOP: Final = 10
 ENERGY_FLOOR: Final = 1e-12  # in units of the target's variance
+N_FEATURES: Final = 512
 _HELD_OUT: Final = ("id", "ood")
 _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts values that are no numbers, or too large ones")
 
@@ -72,6 +76,14 @@ class EquationTask:
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the skeletons that the texts stand for, or why they are none."""
         return [parse_equation(text, self._dataset.names) for text in genotypes]
+
+    def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
+        """Return the Jaccard similarity of one equation's terms with others', whatever their constants are."""
+        return jaccard(find_terms(hypothesis.genotype), [find_terms(other.genotype) for other in others])
+
+    def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
+        """Return how often each expression occurs in equations, without its constants, in `N_FEATURES` columns."""
+        return hashed_counts([count_parts(hypothesis.genotype) for hypothesis in hypotheses], N_FEATURES)
 
     def prepare(self) -> None:
         """Start the sandbox of this thread."""

@@ -10,14 +10,22 @@ from rdkit.Chem import rdFingerprintGenerator
 
 SIMILARITY_LIMIT = 0.4
 
-_GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+_N_BITS = 2048
+_GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=_N_BITS)
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=50_000)
 def fingerprint(smiles: str) -> DataStructs.ExplicitBitVect:
     """Return the Morgan fingerprint of a valid SMILES."""
     bits: DataStructs.ExplicitBitVect = _GENERATOR.GetFingerprint(Chem.MolFromSmiles(smiles))
     return bits
+
+
+def unpack(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> NDArray[np.float32]:
+    """Return the bits of fingerprints as ``(n, 2048)`` numbers, 0 or 1."""
+    packed = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
+    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, _N_BITS // 8)
+    return np.unpackbits(rows, axis=1, bitorder="little").astype(np.float32)
 
 
 def select_diverse(

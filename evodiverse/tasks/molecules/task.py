@@ -4,10 +4,12 @@ import traceback
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+from rdkit import DataStructs
 
 from evodiverse.errors import ContractError, EvoDiverseError, Interrupted, ServiceError, describe
 from evodiverse.ports import Found
-from evodiverse.tasks.molecules.diversity import diverse_top_mean
+from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, unpack
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.oracle import OracleFunction
 from evodiverse.tasks.molecules.parsing import parse_smiles
@@ -90,6 +92,15 @@ class MoleculeTask:
             first = int(np.argmax(outside))
             raise ContractError(f"the oracle scored {smiles[first]} {scores[first]}; a score must lie in [0, 1]")
         return [_evaluation(score) for score in scores.astype(np.float64).tolist()]
+
+    def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
+        """Return the Tanimoto similarity of one molecule's Morgan bits with others'."""
+        bits = [fingerprint(other.genotype) for other in others]
+        return np.array(DataStructs.BulkTanimotoSimilarity(fingerprint(hypothesis.genotype), bits))
+
+    def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
+        """Return the Morgan bits of molecules, ``(n, 2048)``."""
+        return unpack([fingerprint(hypothesis.genotype) for hypothesis in hypotheses])
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean score of the diversity-aware top 10."""

@@ -1,10 +1,15 @@
 """Programs that an evaluator scores by what they return."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evodiverse.diversity.bags import cosine, hashed_counts
+from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Found, Sandbox
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.parsing import parse_program
@@ -12,6 +17,7 @@ from evodiverse.tasks.programs.report import lay_out_best, lay_out_record
 from evodiverse.vocabulary import Candidate, Evaluation, Execution, Hypothesis, Rejection, Stream
 
 N_TOP = 100
+N_FEATURES = 1024
 
 
 class ProgramTask:
@@ -51,6 +57,14 @@ class ProgramTask:
         """Return the programs that the texts stand for, or why they are none."""
         return [parse_program(text, self._evaluator.entry_point, self._max_characters) for text in genotypes]
 
+    def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
+        """Return the cosine of the angle between the counts of one program's tokens and others'."""
+        return cosine(_count_tokens(hypothesis.genotype), [_count_tokens(other.genotype) for other in others])
+
+    def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
+        """Return how often each token occurs in programs, in `N_FEATURES` columns."""
+        return hashed_counts([_count_tokens(hypothesis.genotype) for hypothesis in hypotheses], N_FEATURES)
+
     def prepare(self) -> None:
         """Start the sandbox of this thread."""
         self._sandbox.prepare()
@@ -84,3 +98,8 @@ class ProgramTask:
         if isinstance(scored, Rejection):
             return Evaluation(0.0, 0.0, valid=False, error=str(scored))
         return Evaluation(scored.score, -scored.score, details=scored.details)
+
+
+@lru_cache(maxsize=4096)
+def _count_tokens(source: str) -> Mapping[str, int]:
+    return Counter(find_tokens(source))

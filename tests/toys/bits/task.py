@@ -4,6 +4,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection, Stream
 
 
@@ -36,6 +39,13 @@ class BitTask:
             else Rejection(Reason.UNPARSABLE, f"{len(text)} characters")
             for text in genotypes
         ]
+
+    def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
+        pairs = [zip(hypothesis.key, other.key, strict=True) for other in others]
+        return np.array([sum(one == another for one, another in pair) / self.length for pair in pairs])
+
+    def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
+        return np.array([list(map(int, hypothesis.key)) for hypothesis in hypotheses], dtype=np.float32)
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         self.n_evaluated += len(hypotheses)

@@ -1,0 +1,81 @@
+"""What an equation is made of, whatever its constants are: its terms, by which equations are compared."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+from evodiverse.tasks.equations.operators.trees import NUMBER, VARIABLE, Node, TreeSizeError, read_tree
+
+_CONSTANT: Final = "c"
+_SUMS: Final = ("add", "subtract", "negative")
+_PRODUCTS: Final = ("multiply", "divide")
+
+
+@lru_cache(maxsize=20_000)
+def find_terms(source: str) -> frozenset[str]:
+    """Return the terms of a skeleton in its one form: the addends of what it returns, without their constant factors.
+
+    Within a term, parameters and numbers read ``c``, but for numbers in exponents; the order of sums and products makes
+    no difference. A constant addend is no term unless it is all there is.
+    """
+    try:
+        tree = read_tree(source)
+        terms = {_spell(addend) for addend in _addends(tree)}
+    except (TreeSizeError, RecursionError):  # larger than anybody compares
+        return frozenset({source})
+    return frozenset(terms - {_CONSTANT}) or frozenset({_CONSTANT})
+
+
+@lru_cache(maxsize=20_000)
+def count_parts(source: str) -> Mapping[str, int]:
+    """Return how often each expression occurs in a skeleton in its one form, as `find_terms` spells them."""
+    try:
+        return Counter(_spell(part) for part in _parts(read_tree(source)))
+    except (TreeSizeError, RecursionError):
+        return {source: 1}
+
+
+def _parts(tree: Node) -> Iterator[Node]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.arguments
+        if not node.is_constant:
+            yield node
+
+
+def _addends(node: Node) -> Iterator[Node]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.operation in _SUMS:
+            waiting += one.arguments
+        else:
+            yield one
+
+
+def _spell(node: Node) -> str:
+    if node.is_constant:
+        return _CONSTANT
+    if node.operation == VARIABLE:
+        return str(node.value)
+    if node.operation in _SUMS:
+        return f"({' + '.join(sorted({_spell(addend) for addend in _addends(node)}))})"
+    if node.operation in _PRODUCTS:
+        above, below = _factors(node)
+        return "*".join([*sorted(above), *(f"/{factor}" for factor in sorted(below))])
+    if node.operation == "power":
+        base, exponent = node.arguments
+        return f"{_spell(base)}**{exponent.value if exponent.operation == NUMBER else _spell(exponent)}"
+    return f"{node.operation}({','.join(map(_spell, node.arguments))})"
+
+
+def _factors(node: Node) -> tuple[list[str], list[str]]:
+    """Return what is multiplied and what divides, without what is constant."""
+    if node.operation not in _PRODUCTS:
+        return ([] if node.is_constant else [_spell(node)]), []
+    (above, below), (other_above, other_below) = map(_factors, node.arguments)
+    if node.operation == "divide":
+        other_above, other_below = other_below, other_above
+    return above + other_above, below + other_below

@@ -1,0 +1,61 @@
+"""Keeping things apart, against a definition by hand."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.search.niches import keep_apart
+from evodiverse.vocabulary import Hypothesis
+
+
+def near(one: Hypothesis, others: Sequence[Hypothesis]) -> np.ndarray:
+    """Numbers are as similar as they are near: 1 for equal ones, 0 from a distance of 10."""
+    return np.array([max(0.0, 1 - abs(int(one.key) - int(other.key)) / 10) for other in others])
+
+
+def taken(numbers: Sequence[int], size: int, share: int, radius: float, certain: int = 0) -> list[int]:
+    hypotheses = [Hypothesis("", str(number)) for number in numbers]
+    return keep_apart(hypotheses, size, share, radius, near, certain)
+
+
+def test_one_too_many_alike_is_passed_over_for_the_next_that_differs() -> None:
+    assert taken([0, 1, 50, 2, 90], size=3, share=1, radius=0.8) == [0, 2, 4]
+
+
+def test_alike_begins_at_the_radius() -> None:
+    assert taken([0, 2, 4], size=2, share=1, radius=0.8) == [0, 2]
+
+
+def test_alike_is_no_chain() -> None:
+    assert taken([0, 3, 6, 1], size=3, share=1, radius=0.65) == [0, 2, 1]
+
+
+def test_those_passed_over_fill_up_in_their_order() -> None:
+    assert taken([5, 4, 6, 70], size=4, share=1, radius=0.8) == [0, 3, 1, 2]
+
+
+def test_the_first_are_taken_for_certain_and_count() -> None:
+    assert taken([0, 1, 2, 50, 51], size=4, share=1, radius=0.8, certain=2) == [0, 1, 3, 2]
+
+
+@given(
+    st.lists(st.integers(0, 30), max_size=15),
+    st.integers(0, 16),
+    st.integers(1, 4),
+    st.sampled_from([0.3, 0.5, 0.9]),
+    st.integers(0, 3),
+)
+def test_taken_are_as_many_as_there_are_and_alike_only_where_others_ran_out(
+    numbers: list[int], size: int, share: int, radius: float, certain: int
+) -> None:
+    places = taken(numbers, size, share, radius, certain)
+    assert len(set(places)) == len(places) == min(size, len(numbers))
+    expected: list[int] = []
+    for place, number in enumerate(numbers):
+        alike = [other for other in expected if 1 - abs(numbers[other] - number) / 10 >= radius]
+        if place < certain or len(alike) < share:
+            expected.append(place)
+    rest = [place for place in range(len(numbers)) if place not in expected[:size]]
+    assert places == (expected + [place for place in rest if place not in expected])[:size]
