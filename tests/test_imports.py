@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "runlog": {"errors", "kit", "vocabulary"},
     "store": BOTTOM | {"runlog"},
     "data": BOTTOM,
+    "data/cli": BOTTOM | {"data", "tasks"},
     "runner": BOTTOM | {"search"},
     "analysis": BOTTOM | {"runlog", "diversity"},
     "settings": BOTTOM | {"runlog", "settings/choices"},

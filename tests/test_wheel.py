@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -15,7 +14,6 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from evodiverse.data.cache import artefact_path
 from tests import starts
 from tests.runs import CONF, ROOT
 
@@ -117,7 +115,9 @@ def empty(tmp_path: Path) -> Path:
     """An empty folder but for the files that README calls the user's own."""
     (tmp_path / "start.smi").write_text("\n".join(["CCO", "CCN", "CCCO", "c1ccccc1O", "CCCCN", "CC(=O)O", ""]))
     (tmp_path / "my_oracle.py").write_text("def drug_likeness(batch):\n    return [0.5 for smiles in batch]\n")
-    shutil.copy(artefact_path("jnk3").with_name("jnk3.pkl.npz"), tmp_path / "my_forest.npz")
+    ends = ["F", "Cl", "Br", "N", "O", "S", "C=O", "C#N"]
+    molecules = [f"c1ccccc1{end},1" for end in ends] + [f"CCC{end},0" for end in ends]
+    (tmp_path / "my_data.csv").write_text("\n".join(["smiles,label", *molecules]))
     return tmp_path
 
 

@@ -1,12 +1,14 @@
-"""The command ``evodiverse-data``: bring the data that EvoDiverse needs to this machine, without accounts."""
+"""The command ``evodiverse-data``: bring the data that EvoDiverse needs to this machine, or make it of one's own."""
 
 import argparse
 import io
 import logging
+import math
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 
@@ -17,6 +19,7 @@ from evodiverse.data.environment import fetch_command
 from evodiverse.data.listing import draw_table, format_table
 from evodiverse.data.progress import show_bar
 from evodiverse.errors import DataError, EvoDiverseError
+from evodiverse.kit.text import printable
 from evodiverse.version import VERSION
 
 _ENVIRONMENT = """\
@@ -25,9 +28,25 @@ environment:
   EVODIVERSE_OFFLINE=1     keep off the network: what is absent is an error, also in a run
   HTTPS_PROXY, PIP_*       and pip's configuration hold, as pip does the downloading
 
-example:
-  evodiverse-data fetch && evodiverse-data verify    # once, on a machine with a network
+examples:
+  evodiverse-data fetch && evodiverse-data verify                   # once, on a machine with a network
+  evodiverse-data train-forest data.csv --output forest.npz         # an oracle from your own molecules and labels
+  evodiverse task=jnk3 task.oracle.path=forest.npz                  # a search with it
 """
+
+_TRAINING = """\
+evodiverse-data train-forest assays.csv --threshold 6.5 --output forest.npz
+  evodiverse task=jnk3 task.oracle.path=forest.npz
+
+table (CSV in UTF-8, a header, the case of its names is free, other columns are ignored):
+  smiles  the molecule
+  label   0 or 1; with --threshold any number
+  Split   train or test, if you have a division of your own; else a quarter is held out
+
+The forest is that of scikit-learn's defaults, 100 trees, over Morgan fingerprints (radius 2, 2048 bits, no chirality).
+The same table and seed give the same file. Molecules with the same fingerprint stay in one part unless Split says
+otherwise. Needs pip install 'evodiverse[screen]'."""
+_MAX_SEED = 2**32 - 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,13 +74,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        _complain("interrupted; what was fetched completely is kept")
+        _complain(f"interrupted; {arguments.interrupted}")
         return 128 + signal.SIGINT
     except BrokenPipeError:  # nobody reads on, as in `evodiverse-data list | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more as it exits
+        _discard_output()
     finally:
         logger.removeHandler(handler)
     return 0
+
+
+def _discard_output() -> None:
+    """Send the rest of the standard output nowhere; otherwise Python would try to write it once more as it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str) -> None:
@@ -72,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     """Build the parser; each subcommand sets ``command``, a function of the arguments."""
     parser = argparse.ArgumentParser(
         prog="evodiverse-data",
-        description="Bring the data that EvoDiverse needs to this machine, without accounts.",
+        description="Bring the data that EvoDiverse needs to this machine, without accounts, or make it of your own.",
         epilog=_ENVIRONMENT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -89,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
             epilog=f"example:\n  {example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        subcommand.set_defaults(command=command)
+        subcommand.set_defaults(command=command, interrupted="what was fetched completely is kept")
         return subcommand
 
     known = ", ".join(_short(ARTEFACTS))
@@ -124,7 +148,42 @@ def _parser() -> argparse.ArgumentParser:
         'head -3 "$(evodiverse-data path zinc250k)"',
     )
     subcommand.add_argument("name", metavar="NAME", help=known)
+    subcommand = add(
+        "train-forest",
+        _train_forest,
+        "train a forest on your own molecules and labels, to score molecules with (task.oracle.path)",
+        _TRAINING,
+    )
+    _add_training(subcommand)
     return parser
+
+
+def _add_training(subcommand: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``train-forest``."""
+    subcommand.set_defaults(interrupted="no forest was written")
+    add = subcommand.add_argument
+    add("data", metavar="DATA.csv", type=Path, help="table with the columns smiles, label and, if you like, Split")
+    add("--output", metavar="FOREST.npz", type=Path, required=True, help="where the forest goes")
+    add("--threshold", metavar="T", type=_threshold, help="molecules with a label of at least T are active")
+    add("--seed", type=_seed, default=0, help="of the forest and of the held-out quarter (default: 0)")
+    add("--skip-invalid", action="store_true", help="pass over lines whose SMILES is none, and count them")
+    add("--force", action="store_true", help="replace the output if it exists")
+
+
+def _threshold(text: str) -> float:
+    try:
+        threshold = float(text)
+    except ValueError:
+        threshold = math.nan
+    if not math.isfinite(threshold):
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
+    return threshold
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text[:20]) > _MAX_SEED:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {_MAX_SEED}, got {text!r}")
+    return int(text)
 
 
 def _short(names: Iterable[str]) -> list[str]:
@@ -172,6 +231,25 @@ def _path(arguments: argparse.Namespace) -> None:
     paths = {name: present_path(name) for name in artefact_names(arguments.name)}
     first = next(iter(paths.values()))
     sys.stdout.write(f"{paths.get(arguments.name, first.parent)}\n")
+
+
+def _train_forest(arguments: argparse.Namespace) -> None:
+    from evodiverse.tasks.molecules.train_forest import Order, train_forest  # here: the other commands need no RDKit
+
+    order = Order(
+        data=arguments.data,
+        output=arguments.output,
+        threshold=arguments.threshold,
+        seed=arguments.seed,
+        skip_invalid=arguments.skip_invalid,
+        force=arguments.force,
+    )
+    for line in train_forest(order):
+        try:
+            sys.stdout.write(f"{printable(line)}\n")
+            sys.stdout.flush()
+        except BrokenPipeError:  # a closed pipe does not end the training
+            _discard_output()
 
 
 if __name__ == "__main__":

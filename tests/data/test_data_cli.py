@@ -8,6 +8,7 @@ import pytest
 from evodiverse.data import cli
 from evodiverse.data.artefacts import ARTEFACTS
 from evodiverse.data.cli import main
+from evodiverse.tasks.molecules import train_forest
 
 
 def test_list_shows_every_artefact_and_where_the_cache_is(filled_cache, capsys):
@@ -153,9 +154,108 @@ def test_unknown_subcommand_exits_2(capsys):
         main(["fetsh"])
 
 
-@pytest.mark.parametrize("command", [[], ["list"], ["fetch"], ["verify"], ["path"]])
+@pytest.mark.parametrize("command", [[], ["list"], ["fetch"], ["verify"], ["path"], ["train-forest"]])
 def test_help_teaches_with_an_example(command, capsys):
     with pytest.raises(SystemExit, match="0"):
         main([*command, "--help"])
-    _, _, example = capsys.readouterr().out.partition("example:\n  ")
+    _, _, example = capsys.readouterr().out.partition("example")
     assert " ".join(["evodiverse-data", *command]) in example
+
+
+# Training a forest
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A folder with a table of molecules, as a user's current folder."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{chain}{end},{label}" for chain in ("C", "CCC") for label, end in enumerate(("N", "c1ccccc1"))]
+    (tmp_path / "own.csv").write_text("\n".join(["SMILES,Label", *lines, "OCl,1", "OS,0", "BrC=O,1", "FC=S,0", ""]))
+    return tmp_path / "own.csv"
+
+
+def test_train_forest_writes_a_forest_and_says_what_to_do_with_it(table, capsys):
+    assert main(["train-forest", "own.csv", "--output", "own.npz"]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert (lines[0], err) == ("own.csv: 8 molecules, 4 active", "")
+    assert lines[-1] == "next: evodiverse task=jnk3 task.oracle.path=own.npz"
+    assert table.with_name("own.npz").is_file()
+
+
+def test_train_forest_takes_every_option(table, capsys):
+    table.write_text(table.read_text() + "((,3\n")
+    table.with_name("own.npz").write_text("old")
+    options = ["--threshold", "0.5", "--seed", "3", "--skip-invalid", "--force"]
+    assert main(["train-forest", "own.csv", "--output", "own.npz", *options]) == 0
+    out = capsys.readouterr().out
+    assert "passed over 1 line" in out
+    assert "seed 3" in out
+
+
+def test_train_forest_exits_2_with_a_line_for_each_thing_that_is_wrong(table, capsys):
+    table.write_text("smiles,label\nCC,2\n((,1\n")
+    assert main(["train-forest", "own.csv", "--output", "own.npz"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line[:33] for line in err.splitlines()] == [
+        f"evodiverse-data: own.csv line {number}: " for number in (2, 3)
+    ]
+    assert not table.with_name("own.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--threshold", "nan", "expected a number, got 'nan'"),
+        ("--threshold", "high", "expected a number, got 'high'"),
+        ("--seed", "-1", "expected a whole number from 0 to 4294967295, got '-1'"),
+        ("--seed", "4294967296", "expected a whole number from 0 to 4294967295"),
+        ("--seed", "9" * 5_000, "expected a whole number from 0 to 4294967295"),
+        ("--seed", "1.5", "expected a whole number from 0 to 4294967295"),
+    ],
+)
+def test_train_forest_refuses_options_that_are_no_numbers(table, capsys, option, value, told):
+    with pytest.raises(SystemExit, match="2"):
+        main(["train-forest", "own.csv", "--output", "own.npz", option, value])
+    assert told in capsys.readouterr().err
+
+
+def test_train_forest_goes_on_when_nobody_reads_on(table):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "evodiverse.data.cli", "train-forest", "own.csv", "--output", "own.npz"]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert table.with_name("own.npz").is_file()
+
+
+def test_train_forest_interrupted_says_that_nothing_was_written(table, capsys, monkeypatch):
+    def interrupted(order):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train_forest, "train_forest", interrupted)
+    assert main(["train-forest", "own.csv", "--output", "own.npz"]) == 130
+    assert capsys.readouterr().err == "evodiverse-data: interrupted; no forest was written\n"
+
+
+def test_train_forest_cannot_be_made_to_control_a_terminal(table, capsys):
+    table.rename("\x1b[31m.csv")
+    assert main(["train-forest", "\x1b[31m.csv", "--output", "own.npz"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_help_teaches_how_to_train_a_forest(capsys):
+    for arguments in (["--help"], ["train-forest", "--help"]):
+        with pytest.raises(SystemExit, match="0"):
+            main(arguments)
+        told = capsys.readouterr().out
+        assert "evodiverse-data train-forest" in told
+        assert "evodiverse task=jnk3 task.oracle.path=forest.npz" in told
+
+
+def test_other_commands_load_no_chemistry():
+    code = "import sys; import evodiverse.data.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"rdkit", "sklearn", "scipy", "numpy"} & set(loaded)

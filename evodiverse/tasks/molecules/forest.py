@@ -6,6 +6,7 @@ written as a node that tests an extra column, on for every molecule, and jumps t
 """
 
 import hashlib
+import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -69,9 +70,18 @@ class Forest:
         """
         trees = read_trees(path, N_BITS)
         try:
-            return cls(**_join_trees(trees))
+            return cls.from_trees(trees)
         except ValueError as error:
             raise DataError(f"{path} holds no usable forest ({error}); train it on {N_BITS} bits of 0 and 1") from error
+
+    @classmethod
+    def from_trees(cls, trees: Sequence[TreeArrays]) -> Self:
+        """Return the forest of these trees over 2048 bits; the second class counts as active.
+
+        Raises:
+            ValueError: There is none, one is not a tree, or a threshold or class weight makes no sense for bits.
+        """
+        return cls(**_join_trees(trees))
 
     @classmethod
     def load_npz(cls, path: Path) -> Self:
@@ -93,9 +103,15 @@ class Forest:
             ) from error
 
     def save_npz(self, path: Path) -> None:
-        """Write the arrays to ``path`` as they are, uncompressed, so that they load fast."""
-        with path.open("wb") as file:  # np.savez appends a suffix to a path, not to a file
-            np.savez(file, **{field.name: getattr(self, field.name) for field in fields(self)})
+        """Write the arrays to ``path`` as they are, uncompressed, so that they load fast.
+
+        Other processes see all of the file or nothing; the same forest gives the same bytes.
+        """
+        with tempfile.TemporaryDirectory(prefix=".forest-", dir=path.parent) as scratch:
+            written = Path(scratch) / path.name
+            with written.open("wb") as file:  # np.savez appends a suffix to a path, not to a file
+                np.savez(file, **{field.name: getattr(self, field.name) for field in fields(self)})
+            written.replace(path)
 
     def arrays_sha256(self) -> str:
         """Return the SHA-256 over names, types, lengths and bytes of the arrays, whatever file they came from."""

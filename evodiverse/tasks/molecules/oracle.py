@@ -4,7 +4,6 @@ import functools
 import importlib
 import logging
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -231,18 +230,10 @@ def _published_forest(name: str, path: Path) -> Forest:
     if forest.arrays_sha256() != expected:
         raise DataError(f"{path} does not hold the published {name} forest; run `evodiverse-data fetch {name}`")
     try:
-        _save_atomically(forest, converted)
+        forest.save_npz(converted)
     except OSError as error:
         _LOG.warning("cannot keep the converted %s forest at %s (%s)", name, converted, error.strerror or error)
     return forest
-
-
-def _save_atomically(forest: Forest, path: Path) -> None:
-    """Write the ``.npz`` so that other processes see all of it or nothing."""
-    with tempfile.TemporaryDirectory(prefix=".convert-", dir=path.parent) as scratch:
-        written = Path(scratch) / path.name
-        forest.save_npz(written)
-        written.replace(path)
 
 
 @functools.lru_cache(maxsize=2)

@@ -14,12 +14,12 @@ MAX_SHORT_RINGS = 32
 _FEW_RINGS = 10
 
 
-def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
+def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = False) -> Hypothesis | Rejection:
     """Return the molecule that ``text`` stands for, as canonical isomeric SMILES, or why it is none.
 
     RDKit accepts the empty string as a molecule without atoms and reads a name behind a space; both are rejected here.
     Stereoisomers are different molecules, although the published oracles, whose fingerprints ignore
-    stereochemistry, score them alike.
+    stereochemistry, score them alike. A salt is rejected unless ``allow_fragments`` is set.
     """
     smiles = text.strip()
     if not smiles:
@@ -51,7 +51,7 @@ def parse_smiles(text: str, max_heavy_atoms: int) -> Hypothesis | Rejection:
     canonical = Chem.MolToSmiles(molecule)
     if "*" in canonical or "~" in canonical:
         return Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
-    if "." in canonical:
+    if "." in canonical and not allow_fragments:
         return Rejection(Reason.MULTI_FRAGMENT, "several fragments")
     return Hypothesis(canonical, canonical)
 

@@ -81,6 +81,25 @@ def test_saved_forest_loads_with_the_same_arrays(tmp_path):
     assert Forest.load_npz(tmp_path / "forest").arrays_sha256() == small_forest().arrays_sha256()
 
 
+def test_the_same_forest_gives_the_same_bytes_and_nothing_else(tmp_path):
+    for name in ("a", "b"):
+        small_forest().save_npz(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
+
+
+def test_a_forest_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatch):
+    def full(file, **arrays):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "forest.npz").write_text("before")
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space left"):
+        small_forest().save_npz(tmp_path / "forest.npz")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
+
+
 def test_arrays_digest_tells_forests_apart():
     assert small_forest().arrays_sha256() != small_forest(probability=[*PROBABILITY[:5], 0.9]).arrays_sha256()
 

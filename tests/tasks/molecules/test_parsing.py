@@ -195,6 +195,11 @@ def test_several_fragments_are_rejected(text: str) -> None:
     assert rejection(text).reason is Reason.MULTI_FRAGMENT
 
 
+def test_several_fragments_are_a_molecule_where_they_are_allowed() -> None:
+    assert parse_smiles("Cl.OCC", 80, allow_fragments=True) == Hypothesis("CCO.Cl", "CCO.Cl")
+    assert isinstance(parse_smiles("Cl.*", 80, allow_fragments=True), Rejection)
+
+
 def test_a_dot_that_a_ring_closure_bridges_is_no_fragment() -> None:
     assert key("C1.C1") == "CC"
 

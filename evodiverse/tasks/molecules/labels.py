@@ -1,0 +1,184 @@
+"""A user's table of molecules with labels, from which a forest is trained."""
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.inputs import expanded, read_input
+from evodiverse.tasks.molecules.initial import MAX_SHOWN
+from evodiverse.tasks.molecules.parsing import parse_smiles
+from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS
+from evodiverse.vocabulary import Rejection
+
+MAX_BYTES: Final = 100_000_000
+"""The largest table that is read, one of a million molecules or more."""
+
+_MAX_QUOTED = 60
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LabelledMolecules:
+    """The molecules of a table, in its order, copies included.
+
+    Attributes:
+        smiles: n canonical isomeric SMILES.
+        labels: ``(n,)``, finite; 0 or 1 unless a threshold decides who is active.
+        is_test: ``(n,)`` bool; what the column Split says, None without such a column.
+        n_skipped: Lines passed over because they hold no molecule.
+    """
+
+    smiles: tuple[str, ...]
+    labels: NDArray[np.float64]
+    is_test: NDArray[np.bool_] | None
+    n_skipped: int = 0
+
+
+class _Columns(NamedTuple):
+    """Where the columns of a table are, and how many cells each line has."""
+
+    smiles: int
+    label: int
+    split: int | None
+    n_cells: int
+
+
+def read_labelled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabelledMolecules:
+    """Read and check a user's CSV file with the columns smiles, label and, optionally, Split.
+
+    Args:
+        path: The file.
+        is_binary: Every label must be 0 or 1; otherwise any finite number will do.
+        skip_invalid: Pass over lines that hold no molecule instead of refusing the file. Anything else that is wrong
+            with a line is refused nevertheless.
+
+    Raises:
+        InputError: The file cannot be read, holds no molecule, lacks a column, or has malformed lines; names the first
+            few of them.
+    """
+    try:
+        content = read_input(expanded(path), MAX_BYTES)
+    except OSError as error:
+        raise InputError(f"cannot read {path} ({reason(error)}); check the file") from error
+    except ValueError as error:  # a null byte
+        raise InputError(f"cannot read {str(path)!r} ({error}); check the path") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path} line {line} is not UTF-8; save the table as CSV in UTF-8") from error
+    try:
+        return parse_labelled(text, is_binary=is_binary, skip_invalid=skip_invalid)
+    except InputError as error:
+        raise InputError(*(f"{path} {violation}" for violation in error.violations)) from error
+
+
+def parse_labelled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabelledMolecules:
+    """Return the molecules of a table; see `read_labelled`.
+
+    Raises:
+        InputError: What is wrong with the text; each line continues the name of its file.
+    """
+    rows = _read_rows(text)
+    first = next(rows, None)
+    if first is None:
+        raise InputError("is empty; its first line must name the columns, as in smiles,label")
+    columns = _find_columns(first[1])
+    smiles, labels, parts, malformed, n_skipped = [], [], [], [], 0
+    for number, cells in rows:
+        try:
+            label, is_test = _read_row(cells, columns, is_binary=is_binary)
+        except ValueError as error:
+            malformed.append(f"line {number}: {error}")
+            continue
+        parsed = parse_smiles(cells[columns.smiles], MAX_HEAVY_ATOMS, allow_fragments=True)
+        if not isinstance(parsed, Rejection):
+            smiles.append(parsed.genotype)
+            labels.append(label)
+            parts.append(is_test)
+        elif skip_invalid:
+            n_skipped += 1
+        else:
+            quoted = cells[columns.smiles][:_MAX_QUOTED]
+            malformed.append(f"line {number}: {quoted!r} is no molecule ({parsed}); correct it or use --skip-invalid")
+    if malformed:
+        n_more = len(malformed) - MAX_SHOWN
+        more = [f"has {n_more:,} more malformed line{'' if n_more == 1 else 's'}"] if n_more > 0 else []
+        raise InputError(*malformed[:MAX_SHOWN], *more)
+    if not smiles:
+        raise InputError("holds no molecule; give a line to each, below the names of the columns")
+    is_test_column = None if columns.split is None else np.array(parts, np.bool_)
+    return LabelledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
+
+
+def _read_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line's number and the cells of each record, without blank ones.
+
+    Raises:
+        InputError: The quotes do not match, or a cell is longer than any SMILES.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    while True:
+        number = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise InputError(f"line {number}: {error}; check the quotes from there on") from error
+        if cells is None:
+            return
+        if any(cell.strip() for cell in cells):
+            yield number, cells
+
+
+def _find_columns(header: Sequence[str]) -> _Columns:
+    """Return where the columns are, whatever the case of their names.
+
+    Raises:
+        InputError: One is missing or there twice.
+    """
+    names = [cell.strip().lower() for cell in header]
+    for name in ("smiles", "label", "split"):
+        if names.count(name) > 1:
+            raise InputError(f"has {names.count(name)} columns named {name}; keep one of them")
+    for name in ("smiles", "label"):
+        if name not in names:
+            shown = ",".join(header)[:_MAX_QUOTED]
+            remedy = "rename the one you mean" if len(names) > 1 else "name the columns and put commas between them"
+            raise InputError(f"has no column {name}, its header is {shown!r}; {remedy}")
+    split = names.index("split") if "split" in names else None
+    return _Columns(names.index("smiles"), names.index("label"), split, len(names))
+
+
+def _read_row(cells: Sequence[str], columns: _Columns, *, is_binary: bool) -> tuple[float, bool]:
+    """Return the label of a line and whether it belongs to the test part.
+
+    Raises:
+        ValueError: The number of cells, the label or the part makes no sense.
+    """
+    if len(cells) != columns.n_cells:
+        raise ValueError(
+            f"expected {columns.n_cells} cells as in the header, got {len(cells)}; quote a cell that holds a comma"
+        )
+    part = "train" if columns.split is None else cells[columns.split].strip().lower()
+    if part not in {"train", "test"}:
+        raise ValueError(f"Split must be train or test, got {part[:_MAX_QUOTED]!r}; correct it or remove the column")
+    return _read_label(cells[columns.label].strip(), is_binary=is_binary), part == "test"
+
+
+def _read_label(text: str, *, is_binary: bool) -> float:
+    try:
+        label = float(text) if "_" not in text else math.nan
+    except ValueError:
+        label = math.nan
+    if not math.isfinite(label):
+        raise ValueError(f"label must be a number, got {text[:_MAX_QUOTED]!r}; correct it or remove the line")
+    if is_binary and label not in {0, 1}:
+        raise ValueError(f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to call large ones active")
+    return label

@@ -1,0 +1,127 @@
+"""A random forest from labelled molecules: fingerprints, a held-out part, training and its assessment."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from rdkit import Chem
+from scipy import sparse
+
+from evodiverse.errors import InputError
+from evodiverse.tasks.molecules.forest import N_BITS, Forest
+from evodiverse.tasks.molecules.oracle import morgan_fingerprints
+from evodiverse.tasks.molecules.pickled_forest import TreeArrays
+
+N_TREES: Final = 100
+HELD_OUT_SHARE: Final = 0.25
+_MOLECULES_PER_BLOCK = 1_000
+
+
+def require_sklearn() -> None:
+    """Refuse to go on without scikit-learn.
+
+    Raises:
+        InputError: It is not installed.
+    """
+    try:
+        import sklearn  # noqa: F401
+    except ImportError as error:
+        raise InputError("training a forest needs scikit-learn; pip install 'evodiverse[screen]'") from error
+
+
+def pack_fingerprints(smiles: Sequence[str]) -> NDArray[np.uint8]:
+    """Return the fingerprints that `ForestOracle` scores molecules by, eight bits a byte.
+
+    Args:
+        smiles: n valid SMILES, n may be 0.
+
+    Returns:
+        ``(n, 256)``; `numpy.unpackbits` gives the 2048 bits of each molecule.
+    """
+    packed = np.empty((len(smiles), N_BITS // 8), np.uint8)
+    for start in range(0, len(smiles), _MOLECULES_PER_BLOCK):
+        block = slice(start, start + _MOLECULES_PER_BLOCK)
+        packed[block] = np.packbits(morgan_fingerprints([Chem.MolFromSmiles(text) for text in smiles[block]]), axis=1)
+    return packed
+
+
+def number_twins(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Give molecules that a forest cannot tell apart the same number: copies, stereoisomers, others of equal bits.
+
+    Args:
+        packed: ``(n, 256)``, n at least 1.
+
+    Returns:
+        ``(n,)``, from 0, without gaps; independent of the order of the molecules.
+    """
+    _, numbers = np.unique(packed, axis=0, return_inverse=True)
+    return numbers.reshape(-1).astype(np.int64)
+
+
+def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw a quarter of the active and of the inactive molecules for the test part.
+
+    Twins stay together, for a forest would recognize a molecule whose twin it was trained on. A group of twins with
+    both labels is drawn with the active ones if at least half of it is active.
+
+    Args:
+        twins: ``(n,)``; numbers from `number_twins`.
+        is_active: ``(n,)``.
+        rng: Consumed once for each class.
+
+    Returns:
+        ``(n,)`` bool; at least one group of each class that there is, even if that leaves none to train on.
+    """
+    sizes = np.bincount(twins)
+    counts_as_active = 2 * np.bincount(twins, weights=is_active) >= sizes
+    is_held_out = np.zeros(len(sizes), np.bool_)
+    for group_class in (False, True):
+        order = rng.permutation(np.flatnonzero(counts_as_active == group_class))
+        n_before = np.cumsum(sizes[order]) - sizes[order]
+        is_held_out[order[n_before < HELD_OUT_SHARE * sizes[order].sum()]] = True
+    return is_held_out[twins]
+
+
+def train(packed: NDArray[np.uint8], is_active: NDArray[np.bool_], seed: int) -> Forest:
+    """Train a random forest of 100 trees with scikit-learn's default settings.
+
+    Args:
+        packed: ``(n, 256)``; fingerprints from `pack_fingerprints`.
+        is_active: ``(n,)``, with both values.
+        seed: 0 to 2**32 - 1; decides about bootstrap samples and the features that are tried.
+    """
+    from sklearn.ensemble import RandomForestClassifier  # here: it comes with an extra
+
+    classifier = RandomForestClassifier(n_estimators=N_TREES, random_state=seed, n_jobs=-1)
+    classifier.fit(_to_sparse(packed), is_active)
+    return Forest.from_trees([_to_arrays(estimator.tree_) for estimator in classifier.estimators_])
+
+
+def measure_auc(forest: Forest, packed: NDArray[np.uint8], is_active: NDArray[np.bool_]) -> float:
+    """Return the area under the ROC curve of a forest's scores, 0 to 1; 0.5 is as good as chance.
+
+    Args:
+        forest: The forest.
+        packed: ``(n, 256)``; fingerprints of molecules that the forest was not trained on.
+        is_active: ``(n,)``, with both values.
+    """
+    from sklearn.metrics import roc_auc_score  # here: it comes with an extra
+
+    scores = [forest.predict(np.unpackbits(block, axis=1)) for block in _blocks(packed)]
+    return float(roc_auc_score(is_active, np.concatenate(scores)))
+
+
+def _to_sparse(packed: NDArray[np.uint8]) -> sparse.csr_matrix:
+    """Return the bits as scikit-learn takes them: it makes the same trees of a sparse matrix, in half of the time."""
+    blocks = [sparse.csr_matrix(np.unpackbits(block, axis=1), dtype=np.float32) for block in _blocks(packed)]
+    return sparse.vstack(blocks, format="csr")
+
+
+def _blocks(packed: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+    return [packed[start : start + _MOLECULES_PER_BLOCK] for start in range(0, len(packed), _MOLECULES_PER_BLOCK)]
+
+
+def _to_arrays(tree: Any) -> TreeArrays:
+    """Return one of scikit-learn's trees for two classes as arrays."""
+    return TreeArrays(tree.children_left, tree.children_right, tree.feature, tree.threshold, tree.value[:, 0, :])

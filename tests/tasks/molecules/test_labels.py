@@ -1,0 +1,182 @@
+"""Reading a user's table of molecules with labels."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.tasks.molecules import labels
+from evodiverse.tasks.molecules.labels import LabelledMolecules, parse_labelled, read_labelled
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
+    """Write the user's table."""
+
+    def write_file(content: str | bytes) -> Path:
+        path = tmp_path / "own.csv"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write_file
+
+
+def parse(*lines: str, is_binary: bool = True, skip_invalid: bool = False) -> LabelledMolecules:
+    return parse_labelled("\n".join(lines), is_binary=is_binary, skip_invalid=skip_invalid)
+
+
+def refusals(*lines: str, is_binary: bool = True, skip_invalid: bool = False) -> tuple[str, ...]:
+    with pytest.raises(InputError, match=r".") as caught:
+        parse(*lines, is_binary=is_binary, skip_invalid=skip_invalid)
+    return caught.value.violations
+
+
+def test_molecules_and_labels_come_in_the_order_of_the_table() -> None:
+    table = parse("smiles,label", "OCC,1", "CN,0", "CCO,0")
+    assert table.smiles == ("CCO", "CN", "CCO")
+    np.testing.assert_array_equal(table.labels, [1, 0, 0])
+    assert table.is_test is None
+
+
+def test_columns_are_found_in_any_order_case_and_company() -> None:
+    table = parse('ID, Label ,SPLIT,SMILES,"a, b"', "7,1,Test,CCO,x", "8,0, train ,CN,")
+    assert table.smiles == ("CCO", "CN")
+    np.testing.assert_array_equal(table.labels, [1, 0])
+    np.testing.assert_array_equal(table.is_test, [True, False])
+
+
+@pytest.mark.parametrize("text", ["6.5", " 6.5 ", "65e-1", "+6.5"])
+def test_a_label_may_be_any_number_where_a_threshold_decides(text: str) -> None:
+    assert parse("smiles,label", f"CCO,{text}", is_binary=False).labels.tolist() == [6.5]
+
+
+def test_blank_lines_and_cells_are_passed_over() -> None:
+    assert parse("", "smiles,label", "", "CCO,1.0", ",", "  ", "CN,0", "").smiles == ("CCO", "CN")
+
+
+def test_salts_and_large_molecules_are_molecules() -> None:
+    assert parse("smiles,label", "CCN.Cl,1", f"{'C' * 200},0").smiles == ("CCN.Cl", "C" * 200)
+
+
+def test_lines_that_hold_no_molecule_are_passed_over_when_asked() -> None:
+    table = parse("smiles,label", "CCO,1", "C((,1", ",0", "*C,0", "CN,0", skip_invalid=True)
+    assert (table.smiles, table.n_skipped) == (("CCO", "CN"), 3)
+    np.testing.assert_array_equal(table.labels, [1, 0])
+
+
+def test_lines_that_hold_no_molecule_are_refused_otherwise() -> None:
+    assert refusals("smiles,label", "CCO,1", "", "C((,1") == (
+        "line 4: 'C((' is no molecule (unparsable: RDKit reads no molecule); correct it or use --skip-invalid",
+    )
+
+
+@pytest.mark.parametrize("text", ["", "nan", "NaN", "inf", "-inf", "1_0", ">5", "active", "1\x00", "1e999", "6;5"])
+def test_a_label_that_is_no_number_is_refused(text: str) -> None:
+    (told,) = refusals("smiles,label", "CN,0", f"CCO,{text}", is_binary=False, skip_invalid=True)
+    assert told.startswith("line 3: label must be a number, got ")
+
+
+@pytest.mark.parametrize("text", ["2", "-1", "0.5"])
+def test_a_label_without_threshold_is_0_or_1(text: str) -> None:
+    assert refusals("smiles,label", f"CCO,{text}") == (
+        f"line 2: label must be 0 or 1, got {text}; use --threshold to call large ones active",
+    )
+
+
+@pytest.mark.parametrize("text", ["", "val", "validation", "0"])
+def test_a_split_that_is_neither_train_nor_test_is_refused(text: str) -> None:
+    (told,) = refusals("smiles,label,Split", f"CCO,1,{text}")
+    assert told == f"line 2: Split must be train or test, got {text!r}; correct it or remove the column"
+
+
+@pytest.mark.parametrize("line", ["CCO", "CCO,1,0"])
+def test_a_line_with_other_cells_than_the_header_is_refused(line: str) -> None:
+    (told,) = refusals("smiles,label", line)
+    assert told.startswith(f"line 2: expected 2 cells as in the header, got {len(line.split(','))}")
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("smiles,activity", "has no column label, its header is 'smiles,activity'; rename the one you mean"),
+        ("CCO,1", "has no column smiles, its header is 'CCO,1'; rename the one you mean"),
+        ("smiles;label", "has no column smiles, its header is 'smiles;label'; name the columns and put commas between"),
+        ("smiles,label,Smiles", "has 2 columns named smiles; keep one of them"),
+        ("smiles,label,Split,split", "has 2 columns named split; keep one of them"),
+    ],
+)
+def test_a_header_without_the_columns_is_refused(header: str, told: str) -> None:
+    (refusal,) = refusals(header, "CCO,1")
+    assert refusal.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (('"CCO,1', "CN,0"), "line 3: unexpected end of data; check the quotes from there on"),
+        (('"CCO"x,1',), "line 3: ',' expected after '\"'; check the quotes from there on"),
+        ((f"{'C' * 200_000},1",), "line 3: field larger than field limit (131072); check the quotes from there on"),
+    ],
+)
+def test_broken_quotes_are_refused_where_they_begin(lines: tuple[str, ...], told: str) -> None:
+    assert refusals("smiles,label", "CCC,1", *lines) == (told,)
+
+
+def test_a_line_is_counted_from_its_beginning_through_quoted_line_feeds() -> None:
+    (told,) = refusals("smiles,label,note", 'CCO,1,"two', 'lines"', "CN,x,")
+    assert told.startswith("line 4: label must be a number")
+
+
+def test_the_first_malformed_lines_are_shown_and_the_others_counted() -> None:
+    told = refusals("smiles,label", *["CCO,x"] * 6)
+    assert [line.partition(":")[0] for line in told[:5]] == [f"line {number}" for number in range(2, 7)]
+    assert told[5:] == ("has 1 more malformed line",)
+    assert refusals("smiles,label", *["CCO,x"] * 2_000)[5:] == ("has 1,995 more malformed lines",)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", ",,\n"])
+def test_an_empty_table_is_refused(text: str) -> None:
+    assert refusals(text) == ("is empty; its first line must name the columns, as in smiles,label",)
+
+
+@pytest.mark.parametrize("lines", [(), ("((,1",)])
+def test_a_table_without_molecules_is_refused(lines: tuple[str, ...]) -> None:
+    (told,) = refusals("smiles,label", *lines, skip_invalid=True)
+    assert told.startswith("holds no molecule")
+
+
+def test_a_table_as_spreadsheets_write_it_is_read(write) -> None:
+    path = write(b"\xef\xbb\xbfSmiles,Label\r\nCCO,1\r\n")
+    assert read_labelled(path, is_binary=True, skip_invalid=False).smiles == ("CCO",)
+
+
+def test_a_refusal_names_the_file(write) -> None:
+    path = write("smiles,label\nCCO,x\nCN,y\n")
+    with pytest.raises(InputError, match=re.escape(f"{path} line 2: label")) as caught:
+        read_labelled(path, is_binary=True, skip_invalid=False)
+    assert [violation.split(": ")[0] for violation in caught.value.violations] == [f"{path} line 2", f"{path} line 3"]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [("smiles,label\nCCO,1\nCN,0,äh\n".encode("latin-1"), 3), ("smiles,label\n".encode("utf-16"), 1)],
+)
+def test_a_file_in_another_encoding_is_refused_with_the_line(write, content: bytes, line: int) -> None:
+    with pytest.raises(InputError, match=rf"own\.csv line {line} is not UTF-8; save the table as CSV in UTF-8$"):
+        read_labelled(write(content), is_binary=True, skip_invalid=False)
+
+
+@pytest.mark.parametrize("name", ["absent.csv", ".", "nul\0l.csv", "~nobody/x.csv", "/dev/zero", "x" * 300])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"cannot read .*; check the (file|path)$"):
+        read_labelled(tmp_path / name, is_binary=True, skip_invalid=False)
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "huge.csv").open("wb") as file:
+        file.truncate(labels.MAX_BYTES + 1)
+    with pytest.raises(InputError, match=r"it has 100,000,001 bytes, expected at most 100,000,000"):
+        read_labelled(tmp_path / "huge.csv", is_binary=True, skip_invalid=False)

@@ -1,0 +1,210 @@
+"""From a table to a forest that a search takes, and what is told on the way."""
+
+import dataclasses
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from evodiverse.errors import InputError
+from evodiverse.tasks.molecules.forest import Forest
+from evodiverse.tasks.molecules.oracle import ForestOracle
+from evodiverse.tasks.molecules.train_forest import Order, train_forest, write_override
+
+GROUPS = ["F", "Cl", "Br", "I", "O", "N", "S", "C#N", "C=O", "C(=O)O", "C=C", "P"]
+ACTIVE = [f"c1ccncc1{group}" for group in GROUPS]
+INACTIVE = [f"{chain}{group}" for chain in ("CC", "CC(C)") for group in GROUPS]
+TABLE = ["smiles,label", *(f"{text},1" for text in ACTIVE), *(f"{text},0" for text in INACTIVE)]
+SPLIT_TABLE = [f"{line},{part}" for line, part in zip(TABLE, ["Split", *["test", "train", "train"] * 12], strict=True)]
+
+
+@pytest.fixture
+def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Order:
+    """What a user asks for in a folder that holds a table."""
+    monkeypatch.chdir(tmp_path)
+    write(*TABLE)
+    return Order(Path("own.csv"), Path("forest.npz"), threshold=None, seed=0, skip_invalid=False, force=False)
+
+
+def write(*lines: str) -> None:
+    Path("own.csv").write_text("\n".join(lines), encoding="utf-8")
+
+
+def refusal(order: Order, **changes: object) -> str:
+    """The one line that an order is refused with; nothing new is in the folder."""
+    before = sorted(os.listdir())
+    with pytest.raises(InputError, match=r".") as caught:
+        list(train_forest(dataclasses.replace(order, **changes)))
+    assert sorted(os.listdir()) == before
+    (line,) = caught.value.violations
+    return line
+
+
+def test_the_user_is_told_every_step(order) -> None:
+    assert list(train_forest(order)) == [
+        "own.csv: 36 molecules, 12 active",
+        "train: 27 molecules, 9 active",
+        "test: 9 molecules, 3 active (a quarter, drawn with seed 0)",
+        "ROC AUC on the test part: 1.000",
+        "wrote forest.npz: 100 trees over Morgan bits (radius 2, 2048 bits, no chirality)",
+        "next: evodiverse task=jnk3 task.oracle.path=forest.npz",
+    ]
+
+
+def test_the_forest_scores_molecules_as_an_oracle(order) -> None:
+    list(train_forest(order))
+    active, inactive = ForestOracle.from_file("forest.npz")(["c1ccncc1CO", "CCCN"])
+    assert active > 0.7 > 0.3 > inactive
+
+
+def test_the_same_table_and_seed_give_the_same_bytes(order) -> None:
+    names = ["a.npz", "b.npz", "c.npz"]
+    for name, seed in zip(names, [1, 1, 2], strict=True):
+        list(train_forest(dataclasses.replace(order, output=Path(name), seed=seed)))
+    first, second, other = (Path(name).read_bytes() for name in names)
+    assert first == second != other
+
+
+def test_a_threshold_makes_labels_of_at_least_it_active(order) -> None:
+    write("smiles,label", *(f"{text},{n}" for n, text in enumerate(INACTIVE)))
+    assert next(train_forest(dataclasses.replace(order, threshold=10))) == "own.csv: 24 molecules, 14 active"
+
+
+def test_a_threshold_may_be_0_or_below(order) -> None:
+    write("smiles,label", *(f"{text},{n - 5}" for n, text in enumerate(INACTIVE)))
+    assert next(train_forest(dataclasses.replace(order, threshold=0.0))) == "own.csv: 24 molecules, 19 active"
+    assert next(train_forest(dataclasses.replace(order, threshold=-2.0))) == "own.csv: 24 molecules, 21 active"
+
+
+def test_the_column_split_decides_where_a_molecule_goes(order) -> None:
+    write(*SPLIT_TABLE)
+    told = list(train_forest(order))
+    assert told[1:3] == ["train: 24 molecules, 8 active", "test: 12 molecules, 4 active (by the column Split)"]
+
+
+def test_only_the_train_part_is_trained_on(order) -> None:
+    write(*SPLIT_TABLE)
+    list(train_forest(order))
+    write(*(line for line in SPLIT_TABLE if not line.endswith(",test")), "CO,0,test", "CS,1,test")
+    list(train_forest(dataclasses.replace(order, output=Path("again.npz"))))
+    assert Path("again.npz").read_bytes() == Path("forest.npz").read_bytes()
+
+
+def test_lines_passed_over_are_counted(order) -> None:
+    write(*TABLE, "C((,1")
+    first = next(train_forest(dataclasses.replace(order, skip_invalid=True)))
+    assert first == "own.csv: 36 molecules, 12 active; passed over 1 line without one"
+
+
+def test_copies_and_contradictions_are_counted(order) -> None:
+    write(*TABLE, TABLE[1], "C[C@H](N)CCO,1", "C[C@@H](N)CCO,0")
+    assert list(train_forest(order))[1:3] == [
+        "4 molecules share their fingerprint with another one: copies, stereoisomers or look-alikes",
+        "contradictory labels: 1 fingerprint, both active and inactive",
+    ]
+
+
+def test_a_part_of_our_own_never_leaks(order) -> None:
+    write(TABLE[0], *(line for line in TABLE[1:] for _ in range(3)))
+    assert not [line for line in train_forest(order) if line.startswith("warning")]
+
+
+def test_a_split_that_leaks_is_told(order) -> None:
+    write(*SPLIT_TABLE, f"{TABLE[1]},train")
+    (warning,) = [line for line in train_forest(order) if line.startswith("warning")]
+    assert warning.startswith("warning: 1 molecule of the test part with a fingerprint of the train part")
+
+
+@pytest.mark.parametrize(
+    ("lines", "threshold", "told"),
+    [
+        (["CC,1", "CCC,1"], None, "all molecules are active, with labels from 1 to 1; add inactive ones"),
+        (["CC,0"], None, "all molecules are inactive, with labels from 0 to 0; add active ones"),
+        (["CC,4", "CCC,9"], 9.5, "all molecules are inactive, with labels from 4 to 9; choose another --threshold"),
+        (["CC,4", "CCC,9"], 4.0, "all molecules are active, with labels from 4 to 9; choose another --threshold"),
+        (["CC,1", "CCC,0", "CCCC,0"], None, "the train part has 1 molecule, 0 active; it needs active and inactive"),
+    ],
+)
+def test_molecules_of_one_class_are_refused(order, lines, threshold, told) -> None:
+    write("smiles,label", *lines)
+    assert refusal(order, threshold=threshold).startswith(f"own.csv: {told}")
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        (["train"] * 36, "the test part has 0 molecules, 0 active"),
+        (["test"] * 36, "the train part has 0 molecules, 0 active"),
+        (["test"] * 12 + ["train"] * 24, "the train part has 24 molecules, 0 active"),
+        (["train"] * 20 + ["test"] * 16, "the test part has 16 molecules, 0 active"),
+    ],
+)
+def test_a_split_without_both_classes_in_each_part_is_refused(order, parts, told) -> None:
+    write(*(f"{line},{part}" for line, part in zip(TABLE, ["Split", *parts], strict=True)))
+    expected = f"own.csv: {told}; it needs active and inactive ones; change the column Split"
+    assert refusal(order) == expected
+
+
+def test_a_forest_that_exists_is_kept_unless_forced(order) -> None:
+    Path("forest.npz").write_text("precious")
+    told = "--output: forest.npz exists; choose another name, or replace it with --force"
+    assert refusal(order) == told
+    assert Path("forest.npz").read_text() == "precious"
+    list(train_forest(dataclasses.replace(order, force=True)))
+    assert Forest.load_npz(Path("forest.npz")).n_trees == 100
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ("absent/forest.npz", "the folder absent does not exist; create it"),
+        ("own.csv/forest.npz", "the folder own.csv does not exist; create it"),
+        (".", "--output: . is a folder; name a file, such as forest.npz"),
+        ("own.csv", "--output: own.csv is the table itself; choose another name"),
+        ("/dev/null", "/dev/null is neither a file nor a folder"),
+        ("x" * 300, "--output: cannot write 'xxx"),
+        ("nul\0l", "--output: cannot write 'nul"),
+    ],
+)
+def test_a_place_that_no_forest_can_be_written_to_is_refused(order, output: str, told: str) -> None:
+    assert told in refusal(order, output=Path(output), force=True)
+
+
+def test_nothing_is_written_through_a_link(order) -> None:
+    Path("link.npz").symlink_to("elsewhere.npz")
+    assert refusal(order, output=Path("link.npz"), force=True).startswith("link.npz is a link")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_training(order, monkeypatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert refusal(order) == "--output: the folder . cannot be written; choose another one"
+
+
+def test_a_full_disk_leaves_nothing_behind(order, monkeypatch) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    told = "--output: cannot write forest.npz (No space left on device); choose another place"
+    assert refusal(order) == told
+
+
+def test_a_missing_scikit_learn_is_told_with_the_extra(order, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    assert refusal(order) == "training a forest needs scikit-learn; pip install 'evodiverse[screen]'"
+
+
+def test_a_plain_name_needs_no_quotes() -> None:
+    assert write_override("task.oracle.path", "runs/my-forest_2.npz") == "task.oracle.path=runs/my-forest_2.npz"
+
+
+@pytest.mark.parametrize(
+    "name", ["my forest's.npz", "a,b=c(d)[e]{f}.npz", "null", "1e5", "x$y.npz", 'q"z.npz', "ä.npz"]
+)
+def test_any_name_reaches_the_search_through_shell_and_hydra(name: str) -> None:
+    (word,) = shlex.split(write_override("task.oracle.path", name))
+    assert OverridesParser.create().parse_override(word).value() == name
