@@ -65,7 +65,7 @@ clean: ## remove the environment and all caches, not the runs
 	$(PYTHON) -m venv .venv
 
 .venv/.user: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[screen]'
 	@touch $@
 
 .venv/.analysis: pyproject.toml constraints.txt | .venv/bin/python

@@ -27,7 +27,7 @@ from tests.starts import ROOT
 FROM_ROOT = {**os.environ, "PYTHONPATH": str(ROOT)}
 CONF = ROOT / "conf"
 TOY_CONF = ROOT / "tests" / "toys" / "conf"
-DATASETS = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls")
+DATASETS = ("evaluations", "populations", "swaps", "migrations", "adaptation", "screened", "llm_calls")
 # Columns that may differ between two runs with the same log (DESIGN.md).
 NOT_COMPARED = {"seconds", "cached", "cost_usd", "retries"}
 SORT_KEYS = {

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
+from evodiverse.errors import InputError
 from evodiverse.settings import schema
 from tests.runs import CONF, ROOT, plan
 from tests.test_decoding import SAMPLERS
@@ -67,6 +68,7 @@ CONSTANTS = {
         "offspring": 70,
         "parents": 2,
         "elites": 3,
+        "mutation_rate": 0.067,
         "mating_pool": {"size": 70, "replacement": True, "weight": "score_floor"},
         "survivors": {"rule": "sample", "weight": "score_power"},
         "swap": {"period": 5, "size": 5, "xi": 2.5, "target": 0.4, "tolerance": 0.2, "window": 1},
@@ -130,16 +132,49 @@ LADDERS = {
 }
 
 
+# of the methods that are not the paper's: rungs, shares of niches, and whether proposals are screened
+OWN = {
+    "diverse": ([inf, 100.0], [10, 2], True),
+    "pt_diverse": ([inf, 100.0], [10, 2], True),
+    "pt_niche": ([inf, 100.0], [10, 2], False),
+    "niche_ga": ([inf], [10, 2], False),
+    "best_of_n": ([inf], None, False),
+    "random_start": ([inf], None, False),
+}
+NICHES = {"molecules": (120, 0.4, 0.3), "equations": (60, 0.7, None), "programs": (60, 0.98, None)}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("method", sorted(set(METHODS) - set(LADDERS)))
+def test_every_method_of_ours_is_valid_for_every_domain(domain: str, method: str) -> None:
+    if method == "random_start" and domain != "molecules":
+        with pytest.raises(InputError, match=r"task\.initial"):
+            plan(f"task={task_of(domain)}", f"method={method}")
+        return
+    config = plan(f"task={task_of(domain)}", f"method={method}").config
+    ladder, share, is_screened = OWN[method]
+    capacity, radius, mutation_rate = NICHES[domain]
+    assert config.method.ladder == ladder
+    assert (config.method.screen is not None) == is_screened
+    if share is None:
+        assert config.method.niche is None
+        return
+    assert (config.method.capacity, config.method.mutation_rate) == (capacity, mutation_rate)
+    assert asdict(config.method.niche) == {"radius": radius, "share": share}
+    assert asdict(config.method.survivors) == {"rule": "niche", "weight": "rank"}
+
+
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_the_defaults_of_a_domain_are_the_papers_constants(domain: str) -> None:
     defaults = yaml.safe_load((CONF / "task" / "defaults" / f"{domain}.yaml").read_text())
+    del defaults["niche"]  # which the paper has not
     decoding = {sampler: (how["temperature"], how["top_p"]) for sampler, how in defaults["decoding"].items()}
     assert defaults | {"decoding": decoding} == CONSTANTS[domain]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_valid_and_the_papers_for_every_domain(domain: str, method: str) -> None:
+@pytest.mark.parametrize("method", LADDERS)
+def test_every_method_of_the_paper_is_valid_and_the_papers_for_every_domain(domain: str, method: str) -> None:
     model = ["llm=openai_compatible", "llm.model=toy", "llm.api_base=http://127.0.0.1:1"]
     composed = plan(f"task={task_of(domain)}", f"method={method}", *model).config
     constants, ladder = CONSTANTS[domain], LADDERS[method][list(CONSTANTS).index(domain)]
@@ -151,6 +186,8 @@ def test_every_method_is_valid_and_the_papers_for_every_domain(domain: str, meth
     assert made["swap"] | constants["swap"] == made["swap"]
     assert (composed.search.attempts, composed.search.target) == (constants["attempts"], constants["target"])
     assert composed.budget.oracle_calls == constants["oracle_calls"]
+    assert (made["niche"], made["screen"]) == (None, None)
+    assert made["mutation_rate"] == constants.get("mutation_rate")
     samplers = [*composed.method.samplers, *composed.method.samplers[-1:] * len(ladder)]
     assert samplers[: len(ladder)] == SAMPLERS[method]
     pools = {"cold": composed.llm.pools.cold, "hot": composed.llm.pools.hot}

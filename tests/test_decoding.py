@@ -26,9 +26,15 @@ SAMPLERS = {
     "graph_ga": ["cold"],
     "ea": ["cold"],
     "tempering": ["hot"],
+    "diverse": ["cold", "hot"],
+    "pt_diverse": ["cold", "hot"],
+    "pt_niche": ["cold", "hot"],
+    "niche_ga": ["cold"],
+    "best_of_n": ["cold"],
+    "random_start": ["cold"],
 }
 # One method for each way to sample; the configuration of the others is checked.
-RUN = {tuple(samplers): method for method, samplers in SAMPLERS.items()}
+RUN = {tuple(samplers): method for method, samplers in reversed(SAMPLERS.items())}
 ONE_ROUND = ("method.offspring=1", "search.attempts=1", "search.patience=1", "evaluator.workers=1")
 FEW = {"jnk3": ["task.initial.size=3"]}
 

@@ -54,7 +54,7 @@ class Surrogate:
         return bool(self._trees)
 
     def fit(self, n_calls: int) -> None:
-        """Fit to the first ``n_calls`` calls, failed ones as bad as the worst; if all of them failed, there is no fit."""
+        """Fit to the first ``n_calls`` calls, failed ones as bad as the worst; if all failed, there is no fit."""
         self.n_fitted = n_calls
         self._trees = []
         energies = self._archive.energies[:n_calls]

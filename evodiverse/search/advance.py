@@ -57,9 +57,7 @@ def advance(
     """
     iteration = state.iteration + 1
     pools = tuple(
-        select_survivors(
-            iteration, pool, np.union1d(members, attempts.offspring(pool)), archive, method, streams, similarities
-        )
+        select_survivors(iteration, pool, members, attempts.offspring(pool), archive, method, streams, similarities)
         for pool, members in enumerate(state.pools)
     )
     exchanged, thermostat = Exchanged(pools), state.thermostat
@@ -85,18 +83,19 @@ def advance(
 def select_survivors(
     iteration: int,
     pool: int,
-    contenders: IntArray,
+    members: IntArray,
+    offspring: IntArray,
     archive: Archive,
     method: Method,
     streams: Streams,
     similarities: Similarities | None = None,
 ) -> IntArray:
-    """Return which of a pool's members and offspring stay, as sorted calls. All stay while there is room."""
-    if contenders.size <= method.capacity:
-        return contenders
+    """Return which of a pool's members and offspring stay, as sorted calls."""
+    contenders = np.union1d(members, offspring)
     rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
     hypotheses = [archive.hypothesis(call) for call in contenders.tolist()]
-    together = Contenders(archive.scores[contenders - 1], pool, hypotheses, similarities)
+    is_new = ~np.isin(contenders, members)
+    together = Contenders(archive.scores[contenders - 1], pool, is_new, hypotheses, similarities)
     return np.sort(contenders[survivor_rules[method.survivors.rule](together, method, rng)])
 
 

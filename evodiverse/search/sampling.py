@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 def sample_without_replacement(log_weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:

@@ -1,7 +1,7 @@
 """Which of a pool and its offspring stay.
 
-Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices that survive, at most
-``method.capacity``.
+Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices that survive. All but `founders`
+keep everybody while there is room, and at most ``method.capacity``.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from evodiverse.search.niches import Similarities, keep_apart
 from evodiverse.search.rules import Rules
-from evodiverse.search.sampling import FloatArray, IntArray, sample_without_replacement
+from evodiverse.search.sampling import BoolArray, FloatArray, IntArray, sample_without_replacement
 from evodiverse.search.settings import Method
 from evodiverse.search.weights import weights
 from evodiverse.vocabulary import Hypothesis
@@ -24,12 +24,14 @@ class Contenders:
     Attributes:
         scores: ``(n,)``, higher is better.
         rung: The pool's place in the ladder.
+        is_new: ``(n,)``, whether each is offspring that was no member before.
         hypotheses: ``(n,)``; looked at by rules that ask for similarities.
         similarities: Of the task, None for one that knows of none.
     """
 
     scores: FloatArray
     rung: int
+    is_new: BoolArray
     hypotheses: Sequence[Hypothesis] = ()
     similarities: Similarities | None = None
 
@@ -53,6 +55,12 @@ def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> 
 def append(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
     """Keep everything and drop the worst beyond capacity, the newer of two alike first."""
     return _best_first(contenders.scores)[: method.capacity]
+
+
+@survivor_rules
+def founders(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
+    """Keep the members and no offspring, so that all parents are those that the pool began with."""
+    return np.flatnonzero(~contenders.is_new)
 
 
 @survivor_rules

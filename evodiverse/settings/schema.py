@@ -108,6 +108,13 @@ class Method:
     offspring: int = documented("offspring of a pool in an iteration", default=MISSING, unit="slots", least=1)
     parents: int = documented("parents of an offspring", default=MISSING, unit="candidates", least=1)
     elites: int = documented("best members that survive for certain", default=MISSING, unit="candidates", least=0)
+    mutation_rate: float | None = documented(
+        "chance that a child is mutated, where the task has such a key and refers to this one (task.mutation_rate)",
+        default=None,
+        changes_log=False,  # but by the task's key
+        least=0,
+        most=1,
+    )
     hot_prompt: str = documented("prompt of the hot rungs", default=MISSING, choices=PROMPTS)
     mating_pool: MatingPool = field(default_factory=MatingPool)
     survivors: Survivors = field(default_factory=Survivors)

@@ -283,3 +283,14 @@ def test_even_and_odd_pairs_are_chosen_by_a_fair_coin_of_the_event() -> None:
 def test_a_candidate_may_travel_two_rungs_in_one_event() -> None:
     event = make_event(make_method(ladder=(1.0, 0.5, 0.1), size=1), [0.0, 1.0, 2.0])
     assert as_lists(exchange_rules["random"](make_pools([1], [2], [3]), event).pools) == [[2], [3], [1]]
+
+
+def test_an_infinitely_cold_pool_accepts_exactly_the_swaps_that_do_not_raise_its_energy() -> None:
+    rng = np.random.default_rng(3)
+    energies = rng.integers(0, 4, size=40).astype(float).tolist()
+    pools = make_pools(range(1, 21), range(21, 41))
+    event = make_event(make_method(ladder=(np.inf, 5.0), size=20), energies)
+    trials = exchange_rules["metropolis"](pools, event).trials
+    assert {trial.accepted for trial in trials} == {True, False}
+    for trial in trials:
+        assert trial.accepted == (energies[trial.hot_call - 1] <= energies[trial.cold_call - 1])

@@ -19,6 +19,8 @@ from tests.search.builders import make_archive, make_method, standard_errors_off
 
 APPEND = Survivors("append", "score_power")
 NICHE = Survivors("niche", "rank")
+NONE = np.array([], dtype=np.int64)
+KEEPING = [name for name in survivor_rules.names if name != "founders"]
 score_lists = st.lists(st.sampled_from([0.0, 1e-300, 0.1, 0.25, 0.5, 0.9, 1.0]), min_size=1, max_size=14)
 
 
@@ -41,12 +43,12 @@ def survivors(
         return np.array([float(letter == letters[0]) for letter in letters[1:]])
 
     return select_survivors(
-        iteration, 0, contenders, make_archive(scores), method, Streams(seed), similarities
+        iteration, 0, contenders, NONE, make_archive(scores), method, Streams(seed), similarities
     ).tolist()
 
 
 @given(score_lists, st.integers(1, 16), st.integers(0, 5), st.sampled_from([0.0, 0.2, 0.8, np.inf]))
-@pytest.mark.parametrize("rule", survivor_rules.names)
+@pytest.mark.parametrize("rule", KEEPING)
 def test_survivors_are_distinct_sorted_and_fill_the_capacity(
     rule: str, scores: list[float], capacity: int, elites: int, beta: float
 ) -> None:
@@ -107,21 +109,21 @@ def test_elites_alike_are_settled_for_the_older() -> None:
     assert survivors([0.1, 0.7, 0.7, 0.7], capacity=2, elites=2) == [2, 3]
 
 
-@pytest.mark.parametrize("rule", survivor_rules.names)
+@pytest.mark.parametrize("rule", KEEPING)
 def test_all_stay_while_there_is_room(rule: str) -> None:
     assert survivors([0.0, 0.9, 0.1], capacity=3, survivors=Survivors(rule, "score_power")) == [1, 2, 3]
 
 
 def test_pools_alike_choose_their_survivors_independently() -> None:
     method, archive = make_method(ladder=(1.0, 1.0), capacity=10), make_archive([0.5] * 20)
-    kept = [select_survivors(1, pool, np.arange(1, 21), archive, method, Streams(5)).tolist() for pool in (0, 1)]
+    kept = [select_survivors(1, pool, np.arange(1, 21), NONE, archive, method, Streams(5)).tolist() for pool in (0, 1)]
     assert kept[0] != kept[1]
 
 
 def test_contenders_need_not_be_the_first_calls() -> None:
     method = make_method(ladder=(np.inf,), capacity=2)
     archive = make_archive([0.99, 0.2, 0.98, 0.4, 0.3])
-    assert select_survivors(1, 0, np.array([2, 4, 5]), archive, method, Streams(5)).tolist() == [4, 5]
+    assert select_survivors(1, 0, np.array([2, 4, 5]), NONE, archive, method, Streams(5)).tolist() == [4, 5]
 
 
 def test_at_infinite_beta_a_niche_keeps_its_best_and_its_older_ones() -> None:
@@ -148,7 +150,7 @@ def test_each_rung_has_its_own_share() -> None:
     method = make_method(ladder=(np.inf, np.inf), niche=Niche(0.5, (1, 2)), capacity=2, survivors=NICHE)
     archive = make_archive([0.9, 0.8, 0.1])
     alike = lambda one, others: np.array([float("k3" not in (one.key, other.key)) for other in others])  # noqa: E731
-    kept = [select_survivors(1, rung, np.array([1, 2, 3]), archive, method, Streams(5), alike) for rung in (0, 1)]
+    kept = [select_survivors(1, rung, np.array([1, 2, 3]), NONE, archive, method, Streams(5), alike) for rung in (0, 1)]
     assert [calls.tolist() for calls in kept] == [[1, 3], [1, 2]]
 
 
@@ -175,3 +177,19 @@ def test_among_those_alike_the_draw_follows_the_weights() -> None:
     assert kept[4] == n_draws
     for call in (1, 2, 3):
         assert standard_errors_off(kept[call], weights[call] / alike, n_draws) < 4.5
+
+
+@given(score_lists, st.integers(1, 5), st.integers(0, 5))
+def test_founders_stay_whatever_is_offered(scores: list[float], n_members: int, elites: int) -> None:
+    method = make_method(ladder=(1.0,), capacity=2, elites=elites, survivors=Survivors("founders", "score_power"))
+    calls = np.arange(1, len(scores) + 1)
+    members, offspring = calls[:n_members], calls[n_members:]
+    kept = select_survivors(1, 0, members, offspring, make_archive(scores), method, Streams(5))
+    assert kept.tolist() == members.tolist()
+
+
+def test_a_founder_that_is_offered_again_stays() -> None:
+    method = make_method(ladder=(1.0,), survivors=Survivors("founders", "score_power"))
+    archive = make_archive([0.1, 0.2, 0.3])
+    kept = select_survivors(1, 0, np.array([1, 2]), np.array([2, 3]), archive, method, Streams(5))
+    assert kept.tolist() == [1, 2]

@@ -18,9 +18,14 @@ BAD = [
         "method.ladder must have no equal neighbors where method.swap.rule=random, got [0.5, 0.5]",
     ),
     (
-        ["method.ladder=[inf,0.2]"],
-        "method.ladder must be finite where method.swap.rule=metropolis, got [inf, 0.2]",
+        ["method.ladder=[12,0.2]"],
+        "method.ladder must not exceed 10 (or be .inf) where a weight is score_power, got [12",
     ),
+    (["method.survivors.rule=niche"], "method.survivors.rule=niche has no niches; set method.niche={radius: 0.4"),
+    (["method=niche_ga", "method.niche.share=[]"], "method.niche.share must hold a number for each rung, got []"),
+    (["method=niche_ga", "method.niche.share=[0]"], "method.niche.share must hold values of at least 1, got [0]"),
+    (["method=niche_ga", "method.niche.radius=0"], "method.niche.radius must be above 0 and at most 1, got 0.0"),
+    (["method=pt_diverse", "method.screen.proposals=0"], "method.screen.proposals must be at least 1, or null, got 0"),
     (["method.ladder=[]"], "method.ladder must name at least one inverse temperature, got []"),
     (["method.ladder=[0.1,-1]"], "method.ladder must hold values of at least 0, got [0.1, -1.0]"),
     (["method.swap.size=11"], "method.swap.size must not exceed method.capacity=10, got 11"),
@@ -103,6 +108,11 @@ def test_all_violations_are_told_at_once(tmp_path: Path) -> None:
         ["seed=18446744073709551615"],
         ["search.early_stop=null"],
         ["method.swap.size=10", "method.elites=10"],
+        ["method.ladder=[inf,0.2]"],
+        ["method.ladder=[10,0.2]"],
+        ["method.ladder=[12,0.2]", "method.survivors.weight=rank"],
+        ["method.ladder=[12,0.2]", "method.survivors.rule=append"],
+        ["method=pt_niche", "method.niche.share=[3]"],
     ],
 )
 def test_what_can_be_meant_is_accepted(overrides: list[str]) -> None:
@@ -118,3 +128,10 @@ def test_outputs_below_a_file_are_refused(tmp_path: Path) -> None:
 def test_a_domain_that_cannot_be_imported_is_named() -> None:
     with pytest.raises(InputError, match=r"task.domain=nowhere cannot be imported .* name a package"):
         plan("task=bits", "task.domain=nowhere")
+
+
+def test_screening_without_scikit_learn_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evodiverse.settings.plan.find_spec", lambda name: None if name == "sklearn" else object())
+    with pytest.raises(InputError, match=r"method\.screen needs scikit-learn; pip install 'evodiverse\[screen\]'"):
+        plan("task=bits", "method=pt_diverse")
+    plan("task=bits", "method=pt_niche")

@@ -61,7 +61,8 @@ def _spell(node: Node) -> str:
     if node.operation == VARIABLE:
         return str(node.value)
     if node.operation in _SUMS:
-        return f"({' + '.join(sorted({_spell(addend) for addend in _addends(node)}))})"
+        terms = sorted({_spell(addend) for addend in _addends(node)})
+        return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
     if node.operation in _PRODUCTS:
         above, below = _factors(node)
         return "*".join([*sorted(above), *(f"/{factor}" for factor in sorted(below))])
@@ -73,6 +74,8 @@ def _spell(node: Node) -> str:
 
 def _factors(node: Node) -> tuple[list[str], list[str]]:
     """Return what is multiplied and what divides, without what is constant."""
+    if node.operation == "negative":
+        return _factors(node.arguments[0])
     if node.operation not in _PRODUCTS:
         return ([] if node.is_constant else [_spell(node)]), []
     (above, below), (other_above, other_below) = map(_factors, node.arguments)
