@@ -1,6 +1,7 @@
 """The surrogate of a run: a forest that forecasts, from what was evaluated, which proposals are worth a call."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ class Surrogate:
     """A random forest on the task's features, fitted again as the run grows.
 
     What it forecasts depends on the archive's first `n_fitted` calls alone, so that a resumed run fits the same again.
+    It is fitted in a thread, while worker processes make the proposals that it will be asked about.
 
     Args:
         describe: Returns the features of hypotheses, at least one, as a sparse matrix with a row for each.
@@ -43,44 +45,42 @@ class Surrogate:
         self._archive = archive
         self._streams = streams
         self._rows: csr_matrix | None = None
-        self._trees: list[Any] = []
+        self._thread = ThreadPoolExecutor(1, "surrogate")
+        self._trees: Future[list[Any]] | None = None
         self.n_fitted = 0
 
     def is_ready(self) -> bool:
-        """Fit when it is time, and tell whether there are forecasts."""
+        """Begin to fit when it is time, and tell whether there will be forecasts."""
         n_calls = self._archive.n_calls
         if n_calls >= max(FIRST_FIT, GROWTH * self.n_fitted):
             self.fit(n_calls)
-        return bool(self._trees)
+        return self._trees is not None
 
     def fit(self, n_calls: int) -> None:
-        """Fit to the first ``n_calls`` calls, failed ones as bad as the worst; if all failed, there is no fit."""
+        """Begin to fit to the first ``n_calls``, failed ones as bad as the worst; if all failed, there is no fit."""
         self.n_fitted = n_calls
-        self._trees = []
+        self._trees = None
         energies = self._archive.energies[:n_calls]
         if np.isnan(energies).all():
             return
-        from sklearn.ensemble import RandomForestRegressor
-
         values = -np.where(np.isnan(energies), np.nanmax(energies), energies)
         rng = self._streams.at(Purpose.SCREEN, 0, slot=n_calls).rng()
         sample = choose_sample(values, rng)
-        forest = RandomForestRegressor(
-            N_TREES,
-            max_features=_SHARE_TRIED,
-            min_samples_leaf=_MIN_IN_LEAF,
-            n_jobs=1,
-            random_state=int(rng.integers(2**31)),
-        )
-        forest.fit(self._described(n_calls)[sample], values[sample])
-        self._trees = [tree.tree_ for tree in forest.estimators_]
+        seed = int(rng.integers(2**31))
+        self._trees = self._thread.submit(_grow, self._described(n_calls)[sample], values[sample], seed)
 
     def forecast(self, hypotheses: Sequence[Hypothesis]) -> list[Forecast]:
-        """Return the mean of the trees' predictions for each hypothesis, and their standard deviation."""
+        """Return the mean of the trees' predictions for each hypothesis, and their standard deviation.
+
+        Raises:
+            ValueError: It was never fitted.
+        """
+        if self._trees is None:
+            raise ValueError("there is nothing to forecast from")
         if not hypotheses:
             return []
         rows = self._describe(hypotheses)
-        predictions = np.stack([tree.predict(rows)[:, 0] for tree in self._trees])
+        predictions = np.stack([tree.predict(rows)[:, 0] for tree in self._trees.result()])
         pairs = zip(predictions.mean(axis=0).tolist(), predictions.std(axis=0).tolist(), strict=True)
         return [Forecast(*pair) for pair in pairs]
 
@@ -93,6 +93,16 @@ class Surrogate:
             rows = self._describe([self._archive.hypothesis(call + 1) for call in range(n_known, n_calls)])
             self._rows = rows if self._rows is None else vstack([self._rows, rows], format="csr")
         return self._rows
+
+
+def _grow(rows: "csr_matrix", values: FloatArray, seed: int) -> list[Any]:
+    """Return the trees of a forest, each as scikit-learn's arrays."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    forest = RandomForestRegressor(
+        N_TREES, max_features=_SHARE_TRIED, min_samples_leaf=_MIN_IN_LEAF, n_jobs=1, random_state=seed
+    )
+    return [tree.tree_ for tree in forest.fit(rows, values).estimators_]
 
 
 def choose_sample(values: FloatArray, rng: np.random.Generator) -> IntArray:

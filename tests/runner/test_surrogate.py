@@ -132,3 +132,9 @@ def test_the_best_are_learned_from_and_as_many_others() -> None:
     assert best <= set(sample)
     others = [ranking.index(place) for place in set(sample) - best]
     assert abs(np.mean(others) - (N_BEST + 5_000) / 2) < 4.5 * 1011 / np.sqrt(N_OTHERS)
+
+
+def test_without_a_fit_there_is_nothing_to_forecast_from() -> None:
+    surrogate, _ = new(100)
+    with pytest.raises(ValueError, match="nothing to forecast from"):
+        surrogate.forecast(ASKED)

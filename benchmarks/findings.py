@@ -1,0 +1,91 @@
+"""The studies behind docs/findings.md: python benchmarks/findings.py STUDY OUTPUTS.
+
+Makes the runs of a study that are not there yet, one after the other, each with all cores, and says how many are left.
+Stop it whenever you like: the same command goes on where it stopped. `benchmarks/findings_tables.py` makes the tables.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+MOLECULES = ("task=jnk3", "task=gsk3b")
+OTHERS = (
+    "task=equation task.problem=builtin/oscillator2",
+    "task=equation task.problem=builtin/reaction3",
+    "task=circle_packing",
+)
+LONG = "search.early_stop=null"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Methods, as they are written on the command line, on the same tasks and seeds."""
+
+    tasks: tuple[str, ...]
+    seeds: range
+    methods: tuple[str, ...]
+
+    def commands(self) -> Iterator[list[str]]:
+        """Yield the arguments of each run, all methods on one seed before the next, so that any stop leaves pairs."""
+        for seed, task, method in product(self.seeds, self.tasks, self.methods):
+            yield [*task.split(), *f"method={method}".split(), LONG, f"seed={seed}"]
+
+
+STUDIES = {
+    "selection": Study(
+        MOLECULES,
+        range(5),
+        (
+            "pt_diverse",
+            "pt_diverse method.niche.share=[3,2]",
+            "pt_diverse method.niche.share=[5,2]",
+            "pt_diverse method.screen.at_most=1",
+            "pt_diverse method.screen.at_most=3",
+            "pt_diverse task.mutation_rate=0.067",
+            "pt_diverse method.ladder=[inf,10]",
+            "pt_diverse method.swap.rule=none",
+            "pt_diverse method.ladder=[inf] method.capacity=240",
+        ),
+    ),
+    "molecules": Study(
+        MOLECULES,
+        range(20, 28),
+        (
+            "diverse",
+            "graph_ga",
+            "pt",
+            "pt_niche",
+            "niche_ga",
+            "graph_ga task.mutation_rate=0.3",
+            "molleo",
+            "best_of_n",
+        ),
+    ),
+    "others": Study(OTHERS, range(20, 28), ("diverse", "graph_ga", "pt_niche", "ea", "pt")),
+    "ablations": Study(
+        MOLECULES,
+        range(20, 24),
+        (
+            "diverse method.screen=null",
+            "diverse method.survivors.rule=sample",
+            "diverse method.swap.rule=none",
+            "diverse method.swap.rule=ring",
+            "diverse method.ladder=[inf] method.capacity=240",
+        ),
+    ),
+}
+
+
+def main() -> None:
+    name, outputs = sys.argv[1:]
+    commands = list(STUDIES[name].commands())
+    for number, command in enumerate(commands, start=1):
+        print(f"{number} of {len(commands)}: {' '.join(command)}", flush=True)
+        arguments = [*command, f"outputs={outputs}", "display=none"]
+        subprocess.run([sys.executable, "-m", "evodiverse", *arguments], check=True)
+
+
+if __name__ == "__main__":
+    main()
