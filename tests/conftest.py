@@ -2,8 +2,15 @@ import gc
 import math
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from evodiverse.store.run_directory import RunDirectory
+from tests.fork_server import keep_what_hydra_reads
+
+keep_what_hydra_reads()
+# How long an example takes is the machine's business; the first one also waits for the constants of all modules.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture

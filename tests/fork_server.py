@@ -4,8 +4,11 @@ Run by `tests.starts`. A start has its own arguments, folder, environment, stand
 ``__main__`` and ends as the interpreter ends, so that a test cannot tell it from a cold one.
 """
 
+import copy
+import functools
 import gc
 import importlib
+import io
 import json
 import os
 import runpy
@@ -16,8 +19,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import omegaconf._utils
+import omegaconf.base
+import omegaconf.resolvers.oc
 from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from evodiverse.llm.library import load_litellm
 from evodiverse.settings.compose import find_conf
@@ -85,9 +93,35 @@ def load() -> None:
     """Import what the commands import, and compose once: Hydra looks for plugins, and grammars are built."""
     for module in LOADED:
         importlib.import_module(module)
+    keep_what_hydra_reads()
     register()
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
         compose("config", overrides=["seed=1", "method.ladder=[0.8,0.2]"], return_hydra_config=True)
+
+
+_load = OmegaConf.load
+_files: dict[str, Any] = {}
+
+
+def keep_what_hydra_reads() -> None:
+    """Let this process and those it forks parse each text once: the same few files are composed a thousand times.
+
+    Of a file of options, and of an expression in it, only the text counts; one that a test changes is read again.
+    """
+    parse = functools.cache(omegaconf.base.parse)
+    for module in (omegaconf._utils, omegaconf.base, omegaconf.resolvers.oc):
+        module.parse = parse
+    OmegaConf.load = staticmethod(_load_once)
+
+
+def _load_once(file: Any) -> Any:
+    if not isinstance(file, io.TextIOBase):
+        return _load(file)
+    text = file.read()
+    if text not in _files:
+        file.seek(0)
+        _files[text] = _load(file)  # one that is no YAML raises each time, with the name of its file
+    return copy.deepcopy(_files[text])
 
 
 def _receive(channel: socket.socket, n_bytes: int) -> bytes:
