@@ -5,11 +5,13 @@ Run by `tests.starts`. A start has its own arguments, folder, environment, stand
 """
 
 import copy
+import fcntl
 import functools
 import gc
 import importlib
 import io
 import json
+import multiprocessing.util
 import os
 import runpy
 import signal
@@ -19,7 +21,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import omegaconf._utils
 import omegaconf.base
@@ -61,6 +63,10 @@ class Start:
     cwd: str
     env: dict[str, str]
     new_session: bool
+
+    @property
+    def has_workers(self) -> bool:
+        return "evodiverse" in self.command and "evaluator.workers=1" not in self.command
 
     @property
     def asks_a_model(self) -> bool:
@@ -162,6 +168,46 @@ def _become(start: Start, streams: Sequence[int]) -> None:
     theirs = [folder for folder in start.env.get("PYTHONPATH", "").split(os.pathsep) if folder]
     installed = [folder for folder in sys.path if folder not in ours]
     sys.path[:] = [*(first if not start.env.get("PYTHONSAFEPATH") else []), *theirs, *installed]
+    if start.has_workers:
+        _prepare_for_workers()
+
+
+def _prepare_for_workers() -> None:
+    """Fork a process that stands in for the one that forks a run's workers, which would load all modules again."""
+    ours, theirs = socket.socketpair()
+    process = os.fork()
+    if process == 0:
+        ours.close()
+        _stand_in(theirs)
+    theirs.close()
+    spawn = multiprocessing.util.spawnv_passfds
+
+    def spawn_or_ask(path: bytes, arguments: Sequence[str], passed: Sequence[int]) -> int:
+        if not arguments[-1].startswith("from multiprocessing.forkserver import main"):
+            return int(spawn(path, arguments, passed))
+        multiprocessing.util.spawnv_passfds = spawn
+        with ours:
+            socket.send_fds(ours, [json.dumps([arguments[-1], list(passed)]).encode()], passed)
+        return process
+
+    multiprocessing.util.spawnv_passfds = spawn_or_ask
+
+
+def _stand_in(asked: socket.socket) -> NoReturn:
+    """Wait until the run starts workers, and then do what ``python -c`` would; end where it ends without."""
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, signal.SIG_IGN)  # as workers do
+    with asked:
+        message, received, _, _ = socket.recv_fds(asked, 2**20, 9)
+    if message:
+        code, numbers = json.loads(message)
+        taken = [fcntl.fcntl(received_as, fcntl.F_DUPFD, 200) for received_as in received]
+        os.closerange(min(received), max(received) + 1)
+        for held, number in zip(taken, numbers, strict=True):
+            os.dup2(held, number)
+            os.close(held)
+        exec(code, {"__name__": "__main__"})  # noqa: S102
+    sys.exit()
 
 
 def run(start: Start) -> None:

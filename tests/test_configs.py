@@ -4,7 +4,7 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, asdict, fields, is_dataclass
 from math import inf
 from pathlib import Path
@@ -139,9 +139,11 @@ def test_the_defaults_of_a_domain_are_the_papers_constants(domain: str) -> None:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_valid_and_the_papers_for_every_domain(domain: str, method: str) -> None:
-    model = ["llm=openai_compatible", "llm.model=toy", "llm.api_base=http://127.0.0.1:1"]
-    composed = plan(f"task={task_of(domain)}", f"method={method}", *model).config
+def test_every_method_is_valid_and_the_papers_for_every_domain(
+    domain: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-none")
+    composed = plan(f"task={task_of(domain)}", f"method={method}", "llm=deepseek").config
     constants, ladder = CONSTANTS[domain], LADDERS[method][list(CONSTANTS).index(domain)]
     made = asdict(composed.method)
     taken = {"offspring", "parents", "elites", "mating_pool", "survivors"}
@@ -174,10 +176,20 @@ def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
 def test_every_value_of_an_experiment_is_valid(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-none")
     params = {**OmegaConf.load(experiment).hydra.sweeper.params, "seed": "0"}
-    values = {key: [f"{key}={value}" for value in str(choices).split(",")] for key, choices in params.items()}
+    values = {key: [value.strip() for value in str(choices).split(",")] for key, choices in params.items()}
     first = {key: choices[0] for key, choices in values.items()}
-    runs = {tuple({**first, key: choice}.values()) for key, choices in values.items() for choice in choices}
-    assert len({plan(f"+experiment={experiment.stem}", *run).path for run in runs}) == len(runs)
+    plans = [plan(*written(experiment, first))]
+    for key, choices in values.items():
+        for choice in choices[1:]:
+            is_option = (CONF / key).is_dir()  # of a plain key the value alone is another
+            chosen, instead = ({**first, key: choice}, None) if is_option else (first, {key: choice})
+            plans.append(plan(*written(experiment, chosen), instead=instead))
+    assert len({planned.path for planned in plans}) == len(plans)
+
+
+def written(experiment: Path, chosen: Mapping[str, str]) -> list[str]:
+    """Return how a run of an experiment is written on a command line."""
+    return [f"+experiment={experiment.stem}", *(f"{key}={value}" for key, value in chosen.items())]
 
 
 @pytest.mark.parametrize("experiment", sorted((CONF / "experiment").glob("*.yaml")), ids=lambda path: path.stem)
