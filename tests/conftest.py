@@ -1,15 +1,23 @@
 import gc
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.fork_server import keep_what_hydra_reads
 from tests.runs import write_at_once
+from tests.starts import end_unfinished
 
 keep_what_hydra_reads()
 # How long an example takes is the machine's business; the first one also waits for the constants of all modules.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> Iterator[None]:
+    yield
+    end_unfinished()
 
 
 @pytest.fixture
