@@ -46,6 +46,11 @@ LOADED = [
     "evodiverse.tasks.molecules.domain",
     "evodiverse.tasks.programs.domain",
 ]
+LOADED_FOR_TABLES = [
+    "evodiverse.commands.table_files",
+    "evodiverse.tasks.equations.metrics",
+    "evodiverse.tasks.molecules.metrics",
+]
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,10 @@ class Start:
     def asks_a_model(self) -> bool:
         return any(argument.startswith("llm=") and argument != "llm=off" for argument in self.command)
 
+    @property
+    def makes_tables(self) -> bool:
+        return self.command[0].endswith("tables.py")
+
 
 def serve(channel: socket.socket) -> Start:
     """Fork for each start that comes; return it in the new process. The server itself ends here, with its client."""
@@ -86,7 +95,10 @@ def serve(channel: socket.socket) -> Start:
         start = Start(**json.loads(_receive(channel, *HEADER.unpack(header))))
         if start.asks_a_model:
             load_litellm()  # seconds, once
-            gc.freeze()
+        if start.makes_tables:
+            for module in LOADED_FOR_TABLES:
+                importlib.import_module(module)
+        gc.freeze()
         if os.fork() == 0:
             channel.close()
             _watch(start, *streams)

@@ -27,6 +27,8 @@ ROOT = Path(__file__).parents[1]
 READ_LATE = re.compile(
     r"(EVODIVERSE|PYTEST)_\w+|\w+_API_KEY|PYTHONPATH|PYTHONSAFEPATH"
     r"|LITELLM_MODE|LITELLM_LOCAL_MODEL_COST_MAP|AIOHTTP_CONNECTOR_LIMIT\w*"  # set alike by `load_litellm`
+    r"|RDBASE"  # set by RDKit when it is loaded, here as there
+    r"|HF_HUB_OFFLINE"  # of a library that is not loaded before the fork
 )
 
 
