@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[1]
 # Variables that are read when something is done, not when a library is loaded.
 READ_LATE = re.compile(
     r"(EVODIVERSE|PYTEST)_\w+|\w+_API_KEY|PYTHONPATH|PYTHONSAFEPATH"
-    r"|LITELLM_MODE|LITELLM_LOCAL_MODEL_COST_MAP|AIOHTTP_CONNECTOR_LIMIT\w*"  # set alike by `load_litellm`
-    r"|RDBASE"  # set by RDKit when it is loaded, here as there
+    r"|LITELLM_MODE|LITELLM_LOCAL_MODEL_COST_MAP|AIOHTTP_CONNECTOR_LIMIT\w*|TIKTOKEN_CACHE_DIR"  # by `load_litellm`
+    r"|RDBASE|KMP_DUPLICATE_LIB_OK|KMP_INIT_AT_FORK"  # by RDKit and scikit-learn, to this alone
     r"|HF_HUB_OFFLINE"  # of a library that is not loaded before the fork
 )
 
