@@ -1,15 +1,29 @@
 import gc
-import math
+from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from evodiverse.store.run_directory import RunDirectory
+from tests.fork_server import keep_what_hydra_reads
+from tests.runs import write_at_once
+from tests.starts import end_unfinished
+
+keep_what_hydra_reads()
+# How long an example takes is the machine's business; the first one also waits for the constants of all modules.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> Iterator[None]:
+    yield
+    end_unfinished()
 
 
 @pytest.fixture
 def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every iteration is written when it is committed, however long that takes."""
-    monkeypatch.setitem(RunDirectory.__init__.__kwdefaults__, "write_share", math.inf)
+    write_at_once(monkeypatch)
 
 
 def pytest_collection_finish() -> None:

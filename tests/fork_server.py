@@ -4,9 +4,14 @@ Run by `tests.starts`. A start has its own arguments, folder, environment, stand
 ``__main__`` and ends as the interpreter ends, so that a test cannot tell it from a cold one.
 """
 
+import copy
+import fcntl
+import functools
 import gc
 import importlib
+import io
 import json
+import multiprocessing.util
 import os
 import runpy
 import signal
@@ -16,8 +21,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NoReturn
 
+import omegaconf._utils
+import omegaconf.base
+import omegaconf.resolvers.oc
 from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from evodiverse.llm.library import load_litellm
 from evodiverse.settings.compose import find_conf
@@ -35,6 +45,11 @@ LOADED = [
     "evodiverse.tasks.equations.domain",
     "evodiverse.tasks.molecules.domain",
     "evodiverse.tasks.programs.domain",
+]
+LOADED_FOR_TABLES = [
+    "evodiverse.commands.table_files",
+    "evodiverse.tasks.equations.metrics",
+    "evodiverse.tasks.molecules.metrics",
 ]
 
 
@@ -55,8 +70,16 @@ class Start:
     new_session: bool
 
     @property
+    def has_workers(self) -> bool:
+        return "evodiverse" in self.command and "evaluator.workers=1" not in self.command
+
+    @property
     def asks_a_model(self) -> bool:
         return any(argument.startswith("llm=") and argument != "llm=off" for argument in self.command)
+
+    @property
+    def makes_tables(self) -> bool:
+        return self.command[0].endswith("tables.py")
 
 
 def serve(channel: socket.socket) -> Start:
@@ -72,7 +95,10 @@ def serve(channel: socket.socket) -> Start:
         start = Start(**json.loads(_receive(channel, *HEADER.unpack(header))))
         if start.asks_a_model:
             load_litellm()  # seconds, once
-            gc.freeze()
+        if start.makes_tables:
+            for module in LOADED_FOR_TABLES:
+                importlib.import_module(module)
+        gc.freeze()
         if os.fork() == 0:
             channel.close()
             _watch(start, *streams)
@@ -85,9 +111,35 @@ def load() -> None:
     """Import what the commands import, and compose once: Hydra looks for plugins, and grammars are built."""
     for module in LOADED:
         importlib.import_module(module)
+    keep_what_hydra_reads()
     register()
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
         compose("config", overrides=["seed=1", "method.ladder=[0.8,0.2]"], return_hydra_config=True)
+
+
+_load = OmegaConf.load
+_files: dict[str, Any] = {}
+
+
+def keep_what_hydra_reads() -> None:
+    """Let this process and those it forks parse each text once: the same few files are composed a thousand times.
+
+    Of a file of options, and of an expression in it, only the text counts; one that a test changes is read again.
+    """
+    parse = functools.cache(omegaconf.base.parse)
+    for module in (omegaconf._utils, omegaconf.base, omegaconf.resolvers.oc):
+        module.parse = parse
+    OmegaConf.load = staticmethod(_load_once)
+
+
+def _load_once(file: Any) -> Any:
+    if not isinstance(file, io.TextIOBase):
+        return _load(file)
+    text = file.read()
+    if text not in _files:
+        file.seek(0)
+        _files[text] = _load(file)  # one that is no YAML raises each time, with the name of its file
+    return copy.deepcopy(_files[text])
 
 
 def _receive(channel: socket.socket, n_bytes: int) -> bytes:
@@ -128,6 +180,46 @@ def _become(start: Start, streams: Sequence[int]) -> None:
     theirs = [folder for folder in start.env.get("PYTHONPATH", "").split(os.pathsep) if folder]
     installed = [folder for folder in sys.path if folder not in ours]
     sys.path[:] = [*(first if not start.env.get("PYTHONSAFEPATH") else []), *theirs, *installed]
+    if start.has_workers:
+        _prepare_for_workers()
+
+
+def _prepare_for_workers() -> None:
+    """Fork a process that stands in for the one that forks a run's workers, which would load all modules again."""
+    ours, theirs = socket.socketpair()
+    process = os.fork()
+    if process == 0:
+        ours.close()
+        _stand_in(theirs)
+    theirs.close()
+    spawn = multiprocessing.util.spawnv_passfds
+
+    def spawn_or_ask(path: bytes, arguments: Sequence[str], passed: Sequence[int]) -> int:
+        if not arguments[-1].startswith("from multiprocessing.forkserver import main"):
+            return int(spawn(path, arguments, passed))
+        multiprocessing.util.spawnv_passfds = spawn
+        with ours:
+            socket.send_fds(ours, [json.dumps([arguments[-1], list(passed)]).encode()], passed)
+        return process
+
+    multiprocessing.util.spawnv_passfds = spawn_or_ask
+
+
+def _stand_in(asked: socket.socket) -> NoReturn:
+    """Wait until the run starts workers, and then do what ``python -c`` would; end where it ends without."""
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, signal.SIG_IGN)  # as workers do
+    with asked:
+        message, received, _, _ = socket.recv_fds(asked, 2**20, 9)
+    if message:
+        code, numbers = json.loads(message)
+        taken = [fcntl.fcntl(received_as, fcntl.F_DUPFD, 200) for received_as in received]
+        os.closerange(min(received), max(received) + 1)
+        for held, number in zip(taken, numbers, strict=True):
+            os.dup2(held, number)
+            os.close(held)
+        exec(code, {"__name__": "__main__"})  # noqa: S102
+    sys.exit()
 
 
 def run(start: Start) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import math
 import os
 import signal
 import subprocess
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from hydra import compose, initialize_config_dir
 from hydra.conf import HydraConf
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
@@ -21,6 +23,7 @@ from evodiverse.settings.assembly import run
 from evodiverse.settings.compose import find_conf, split_hydra
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
+from evodiverse.store.run_directory import RunDirectory
 from tests import starts
 from tests.starts import ROOT
 
@@ -70,15 +73,32 @@ def stop_after(commits: int) -> Silent:
     return Silent(interrupt)
 
 
-def plan(*overrides: str) -> Plan:
-    """Compose as `evodiverse OVERRIDES` does, with the toy task among the options, and check the configuration."""
-    register()
+def write_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Let every iteration be written when it is committed, however long that takes."""
+    patch.setitem(RunDirectory.__init__.__kwdefaults__, "write_share", math.inf)
+
+
+def plan(*overrides: str, instead: Mapping[str, Any] | None = None) -> Plan:
+    """Compose as `evodiverse OVERRIDES` does, with the toy task among the options, and check the configuration.
+
+    Args:
+        overrides: What the command line says.
+        instead: Values that take the place of those it composes to, which spares another composition.
+    """
+    _register_once()
     folder = [override.partition("=")[2] for override in overrides if override.startswith("outputs=/")]
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
         config, hydra = _compose(*(override for override in overrides if not override.startswith("outputs=/")))
         config = copy.deepcopy(config)
         config.outputs = folder[-1] if folder else config.outputs
+        for key, value in (instead or {}).items():
+            OmegaConf.update(config, key, value)
         return plan_run(config, hydra)
+
+
+@functools.cache
+def _register_once() -> None:
+    register()
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
@@ -26,7 +26,9 @@ ROOT = Path(__file__).parents[1]
 # Variables that are read when something is done, not when a library is loaded.
 READ_LATE = re.compile(
     r"(EVODIVERSE|PYTEST)_\w+|\w+_API_KEY|PYTHONPATH|PYTHONSAFEPATH"
-    r"|LITELLM_MODE|LITELLM_LOCAL_MODEL_COST_MAP|AIOHTTP_CONNECTOR_LIMIT\w*"  # set alike by `load_litellm`
+    r"|LITELLM_MODE|LITELLM_LOCAL_MODEL_COST_MAP|AIOHTTP_CONNECTOR_LIMIT\w*|TIKTOKEN_CACHE_DIR"  # by `load_litellm`
+    r"|RDBASE|KMP_DUPLICATE_LIB_OK|KMP_INIT_AT_FORK"  # by RDKit and scikit-learn, to this alone
+    r"|HF_HUB_OFFLINE"  # of a library that is not loaded before the fork
 )
 
 
@@ -98,6 +100,16 @@ def _read(printed: IO[str]) -> str:
 
 
 Started = Process | subprocess.Popen[str]
+_started: list[Started] = []
+
+
+def end_unfinished() -> None:
+    """End what a test has started and, because it failed, not seen the end of."""
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def start(
@@ -116,7 +128,11 @@ def start(
         new_session: Whether it leads a session, and so a process group, of its own.
         python: That of another environment, which has EvoDiverse installed.
     """
-    environment = dict(os.environ if env is None else env)
+    _started.append(_start(command, cwd, dict(os.environ if env is None else env), new_session, python))
+    return _started[-1]
+
+
+def _start(command: Sequence[str], cwd: Path, environment: dict[str, str], new_session: bool, python: str) -> Started:
     if _can_be_forked(environment):
         return Process(_server(python), Start(command, os.path.abspath(cwd), environment, new_session))
     pipe = subprocess.PIPE

@@ -14,7 +14,7 @@ import yaml
 
 from evodiverse import __version__
 from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
-from tests.starts import Started, start
+from tests.starts import Started, run, start
 
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
 RUN = Path("outputs/bits/pt/off/default/seed0")
@@ -106,12 +106,16 @@ def test_a_failed_run_exits_with_1(tmp_path: Path) -> None:
     assert failed.stderr.splitlines()[-1].startswith("evodiverse: a worker process died")
 
 
-BUG = "import evodiverse.runner.loop as loop, evodiverse.cli as cli; loop.advance = None; cli.main()"
+def start_with_a_bug(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    script = tmp_path / "with_a_bug.py"
+    script.write_text(
+        "from evodiverse import cli\nfrom evodiverse.runner import loop\nloop.advance = None\ncli.main()\n"
+    )
+    return run(str(script), *arguments, cwd=tmp_path, env=FROM_ROOT)
 
 
 def test_a_bug_shows_its_traceback_and_exits_with_1(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", BUG, *TOY]
-    failed = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
+    failed = start_with_a_bug(tmp_path, *TOY)
     assert failed.returncode == 1
     assert "TypeError: 'NoneType' object is not callable" in failed.stderr
     assert "Traceback" in failed.stderr
@@ -146,8 +150,7 @@ def test_a_failing_job_of_a_sweep_prints_its_line_and_the_others_go_on(tmp_path:
 
 
 def test_a_bug_in_a_run_of_a_sweep_shows_its_traceback_and_the_others_go_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", BUG, "-m", *TOY, "seed=0,1"]
-    swept = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
+    swept = start_with_a_bug(tmp_path, "-m", *TOY, "seed=0,1")
     assert swept.returncode == 1
     assert swept.stderr.count("TypeError: 'NoneType' object is not callable") == 2
     assert swept.stderr.splitlines()[-1].startswith("evodiverse: 2 of 2 runs failed; ")
@@ -242,8 +245,8 @@ def test_a_dry_run_prints_what_would_run_and_runs_nothing(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-LONG = [*TOY, "evaluator.workers=2", "budget.oracle_calls=1500", "search.patience=1000", "task.pause=0.003"]
-LONG_RUN = RUN.parent.parent / "budget.oracle_calls=1500,search.patience=1000,task.pause=0.003/seed0"
+LONG = [*TOY, "evaluator.workers=2", "budget.oracle_calls=600", "search.patience=1000", "task.pause=0.01"]
+LONG_RUN = RUN.parent.parent / "budget.oracle_calls=600,search.patience=1000,task.pause=0.01/seed0"
 
 
 @pytest.fixture(scope="module")

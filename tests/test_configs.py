@@ -4,7 +4,7 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, asdict, fields, is_dataclass
 from math import inf
 from pathlib import Path
@@ -174,9 +174,11 @@ def test_the_defaults_of_a_domain_are_the_papers_constants(domain: str) -> None:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("method", LADDERS)
-def test_every_method_of_the_paper_is_valid_and_the_papers_for_every_domain(domain: str, method: str) -> None:
-    model = ["llm=openai_compatible", "llm.model=toy", "llm.api_base=http://127.0.0.1:1"]
-    composed = plan(f"task={task_of(domain)}", f"method={method}", *model).config
+def test_every_method_of_the_paper_is_valid_and_the_papers_for_every_domain(
+    domain: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-none")
+    composed = plan(f"task={task_of(domain)}", f"method={method}", "llm=deepseek").config
     constants, ladder = CONSTANTS[domain], LADDERS[method][list(CONSTANTS).index(domain)]
     made = asdict(composed.method)
     taken = {"offspring", "parents", "elites", "mating_pool", "survivors"}
@@ -211,10 +213,20 @@ def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
 def test_every_value_of_an_experiment_is_valid(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-none")
     params = {**OmegaConf.load(experiment).hydra.sweeper.params, "seed": "0"}
-    values = {key: [f"{key}={value}" for value in str(choices).split(",")] for key, choices in params.items()}
+    values = {key: [value.strip() for value in str(choices).split(",")] for key, choices in params.items()}
     first = {key: choices[0] for key, choices in values.items()}
-    runs = {tuple({**first, key: choice}.values()) for key, choices in values.items() for choice in choices}
-    assert len({plan(f"+experiment={experiment.stem}", *run).path for run in runs}) == len(runs)
+    plans = [plan(*written(experiment, first))]
+    for key, choices in values.items():
+        for choice in choices[1:]:
+            is_option = (CONF / key).is_dir()  # of a plain key the value alone is another
+            chosen, instead = ({**first, key: choice}, None) if is_option else (first, {key: choice})
+            plans.append(plan(*written(experiment, chosen), instead=instead))
+    assert len({planned.path for planned in plans}) == len(plans)
+
+
+def written(experiment: Path, chosen: Mapping[str, str]) -> list[str]:
+    """Return how a run of an experiment is written on a command line."""
+    return [f"+experiment={experiment.stem}", *(f"{key}={value}" for key, value in chosen.items())]
 
 
 @pytest.mark.parametrize("experiment", sorted((CONF / "experiment").glob("*.yaml")), ids=lambda path: path.stem)
@@ -260,3 +272,8 @@ def test_the_reference_has_every_key_and_no_other(section: str) -> None:
 def test_every_file_says_first_what_it_is(path: Path) -> None:
     assert path.read_text().startswith("# ")
     assert yaml.safe_load(path.read_text())
+
+
+def test_a_mutation_rate_of_the_method_is_the_tasks() -> None:
+    assert plan("task=jnk3", "method.mutation_rate=0.2").overrides == {"task.mutation_rate": 0.2}
+    assert plan("task=jnk3", "method=diverse").overrides == {}

@@ -22,14 +22,16 @@ from tests import starts
 from tests.runs import DATASETS, FROM_ROOT, TOY_CONF, evodiverse, log, run_toy
 from tests.starts import Started
 
-TOY = ["--config-dir", str(TOY_CONF), "task=bits", "budget.oracle_calls=600", "search.patience=1000"]
-LABEL = "budget.oracle_calls=600,search.patience=1000"
+N_CALLS = 400
+LONG = [f"budget.oracle_calls={N_CALLS}", "search.patience=1000"]
+TOY = ["--config-dir", str(TOY_CONF), "task=bits", *LONG]
+LABEL = ",".join(LONG)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, object]]]:
     """The log of a run that nothing happened to."""
-    return log(run_toy(tmp_path_factory.mktemp("whole"), "budget.oracle_calls=600", "search.patience=1000"))
+    return log(run_toy(tmp_path_factory.mktemp("whole"), *LONG))
 
 
 @pytest.fixture
@@ -82,8 +84,8 @@ def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
     process = start(tmp_path, *arguments)
     run = place / "bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"
     wait_for_parts(run, process)
-    for options in (["--bind", str(place)], ["-o", "remount,bind,ro"]):  # the run's open lock keeps it from less
-        subprocess.run(["mount", *options, str(place)], check=True)
+    subprocess.run(["mount", "--bind", str(place), str(place)], check=True)  # the run's open lock keeps it from less
+    turn_read_only(place)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "(Read-only file system); mend that and start the same command to resume" in errors.splitlines()[-1]
@@ -94,6 +96,17 @@ def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
     subprocess.run(["umount", str(place)], check=True)
     assert evodiverse(*TOY, *arguments, cwd=tmp_path, env=FROM_ROOT).returncode == 0
     assert log(run) == whole
+
+
+def turn_read_only(place: Path) -> None:
+    """Mount a disk read-only, which the kernel refuses at an instant in which the run has a file open for writing."""
+    for _ in range(500):
+        done = subprocess.run(["mount", "-o", "remount,bind,ro", str(place)], capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        assert "busy" in done.stderr
+        time.sleep(0.002)
+    pytest.fail(done.stderr)
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
@@ -151,7 +164,7 @@ def test_a_damaged_journal_costs_evaluations_but_changes_no_log(
     tmp_path: Path, whole: dict[str, list[dict[str, object]]], harm: str
 ) -> None:
     diary = tmp_path / "diary"
-    overrides = ["budget.oracle_calls=600", "search.patience=1000", f"task.diary={diary}"]
+    overrides = [*LONG, f"task.diary={diary}"]
     with pytest.raises(Interrupted):
         run_toy(tmp_path, *overrides, display=StopWithin())
     (journal,) = tmp_path.rglob("journal")
@@ -164,7 +177,7 @@ def test_a_damaged_journal_costs_evaluations_but_changes_no_log(
         journal.unlink()
     assert log(run_toy(tmp_path, *overrides)) == whole
     n_lost = {"none": 0, "cut": 1, "flipped": 1}.get(harm, n_records)
-    assert len(diary.read_text().split()) == 600 + n_lost
+    assert len(diary.read_text().split()) == N_CALLS + n_lost
 
 
 def test_a_stop_while_iterations_wait_to_be_written_repeats_no_evaluation(
@@ -173,13 +186,13 @@ def test_a_stop_while_iterations_wait_to_be_written_repeats_no_evaluation(
     for name, value in {"write_share": 1e-9, "max_wait": 1e9}.items():
         monkeypatch.setitem(RunDirectory.__init__.__kwdefaults__, name, value)
     diary = tmp_path / "diary"
-    overrides = ["budget.oracle_calls=600", "search.patience=1000", f"task.diary={diary}"]
+    overrides = [*LONG, f"task.diary={diary}"]
     with pytest.raises(Interrupted):
         run_toy(tmp_path, *overrides, display=StopWithin())
     (journal,) = tmp_path.rglob("journal")
     assert journal.stat().st_size > 0
     assert log(run_toy(tmp_path, *overrides)) == whole
-    assert len(diary.read_text().split()) == 600
+    assert len(diary.read_text().split()) == N_CALLS
     assert journal.read_bytes() == b""
 
 

@@ -318,7 +318,7 @@ def test_a_key_that_replies_repeat_stands_in_no_file_and_a_replay_gives_the_same
         return answer
 
     toy.script = lambda body, number: echo(body, number) if is_real(body) else Answer(KEY)
-    arguments = [*using(toy, tmp_path / "cache"), "budget.oracle_calls=30", "llm.concurrency=1"]
+    arguments = [*using(toy, tmp_path / "cache"), "search.patience=2", "llm.concurrency=1"]  # none can be read
     run = run_toy(tmp_path / "first", *arguments)
     assert sum("***" in str(call["reply"] or call["error"]) for call in rows(run, "llm_calls")) > 10
     assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
@@ -410,7 +410,7 @@ def with_140_requests(server: ModelServer, folder: Path) -> list[str]:
     return [
         *("--config-dir", str(TOY_CONF), "task=bits"),
         *(*using(server, folder / "cache"), f"outputs={folder}", "llm.concurrency=140", "method.offspring=70"),
-        *("budget.oracle_calls=200", "evaluator.workers=1", "search.attempts=2"),
+        *("budget.oracle_calls=160", "evaluator.workers=1", "search.attempts=2"),
     ]
 
 

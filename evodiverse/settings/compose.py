@@ -2,14 +2,14 @@
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
 from hydra import compose, initialize_config_dir
-from hydra.conf import HydraConf
+from hydra.conf import ConfigSourceInfo, HydraConf
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from hydra.initialize import get_gh_backup, restore_gh_from_backup
@@ -24,6 +24,7 @@ from evodiverse.settings.identity import flatten
 from evodiverse.settings.schema import Config
 
 CONFIG_NAME = "config"
+CHOSEN = ("task", "method", "llm")
 COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
 
 
@@ -58,8 +59,48 @@ def compose_published(hydra: HydraConf) -> dict[str, Any]:
     ]
     searchpath = ",".join(f"'{path}'" for path in own)
     choices = hydra.runtime.choices
-    chosen = (f"{group}={choices[group]}" for group in ("task", "method", "llm"))
+    chosen = (f"{group}={choices[group]}" for group in CHOSEN)
     return _compose_once(f"hydra.searchpath=[{searchpath}]", *chosen)
+
+
+def overrides_nothing(config: DictConfig, hydra: HydraConf, quiet: Collection[str]) -> bool:
+    """Return whether a run is plainly what `compose_published` would give, which takes as long as Hydra's own start.
+
+    So it is where the command line only chooses a task, a method and an llm and sets keys that cannot matter, where
+    nothing refers to those, and where no file of the user's stands before a published one. A run of which this is
+    false may still override nothing.
+
+    Args:
+        config: The run's configuration.
+        hydra: Hydra's own part of it.
+        quiet: Keys that cannot matter.
+    """
+    written = {override.partition("=")[0] for override in hydra.overrides.task} - {*CHOSEN}
+    return (
+        written <= {*quiet}
+        and hydra.job.config_name == CONFIG_NAME
+        and all(override.startswith(("hydra.searchpath=", "hydra.mode=")) for override in hydra.overrides.hydra)
+        and not any(_may_hide_published(source) for source in hydra.runtime.config_sources)
+        and not _may_refer_to(config, {"hydra", *(part for key in written for part in key.split("."))})
+    )
+
+
+def _may_hide_published(source: ConfigSourceInfo) -> bool:
+    if source.provider in {"hydra", "schema"} or source.path == str(find_conf()):
+        return False
+    return source.schema != "file" or any(Path(source.path, path).exists() for path in _published_files())
+
+
+@lru_cache(maxsize=1)
+def _published_files() -> list[Path]:
+    return [path.relative_to(find_conf()) for path in find_conf().rglob("*.yaml")]
+
+
+def _may_refer_to(config: DictConfig, names: Collection[str]) -> bool:
+    """Return whether a value refers to one of these, or to something that only its own resolution would tell."""
+    plain: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
+    texts = [str(value) for _, value in flatten(plain) if "${" in str(value)]
+    return any(part in text for text in texts for part in ("${.", "${$", *names))
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ MAX_LABEL_BYTES = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,\[\]-]")
 _ABSENT = object()
 # The seed names its own folder; the task, method and llm name theirs.
-_NAMED_ELSEWHERE = frozenset({"seed"})
+NAMED_ELSEWHERE = frozenset({"seed"})
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -55,7 +55,7 @@ def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
     """
     return {
         key: identity.get(key)
-        for key in sorted((set(identity) | set(baseline)) - _NAMED_ELSEWHERE)
+        for key in sorted((set(identity) | set(baseline)) - NAMED_ELSEWHERE)
         if identity.get(key, _ABSENT) != baseline.get(key, _ABSENT)
         and not (key not in identity and _has_ancestor(key, identity))
     }

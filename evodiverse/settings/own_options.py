@@ -18,13 +18,12 @@ def register_own_options() -> None:
 
 
 def _list_own(group: str) -> str:
-    loader = GlobalHydra.instance().config_loader()
-    folders = [
-        Path(source.path) for source in loader.get_sources() if source.scheme() == "file" and source.provider != "main"
-    ]
+    sources = GlobalHydra.instance().config_loader().get_sources()
+    folders = [Path(source.path) for source in sources if source.scheme() == "file" and source.provider != "main"]
     published = {path.stem for path in (find_conf() / group).glob("*.yaml")}
-    names = [name for name in loader.get_group_options(group, ObjectType.CONFIG) if name not in published]
-    return "".join(f"\n{_line(group, name, folders)}" for name in names)
+    # Every composition asks for them, and the loader's own list would copy all its sources first.
+    names = {name for source in sources if source.is_group(group) for name in source.list(group, ObjectType.CONFIG)}
+    return "".join(f"\n{_line(group, name, folders)}" for name in sorted(names - published))
 
 
 def _line(group: str, name: str, folders: list[Path]) -> str:

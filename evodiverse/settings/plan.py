@@ -20,10 +20,10 @@ from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
 from evodiverse.settings import schema
-from evodiverse.settings.compose import compose_published, read, resolve
+from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
 from evodiverse.settings.freeze import freeze_model, freeze_screen
-from evodiverse.settings.identity import find_overrides, identity, override_label, quiet_keys
+from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys
 from evodiverse.settings.validate import find_violations
 from evodiverse.store.record import Source
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
@@ -145,7 +145,8 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     domain = import_domain(config.task.get("domain"))
     task, violations = read_settings(domain, config.task)
     settings = _identity(resolve(composed), domain)
-    overrides = find_overrides(settings, _identity(compose_published(hydra), domain))
+    is_plain = overrides_nothing(composed, hydra, {*quiet_keys(schema.Config), *NAMED_ELSEWHERE})
+    overrides = {} if is_plain else find_overrides(settings, _identity(compose_published(hydra), domain))
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     path = outputs.joinpath(*map(str, names.values()), override_label(overrides), f"seed{config.seed}")

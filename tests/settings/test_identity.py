@@ -4,13 +4,18 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_dir
+from hydra.conf import HydraConf
 from hypothesis import given
 from hypothesis import strategies as st
+from omegaconf import DictConfig
 
 from evodiverse.kit.documented import documented
 from evodiverse.settings import schema
-from evodiverse.settings.identity import digest, find_overrides, identity, override_label, quiet_keys
-from tests.runs import CONF, evodiverse, plan
+from evodiverse.settings.compose import compose_published, overrides_nothing, resolve, split_hydra
+from evodiverse.settings.identity import NAMED_ELSEWHERE, digest, find_overrides, identity, override_label, quiet_keys
+from evodiverse.settings.schema import register
+from tests.runs import CONF, TOY_CONF, evodiverse, plan
 
 
 def label(*overrides: str) -> str:
@@ -60,6 +65,51 @@ def test_a_long_label_is_cut_and_told_apart_by_a_digest() -> None:
 
 def test_awkward_characters_do_not_make_different_settings_share_a_folder() -> None:
     assert label("task=bits", "task.source='a b'") != label("task=bits", "task.source='a/b'")
+
+
+QUIET = frozenset({*quiet_keys(schema.Config), *NAMED_ELSEWHERE})
+
+
+def compose_with(folder: Path, *overrides: str) -> tuple[DictConfig, HydraConf]:
+    """Compose with the toys and a user's own folder."""
+    register()
+    searchpath = f"hydra.searchpath=['file://{TOY_CONF}','file://{folder}']"
+    with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
+        return split_hydra(compose("config", overrides=[searchpath, *overrides], return_hydra_config=True))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["task=bits"], True),
+        (["task=gsk3b", "method=island", "llm=replay", "seed=4"], True),
+        (["task=bits", "evaluator.workers=1", "search.on_failed_start=continue", "outputs=x", "overwrite=true"], True),
+        (["task=bits", "task.length=24"], False),
+        (["task=bits", "budget=smoke"], False),
+        (["task=bits", "+task.own=1"], False),
+        (["task=bits", "hydra.job.name=other"], False),
+        (["task=seeded"], True),
+        (["task=seeded", "overwrite=true"], True),
+        (["task=seeded", "seed=7"], False),
+    ],
+)
+def test_what_overrides_nothing_is_seen_without_composing_again(
+    tmp_path: Path, overrides: list[str], expected: bool
+) -> None:
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "seeded.yaml").write_text("defaults: [bits, _self_]\nname: seeded\nlength: ${seed}\n")
+    config, hydra = compose_with(tmp_path, *overrides)
+    assert overrides_nothing(config, hydra, QUIET) is expected
+    found = find_overrides(identity(resolve(config), QUIET), identity(compose_published(hydra), QUIET))
+    assert not (expected and found)
+    assert ("task.length" in found) == (overrides == ["task=seeded", "seed=7"])
+
+
+@pytest.mark.parametrize("hidden", ["config.yaml", "task/jnk3.yaml", "task/defaults/molecules.yaml"])
+def test_a_folder_with_a_file_of_a_published_name_may_override_something(tmp_path: Path, hidden: str) -> None:
+    (tmp_path / hidden).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / hidden).touch()
+    assert not overrides_nothing(*compose_with(tmp_path, "task=bits"), QUIET)
 
 
 def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:

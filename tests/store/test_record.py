@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from evodiverse import __version__
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.settings.assembly import run as start
-from tests.runs import Silent, log, plan, run_toy, stop_after
+from tests.runs import Silent, log, plan, run_toy, stop_after, write_at_once
 
 pytestmark = pytest.mark.usefixtures("written_at_once")
 
@@ -27,10 +28,20 @@ def change(run: Path, **changes: Any) -> None:
     (run / "run.json").write_text(json.dumps(read(run) | changes))
 
 
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The outputs of a run that was interrupted; `interrupted` is a copy that a test may harm."""
+    outputs = tmp_path_factory.mktemp("stopped")
+    with pytest.MonkeyPatch.context() as patch:
+        write_at_once(patch)
+        with pytest.raises(Interrupted):
+            run_toy(outputs, display=stop_after(4))
+    return outputs
+
+
 @pytest.fixture
-def interrupted(tmp_path: Path) -> Path:
-    with pytest.raises(Interrupted):
-        run_toy(tmp_path, display=stop_after(4))
+def interrupted(stopped: Path, tmp_path: Path) -> Path:
+    shutil.copytree(stopped, tmp_path, dirs_exist_ok=True)
     return tmp_path / "bits/pt/off/default/seed0"
 
 
