@@ -1,4 +1,5 @@
 import gc
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from tests.runs import write_at_once
 from tests.starts import end_unfinished
 
 keep_what_hydra_reads()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores for what it starts in the background
 # How long an example takes is the machine's business; the first one also waits for the constants of all modules.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")

@@ -126,7 +126,7 @@ def keep_what_hydra_reads() -> None:
 
     Of a file of options, and of an expression in it, only the text counts; one that a test changes is read again.
     """
-    parse = functools.cache(omegaconf.base.parse)
+    parse = functools.lru_cache(maxsize=1_000)(omegaconf.base.parse)
     for module in (omegaconf._utils, omegaconf.base, omegaconf.resolvers.oc):
         module.parse = parse
     OmegaConf.load = staticmethod(_load_once)

@@ -36,6 +36,7 @@ NOT_COMPARED = {"seconds", "cached", "cost_usd", "retries"}
 SORT_KEYS = {
     "evaluations": ["iteration", "slot", "pool", "attempt"],
     "populations": ["iteration", "pool"],
+    "screened": ["iteration", "slot", "pool", "attempt"],
     "migrations": ["iteration", "from_pool", "call"],
     "adaptation": ["iteration", "cold_pool"],
     "swaps": ["iteration", "cold_pool"],  # and the order settled
@@ -101,7 +102,7 @@ def _register_once() -> None:
     register()
 
 
-@functools.cache
+@functools.lru_cache(maxsize=16)  # each is some megabytes
 def _compose(*overrides: str) -> tuple[DictConfig, HydraConf]:
     """Compose once what differs in its output folder alone."""
     searchpath = f"hydra.searchpath=[file://{TOY_CONF}]"

@@ -213,7 +213,7 @@ def test_help_lists_ones_own_options_in_their_groups(tmp_path: Path) -> None:
     lines = [line.split(maxsplit=1) for line in told.stdout.splitlines() if line]
     names = [line[0] for line in lines]
     assert names.index("program") + 1 == names.index("mine") == names.index("method:") - 1
-    assert names.index("island") + 1 == names.index("pt4") == names.index("llm:") - 1
+    assert names.index("random_start") + 1 == names.index("pt4") == names.index("llm:") - 1
     assert names.count("jnk3") == 1
     (mine,) = [line[1] for line in lines if line[0] == "mine"]
     assert mine.split("  ")[0] == "What I search for"

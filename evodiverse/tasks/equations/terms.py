@@ -68,8 +68,16 @@ def _spell(node: Node) -> str:
         return "*".join([*sorted(above), *(f"/{factor}" for factor in sorted(below))])
     if node.operation == "power":
         base, exponent = node.arguments
-        return f"{_spell(base)}**{exponent.value if exponent.operation == NUMBER else _spell(exponent)}"
+        return f"{_spell(base)}**{_spell_exponent(exponent)}"
     return f"{node.operation}({','.join(map(_spell, node.arguments))})"
+
+
+def _spell_exponent(node: Node) -> str:
+    if node.operation == NUMBER:
+        return str(node.value)
+    if node.operation == "negative" and node.arguments[0].operation == NUMBER:
+        return f"-{node.arguments[0].value}"
+    return _spell(node)
 
 
 def _factors(node: Node) -> tuple[list[str], list[str]]:

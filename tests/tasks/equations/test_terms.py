@@ -26,6 +26,7 @@ def terms(body: str) -> set[str]:
         ("return x * v / params[0]", {"v*x"}),
         ("return v * params[0] * x", {"v*x"}),
         ("return x ** 2 + x ** 3 + x ** params[0]", {"x**2", "x**3", "x**c"}),
+        ("return x ** -1 + x ** (-params[0])", {"x**-1", "x**c"}),
         ("return np.sin(params[0] * x + params[1])", {"sin((c + x))"}),
         ("return np.sin(params[1] + x)", {"sin((c + x))"}),
         ("return -x * np.exp(-v)", {"exp(v)*x"}),
