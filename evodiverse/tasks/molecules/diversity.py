@@ -17,7 +17,12 @@ _GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=_N_BITS)
 @lru_cache(maxsize=50_000)
 def fingerprint(smiles: str) -> DataStructs.ExplicitBitVect:
     """Return the Morgan fingerprint of a valid SMILES."""
-    bits: DataStructs.ExplicitBitVect = _GENERATOR.GetFingerprint(Chem.MolFromSmiles(smiles))
+    return molecule_fingerprint(Chem.MolFromSmiles(smiles))
+
+
+def molecule_fingerprint(molecule: Chem.Mol) -> DataStructs.ExplicitBitVect:
+    """Return the Morgan fingerprint of a molecule."""
+    bits: DataStructs.ExplicitBitVect = _GENERATOR.GetFingerprint(molecule)
     return bits
 
 
