@@ -79,6 +79,25 @@ def select_ranked(
     return selected
 
 
+def select_apart(
+    ranked: Iterable[str],
+    count: int,
+    limit: float = SIMILARITY_LIMIT,
+    fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
+) -> list[int]:
+    """Return the places of the first ``count`` SMILES whose similarity to *each* taken before is below ``limit``."""
+    selected: list[int] = []
+    taken: list[DataStructs.ExplicitBitVect] = []
+    for place, smiles in enumerate(ranked):
+        if len(selected) == count:
+            break
+        candidate = fingerprint(smiles)
+        if max(DataStructs.BulkTanimotoSimilarity(candidate, taken), default=0.0) < limit:
+            selected.append(place)
+            taken.append(candidate)
+    return selected
+
+
 def diverse_top_mean(smiles: Sequence[str], scores: NDArray[np.float64], count: int = 10) -> float:
     """Return the mean score of the diversity-aware top ``count``, NaN for no molecules."""
     selected = select_diverse(smiles, scores, count)

@@ -43,7 +43,7 @@ def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
         return Rejection(Reason.EMPTY)
     if len(smiles) > MAX_CHARACTERS:
         return Rejection(Reason.TOO_LARGE, f"{len(smiles)} characters, at most {MAX_CHARACTERS}")
-    if any(character.isspace() for character in smiles):
+    if len(smiles.split()) > 1:
         return Rejection(Reason.UNPARSABLE, "more than one word")
     if not (smiles.isascii() and smiles.isprintable()):  # RDKit would pass over them
         return Rejection(Reason.UNPARSABLE, "characters that no SMILES has")
