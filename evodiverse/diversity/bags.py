@@ -1,11 +1,14 @@
 """Bags of tokens, such as an equation's terms or a program's words: how alike they are, and as rows of numbers."""
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Bag = TypeVar("Bag")
 
 
 def jaccard(one: Collection[str], others: Sequence[Collection[str]]) -> NDArray[np.float64]:
@@ -24,6 +27,17 @@ def cosine(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> NDArr
         dot = sum(count * other[token] for token, count in one.items() if token in other)
         similarities.append(min(dot / product, 1.0) if product else float(not one and not other))
     return np.array(similarities)
+
+
+def select_apart(
+    ranked: Iterable[Bag], limit: float, similarities: Callable[[Bag, Sequence[Bag]], NDArray[np.float64]]
+) -> list[Bag]:
+    """Return the bags that are less than ``limit`` similar to each that is returned before, in the order given."""
+    taken: list[Bag] = []
+    for bag in ranked:
+        if (similarities(bag, taken) < limit).all():
+            taken.append(bag)
+    return taken
 
 
 def hashed_counts(bags: Sequence[Mapping[str, int]], width: int) -> NDArray[np.float32]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from evodiverse.diversity.bags import jaccard, select_apart
 from evodiverse.diversity.distances import Encode, measure_diversity
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
@@ -18,6 +19,7 @@ from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN
+from evodiverse.tasks.equations.terms import find_terms
 from evodiverse.vocabulary import Detail
 
 N_TOP: Final = 10
@@ -27,8 +29,14 @@ TOLERANCE: Final = 0.1
 
 LENIENT: Final = 0.95
 """Share of the points that must be right in the lenient reading."""
+GOOD_NMSE: Final = 1e-3
+"""Error on the fitted data below which an equation's structure counts."""
+
+SAME_STRUCTURE: Final = 0.7
+"""Jaccard similarity of terms from which on two structures do not differ: the radius of a niche by default."""
+
 COLUMNS: Final = (
-    *("genotype", "nmse_id", "nmse_ood"),
+    *("genotype", "nmse_train", "nmse_id", "nmse_ood"),
     *("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"),
 )
 # A problem is its name and a user's own data.
@@ -98,7 +106,29 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     return {
         **{f"best_{name}": mean(each[:1]) for name, each in values.items()},
         **{f"top10_{name}": mean(each) for name, each in values.items()},
+        **count_structures(log, columns["genotype"], columns["nmse_train"]),
         **measure_pools(log, columns["genotype"], encoders),
+    }
+
+
+def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int, float | None]) -> Measurement:
+    """Return how many structures explain the fitted data, of all equations evaluated.
+
+    A structure is the set of an equation's terms, whatever its constants are. ``n_structures_1e3`` counts those of the
+    equations with an NMSE below 1e-3. ``n_different_structures_1e3`` takes them by rising error, the older call first
+    of two with one error, and counts one if its Jaccard similarity to each that counts before is below 0.7.
+
+    Args:
+        log: The run's log.
+        genotypes: By call.
+        errors: NMSE on the fitted data by call; None for an equation that failed.
+    """
+    ranked = log.top(sorted(log.scores), len(log.scores))
+    good = [call for call in ranked if (error := errors[call]) is not None and error < GOOD_NMSE]
+    structures = list(dict.fromkeys(find_terms(genotypes[call]) for call in good))
+    return {
+        "n_structures_1e3": len(structures),
+        "n_different_structures_1e3": len(select_apart(structures, SAME_STRUCTURE, jaccard)),
     }
 
 

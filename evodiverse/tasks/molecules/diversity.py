@@ -17,7 +17,12 @@ _GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=_N_BITS)
 @lru_cache(maxsize=50_000)
 def fingerprint(smiles: str) -> DataStructs.ExplicitBitVect:
     """Return the Morgan fingerprint of a valid SMILES."""
-    bits: DataStructs.ExplicitBitVect = _GENERATOR.GetFingerprint(Chem.MolFromSmiles(smiles))
+    return molecule_fingerprint(Chem.MolFromSmiles(smiles))
+
+
+def molecule_fingerprint(molecule: Chem.Mol) -> DataStructs.ExplicitBitVect:
+    """Return the Morgan fingerprint of a molecule."""
+    bits: DataStructs.ExplicitBitVect = _GENERATOR.GetFingerprint(molecule)
     return bits
 
 
@@ -71,6 +76,25 @@ def select_ranked(
             continue
         selected.append(place)
         taken.append(candidate)
+    return selected
+
+
+def select_apart(
+    ranked: Iterable[str],
+    count: int,
+    limit: float = SIMILARITY_LIMIT,
+    fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
+) -> list[int]:
+    """Return the places of the first ``count`` SMILES whose similarity to *each* taken before is below ``limit``."""
+    selected: list[int] = []
+    taken: list[DataStructs.ExplicitBitVect] = []
+    for place, smiles in enumerate(ranked):
+        if len(selected) == count:
+            break
+        candidate = fingerprint(smiles)
+        if max(DataStructs.BulkTanimotoSimilarity(candidate, taken), default=0.0) < limit:
+            selected.append(place)
+            taken.append(candidate)
     return selected
 
 

@@ -1,7 +1,7 @@
 """The paper's metrics of molecule runs (paper, appendix on molecular discovery), and some of the field's.
 
 Sets are those of one iteration: the union of all pools' members, a molecule in several pools counted once. Metrics
-named ``…_archive`` take all molecules evaluated up to that iteration instead.
+named ``…_archive`` take all molecules evaluated up to that iteration instead, and so do those of `hits`.
 """
 
 from collections import Counter
@@ -19,11 +19,11 @@ from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log, union
 from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
+from evodiverse.tasks.molecules.hits import measure_hits
 from evodiverse.tasks.molecules.store import Bits, MoleculeStore, NoMoleculeError
 
 CONVERGED_ITERATIONS = 5
 N_TOP = 10
-CIRCLE_SIMILARITY = 0.6
 PMO_STEP = 100
 DOCKING = "docking"
 
@@ -57,6 +57,7 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
     """Return the metrics of a molecule run, see the functions they come from."""
     curve = diverse_top10_curve(log, store.fingerprint)
     archive = diverse_archive_curve(log, store.fingerprint)
+    best = [log.scores[call] for call in select_diverse_calls(log, list(log.scores), store.fingerprint)]
     n_full = count_full_iterations(log)
     budget = int(log.run.settings["budget.oracle_calls"])
     last = log.top(log.final_union, len(log.final_union))
@@ -68,7 +69,9 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
         "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
         "diverse_auc_archive": curve_auc(archive, n_full),
         "diverse_average_archive": fmean(archive[-CONVERGED_ITERATIONS:]),
-        "diverse_top10_archive": archive[-1],
+        "diverse_top10_archive": mean(best),
+        "n_diverse_top10_archive": len(best),
+        "diverse_top10_archive_full": sum(best) / N_TOP,
         "diverse_auc_calls": calls_auc(curve, calls_by_iteration(log), budget),
         "pmo_auc": pmo_auc([log.scores.get(call, 0.0) for call in range(1, log.n_calls + 1)], budget),
         "top10": mean(scores[:N_TOP]),
@@ -76,19 +79,25 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
         **_measure_diverse_top(log, store),
         "unique_scaffold_top10": mean([scores[at] for at in first_of_each(scaffolds)[:N_TOP]]),
         "scaffold_diverse_top10": mean([scores[at] for at in different]),
-        "n_circles": count_circles([store.fingerprint(log.keys[call]) for call in last]),
+        **measure_hits(log, store.fingerprint),
         **_measure_docking(log, store.fingerprint),
     }
 
 
 def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
-    """Return what the last iteration's diversity-aware top 10 is like (paper, table ``last_iter_top10_div04``)."""
+    """Return what the last iteration's diversity-aware top 10 is like (paper, table ``last_iter_top10_div04``).
+
+    ``diverse_top10`` is the mean score of however many were found, ``n_diverse_top10`` says how many, and in
+    ``diverse_top10_full`` those that are missing to ten count as 0.
+    """
     selected = select_diverse_calls(log, log.final_union, store.fingerprint)
+    scores = [log.scores[call] for call in selected]
     qualities = [store.quality(log.keys[call]) for call in selected]
     scaffolds = [store.scaffold(log.keys[call]) for call in selected]
     return {
-        "diverse_top10": mean([log.scores[call] for call in selected]),
-        "n_diverse": len(selected),
+        "diverse_top10": mean(scores),
+        "n_diverse_top10": len(scores),
+        "diverse_top10_full": sum(scores) / N_TOP,
         "molecular_diversity": mean_distance([store.fingerprint(log.keys[call]) for call in selected]),
         "n_scaffolds": len(set(scaffolds)),
         "scaffold_diversity": mean_distance([store.fingerprint(scaffold) for scaffold in scaffolds]),
@@ -230,16 +239,3 @@ def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
 def first_of_each(items: Sequence[str]) -> list[int]:
     """Return the place of the first of each different item, in order."""
     return sorted({item: at for at, item in reversed(list(enumerate(items)))}.values())
-
-
-def count_circles(fingerprints: Sequence[Bits]) -> int:
-    """Return how many molecules can be chosen so that no two have a Tanimoto similarity of 0.6 or more.
-
-    That is the measure of coverage of Xie et al. (2023), "#Circles", bounded from below: molecules are taken greedily
-    in the order given.
-    """
-    centers: list[Bits] = []
-    for bits in fingerprints:
-        if max(DataStructs.BulkTanimotoSimilarity(bits, centers), default=0.0) < CIRCLE_SIMILARITY:
-            centers.append(bits)
-    return len(centers)

@@ -21,12 +21,29 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
     Stereoisomers are different molecules, although the published oracles, whose fingerprints ignore
     stereochemistry, score them alike. A salt is rejected unless ``allow_fragments`` is set.
     """
+    molecule = read_molecule(text, max_heavy_atoms)
+    if isinstance(molecule, Rejection):
+        return molecule
+    if ":" in text:
+        for atom in molecule.GetAtoms():
+            atom.SetAtomMapNum(0)  # a label, not a part of the molecule
+        Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)  # labels may have made neighbors look different
+    canonical = Chem.MolToSmiles(molecule)
+    if "*" in canonical or "~" in canonical:
+        return Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
+    if "." in canonical and not allow_fragments:
+        return Rejection(Reason.MULTI_FRAGMENT, "several fragments")
+    return Hypothesis(canonical, canonical)
+
+
+def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
+    """Return what RDKit reads in ``text``, maybe several fragments or placeholders, or why that is no molecule."""
     smiles = text.strip()
     if not smiles:
         return Rejection(Reason.EMPTY)
     if len(smiles) > MAX_CHARACTERS:
         return Rejection(Reason.TOO_LARGE, f"{len(smiles)} characters, at most {MAX_CHARACTERS}")
-    if any(character.isspace() for character in smiles):
+    if len(smiles.split()) > 1:
         return Rejection(Reason.UNPARSABLE, "more than one word")
     if not (smiles.isascii() and smiles.isprintable()):  # RDKit would pass over them
         return Rejection(Reason.UNPARSABLE, "characters that no SMILES has")
@@ -44,16 +61,7 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
         return Rejection(Reason.EMPTY, "no heavy atom")
     if n_heavy > max_heavy_atoms:
         return Rejection(Reason.TOO_LARGE, f"{n_heavy} heavy atoms, at most {max_heavy_atoms}")
-    if ":" in smiles:
-        for atom in molecule.GetAtoms():
-            atom.SetAtomMapNum(0)  # a label, not a part of the molecule
-        Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)  # labels may have made neighbors look different
-    canonical = Chem.MolToSmiles(molecule)
-    if "*" in canonical or "~" in canonical:
-        return Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
-    if "." in canonical and not allow_fragments:
-        return Rejection(Reason.MULTI_FRAGMENT, "several fragments")
-    return Hypothesis(canonical, canonical)
+    return molecule
 
 
 def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:

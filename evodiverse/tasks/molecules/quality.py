@@ -29,15 +29,24 @@ class Quality:
 @lru_cache(maxsize=20_000)
 def find_scaffold(smiles: str) -> str:
     """Return the SMILES of the Murcko scaffold of a valid SMILES, empty for a molecule without rings."""
-    scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=Chem.MolFromSmiles(smiles))  # type: ignore[no-untyped-call]
+    return molecule_scaffold(Chem.MolFromSmiles(smiles))
+
+
+def molecule_scaffold(molecule: Chem.Mol) -> str:
+    """Return the SMILES of a molecule's Murcko scaffold, empty for one without rings."""
+    scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)  # type: ignore[no-untyped-call]
     return scaffold
 
 
 @lru_cache(maxsize=20_000)
 def assess(smiles: str) -> Quality:
     """Return the quality of a valid SMILES."""
+    return assess_molecule(Chem.MolFromSmiles(smiles))
+
+
+def assess_molecule(molecule: Chem.Mol) -> Quality:
+    """Return the quality of a molecule."""
     from rdkit.Contrib.SA_Score import sascorer  # reads a table of fragments, which takes most of a second
 
-    molecule = Chem.MolFromSmiles(smiles)
     qed = QED.qed(molecule)  # type: ignore[no-untyped-call]
     return Quality(float(qed), float(sascorer.calculateScore(molecule)))

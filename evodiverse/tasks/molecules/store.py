@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import Any, Self
 
 import rdkit
-from rdkit import DataStructs
+from rdkit import Chem, DataStructs
 
 from evodiverse.errors import DataError, InputError, describe, reason
 from evodiverse.kit.files import refuse_link
 from evodiverse.tasks.molecules import diversity, quality
-from evodiverse.tasks.molecules.parsing import parse_smiles
+from evodiverse.tasks.molecules.parsing import read_molecule
 from evodiverse.tasks.molecules.quality import Quality
-from evodiverse.vocabulary import Rejection
+from evodiverse.vocabulary import Reason, Rejection
 
 Bits = DataStructs.ExplicitBitVect
 
@@ -78,7 +78,7 @@ class MoleculeStore:
         bits: Bits = self._find(
             "fingerprint",
             smiles,
-            diversity.fingerprint,
+            diversity.molecule_fingerprint,
             DataStructs.BitVectToBinaryText,
             DataStructs.CreateFromBinaryText,
         )
@@ -86,18 +86,18 @@ class MoleculeStore:
 
     def scaffold(self, smiles: str) -> str:
         """Return the SMILES of the Murcko scaffold of a valid SMILES, empty for a molecule without rings."""
-        return str(self._find("scaffold", smiles, quality.find_scaffold, str, str))
+        return str(self._find("scaffold", smiles, quality.molecule_scaffold, str, str))
 
     def quality(self, smiles: str) -> Quality:
         """Return QED and SA of a valid SMILES."""
-        found: Quality = self._find("quality", smiles, quality.assess, _write_quality, _read_quality)
+        found: Quality = self._find("quality", smiles, quality.assess_molecule, _write_quality, _read_quality)
         return found
 
     def _find(
         self,
         what: str,
         smiles: str,
-        compute: Callable[[str], Any],
+        compute: Callable[[Chem.Mol], Any],
         write: Callable[[Any], bytes | str],
         read: Callable[[Any], Any],
     ) -> Any:
@@ -109,8 +109,7 @@ class MoleculeStore:
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
             if row is None:
-                _check(smiles)
-                self._known[place] = compute(smiles)
+                self._known[place] = compute(_read(smiles))
                 self._new.append((*place, write(self._known[place])))
             else:
                 self._known[place] = read(row[0])
@@ -120,15 +119,21 @@ class MoleculeStore:
         return DataError(f"{self._path} cannot be used ({describe(error)}); delete it, it is made anew")
 
 
-def _check(smiles: str) -> None:
-    """Refuse what is no molecule, and a cage on which RDKit would work for minutes: a log may be somebody else's.
+def _read(smiles: str) -> Chem.Mol:
+    """Return a logged molecule, or the empty scaffold of one without rings.
 
     Raises:
-        NoMoleculeError: It is either.
+        NoMoleculeError: It is no molecule, or a cage on which RDKit would work for minutes: a log may be somebody
+            else's.
     """
-    parsed = parse_smiles(smiles, MAX_HEAVY_ATOMS) if smiles else None  # the scaffold of a molecule without rings
-    if isinstance(parsed, Rejection):
-        raise NoMoleculeError(f"{smiles[:80]} cannot be measured ({parsed}), and no run logs it")
+    if not smiles:
+        return Chem.MolFromSmiles("")
+    molecule = read_molecule(smiles, MAX_HEAVY_ATOMS)
+    if isinstance(molecule, Chem.Mol) and any(sign in smiles for sign in ".*~"):
+        molecule = Rejection(Reason.UNPARSABLE, "several fragments, or placeholders for atoms or bonds")
+    if isinstance(molecule, Rejection):
+        raise NoMoleculeError(f"{smiles[:80]} cannot be measured ({molecule}), and no run logs it")
+    return molecule
 
 
 def _write_quality(value: Quality) -> str:

@@ -1,15 +1,27 @@
-"""The paper's metrics of circle-packing runs (paper, "Algorithm Discovery" and "Detailed Diversity Metrics")."""
+"""The paper's metrics of circle-packing runs (paper, "Algorithm Discovery" and "Detailed Diversity Metrics").
 
+Those of all program runs count the programs that are nearly as good as the best.
+"""
+
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from evodiverse.diversity.bags import cosine, select_apart
 from evodiverse.diversity.distances import Encode, mean_cosine_distance, measure_diversity
+from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
+NEAR_BEST: Final = 0.99
+"""Share of the best score from which on a program is as good."""
+
+SAME_PROGRAM: Final = 0.98
+"""Cosine of token counts from which on two programs do not differ: the radius of a niche by default."""
+
 COLUMNS: Final = ("genotype", "sum_radii", "strict_sum")
 
 
@@ -29,18 +41,18 @@ class PackingMetrics:
 
 
 class ProgramMetrics:
-    """The metrics of programs that a user's evaluator scores: none but those of every search."""
+    """The metrics of programs that a user's evaluator scores, see `evodiverse.ports.Metrics`."""
 
     kind = "programs"
-    columns = ()
+    columns = ("genotype",)
     targets = ()
     libraries = ()
     reads_texts = False
     subject = Subject(counts_proposals=True)
 
-    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002
-        """Return no metrics."""
-        return {}
+    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
+        """Return what `count_near_best` does, and the best score."""
+        return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 
 def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
@@ -64,9 +76,28 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
         "best_sum": best[0] if best else 0.0,
         "strict_sum": max((strict[call] for call in packed), default=0.0),
         "top100_sum": mean(best[:N_TOP]) or 0.0,
+        **count_near_best(log),
         "pool_origin": _origin_percentages(log, packed, totals),
         **_measure_diversity(log, genotypes, packed, encoders),
     }
+
+
+def count_near_best(log: Log) -> Measurement:
+    """Return how many programs score within 1% of the best, of all valid ones evaluated; 0 where the best scores 0.
+
+    No two have one syntax tree. ``n_near_best`` counts them. ``n_different_near_best`` takes them by falling score, the
+    older call first of two with one score, and counts one if the cosine of its token counts with those of each that
+    counts before is below 0.98.
+
+    Args:
+        log: The run's log, with ``genotype``.
+    """
+    genotypes, valid = log.column("genotype"), log.column("valid")
+    ranked = log.top([call for call in sorted(log.scores) if valid[call]], len(log.scores))
+    best = log.scores[ranked[0]] if ranked else 0.0
+    near = [call for call in ranked if best > 0 and log.scores[call] >= NEAR_BEST * best]
+    counts = (Counter(find_tokens(genotypes[call])) for call in near)
+    return {"n_near_best": len(near), "n_different_near_best": len(select_apart(counts, SAME_PROGRAM, cosine))}
 
 
 def _origin_percentages(log: Log, packed: list[int], totals: Mapping[int, float]) -> list[float | None]:

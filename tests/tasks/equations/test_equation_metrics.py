@@ -5,11 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evodiverse.diversity.distances import Vectors
 from evodiverse.runlog.log import Log
 from evodiverse.tasks.equations import metrics as equations
-from evodiverse.tasks.equations.metrics import find_science, measure_equations, read_body
+from evodiverse.tasks.equations.metrics import count_structures, find_science, measure_equations, read_body
 from tests.analysis.builders import evaluated_row, make_log
 
 # call, score, NMSE and accuracy, strict and lenient, on held-out data; the second failed, the last is no number there
@@ -36,6 +38,7 @@ def log_of(rows: Sequence[tuple[int, float | None, float | None, int | None, int
         {
             **evaluated_row(0, call, f"k{call}", score),
             "genotype": genotype(call),
+            "nmse_train": None if score is None else -score,
             "nmse_id": nmse,
             "nmse_ood": None if nmse is None else 10 * nmse,
             "acc01_id": strict,
@@ -60,14 +63,71 @@ def test_what_was_fitted_decides_which_equation_is_best() -> None:
 
 def test_where_nothing_was_held_out_there_is_no_value() -> None:
     found = measure_equations(log_of([(call, score, None, None, None) for call, score, *_ in ROWS]), {})
-    assert set(found.values()) == {None}
-    assert len(found) == 12
+    assert {value for name, value in found.items() if "structures" not in name} == {None}
+    assert len(found) == 14
 
 
 def test_only_the_best_ten_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equations, "N_TOP", 2)
     found = measure_equations(log_of(), {})
     assert (found["top10_nmse"], found["top10_acc"], found["top10_acc_95"]) == (pytest.approx(0.16), 0.5, 1.0)
+
+
+# Structures
+
+
+def structures_of(*found: tuple[str, float | None]) -> tuple[float, float]:
+    """Count structures and those that differ, of expressions with their errors on the fitted data, by call."""
+    calls = range(1, len(found) + 1)
+    genotypes = [f"def equation(x, v, params):\n    return {expression}\n" for expression, _ in found]
+    errors = [error for _, error in found]
+    rows = [
+        evaluated_row(0, call, f"k{call}", None if error is None else -error)
+        for call, error in zip(calls, errors, strict=True)
+    ]
+    texts, known = (dict(zip(calls, values, strict=True)) for values in (genotypes, errors))
+    counts = count_structures(make_log(rows, [[[1]]]), texts, known)
+    return counts["n_structures_1e3"], counts["n_different_structures_1e3"]
+
+
+def test_equations_that_differ_in_their_constants_alone_are_one_structure() -> None:
+    assert structures_of(("params[0] * x + v", 1e-4), ("v + 3.5 * x", 1e-5), ("params[0] * x", 1e-6)) == (2, 2)
+
+
+def test_only_errors_below_the_limit_count_and_no_failed_equation() -> None:
+    assert structures_of(("x", 1e-3), ("v", 9.99e-4), ("x * v", None), ("x ** 2", math.inf)) == (1, 1)
+    assert structures_of() == structures_of(("x", 0.5)) == (0, 0)
+
+
+def test_structures_that_share_seven_of_ten_terms_do_not_differ() -> None:
+    seven = [f"x ** {power}" for power in range(2, 9)]
+    ten = [*seven, "v", "np.sin(x)", "np.sin(v)"]
+    assert structures_of((" + ".join(ten), 1e-5), (" + ".join(seven), 1e-4)) == (2, 1)
+    assert structures_of((" + ".join(ten), 1e-5), (" + ".join(seven[1:]), 1e-4)) == (2, 2)
+
+
+def test_the_equation_with_the_smaller_error_decides_and_of_two_alike_the_older() -> None:
+    whole, left, right = (
+        " + ".join(f"x ** {power}" for power in powers) for powers in (range(10), range(7), range(3, 10))
+    )
+    assert structures_of((left, 2e-4), (right, 2e-4), (whole, 1e-4)) == (3, 1)
+    assert structures_of((left, 2e-4), (right, 2e-4), (whole, 3e-4)) == (3, 2)
+    assert structures_of((left, 2e-4), (right, 2e-4), (whole, 2e-4)) == (3, 2)
+
+
+TERMS = st.sets(st.sampled_from(["x", "v", "x * v", "x ** 2", "np.sin(x)", "np.exp(v)"]), min_size=1)
+
+
+@given(st.lists(st.tuples(TERMS, st.sampled_from([1e-5, 1e-4, 1e-3, None])), max_size=12))
+def test_structures_are_counted_as_the_definition_says(found: list[tuple[set[str], float | None]]) -> None:
+    good = sorted((error, call) for call, (_, error) in enumerate(found) if error is not None and error < 1e-3)
+    taken: list[set[str]] = []
+    for _, call in good:
+        terms = found[call][0]
+        if all(len(terms & other) / len(terms | other) < 0.7 for other in taken):
+            taken.append(terms)
+    expected = (len({frozenset(found[call][0]) for _, call in good}), len(taken))
+    assert structures_of(*((" + ".join(sorted(terms)), error) for terms, error in found)) == expected
 
 
 def test_diversity_is_that_within_each_final_pool_hot_to_cold_and_their_mean() -> None:

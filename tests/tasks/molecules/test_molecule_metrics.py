@@ -18,7 +18,6 @@ from evodiverse.tasks.molecules.metrics import (
     MoleculeMetrics,
     calls_auc,
     calls_by_iteration,
-    count_circles,
     count_full_iterations,
     curve_auc,
     diverse_archive_curve,
@@ -200,7 +199,8 @@ def test_the_last_iteration_is_measured_plainly_by_scaffold_and_for_its_chemistr
         "top10": (0.9 + 0.8 + 0.4) / 3,
         "top100": (0.9 + 0.8 + 0.4) / 3,
         "diverse_top10": (0.9 + 0.4) / 2,
-        "n_diverse": 2,
+        "n_diverse_top10": 2,
+        "diverse_top10_full": (0.9 + 0.4) / 10,
         "molecular_diversity": distance,
         "n_scaffolds": 2,
         "scaffold_diversity": rings,
@@ -209,7 +209,6 @@ def test_the_last_iteration_is_measured_plainly_by_scaffold_and_for_its_chemistr
         "sa_score": (assess(TOLUENE).sa_score + assess(PYRIDINE).sa_score) / 2,
         "unique_scaffold_top10": (0.9 + 0.4) / 2,
         "scaffold_diverse_top10": (0.9 + 0.4) / 2,
-        "n_circles": 3,
     }
     assert {name: found[name] for name in expected} == pytest.approx(expected)
 
@@ -226,6 +225,9 @@ def test_the_archive_keeps_what_left_the_pools(tmp_path: Path, store: MoleculeSt
     found = measure_molecules(read_log(run), store)
     names = ("diverse_auc_archive", "diverse_average_archive", "diverse_top10_archive")
     assert [found[name] for name in names] == pytest.approx([(0.9 + 0.8 + 0.3 + 0.2) / 4] * 3)
+    assert (found["n_diverse_top10_archive"], found["n_diverse_top10"]) == (4, 1)
+    full = [found[f"diverse_top10{of}_full"] for of in ("_archive", "")]
+    assert full == pytest.approx([(0.9 + 0.8 + 0.3 + 0.2) / 10, 0.3 / 10])
     assert (found["diverse_average"], found["diverse_top10"]) == pytest.approx((0.25, 0.3))
 
 
@@ -263,13 +265,6 @@ def test_distances_are_averaged_over_all_pairs() -> None:
     pairs = [(one, two), (one, three), (two, three)]
     expected = fmean(1 - DataStructs.TanimotoSimilarity(*pair) for pair in pairs)
     assert mean_distance([one, two, three]) == pytest.approx(expected)
-
-
-def test_circles_are_taken_in_order_and_keep_their_distance() -> None:
-    near = fingerprint("CCCCCCc1ccccc1")
-    assert DataStructs.TanimotoSimilarity(fingerprint("CCCCCc1ccccc1"), near) >= 0.6
-    assert count_circles([fingerprint("CCCCCc1ccccc1"), near, fingerprint("CCO")]) == 2
-    assert count_circles([]) == 0
 
 
 def test_only_the_first_of_each_item_counts() -> None:

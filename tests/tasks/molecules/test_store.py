@@ -30,7 +30,11 @@ def test_what_is_kept_is_what_rdkit_computes(tmp_path: Path) -> None:
 
 def test_nothing_is_computed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ask(tmp_path)
-    for module, name in ((diversity, "fingerprint"), (quality, "assess"), (quality, "find_scaffold")):
+    for module, name in (
+        (diversity, "molecule_fingerprint"),
+        (quality, "assess_molecule"),
+        (quality, "molecule_scaffold"),
+    ):
         monkeypatch.setattr(module, name, pytest.fail)
     assert ask(tmp_path) == first
 

@@ -1,11 +1,18 @@
-"""The metrics of circle-packing runs, on a run worked by hand."""
+"""The metrics of circle-packing runs, on a run worked by hand, and of programs nearly as good as the best."""
+
+from collections import Counter
+from math import sqrt
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evodiverse.diversity.distances import mean_cosine_distance
-from evodiverse.diversity.tfidf import tfidf
+from evodiverse.diversity.tfidf import find_tokens, tfidf
+from evodiverse.ports import Tools
 from evodiverse.runlog.log import Log
-from evodiverse.tasks.programs.metrics import measure_packing
+from evodiverse.tasks.programs.metrics import ProgramMetrics, count_near_best, measure_packing
 from tests.analysis.builders import evaluated_row, make_log
 
 # call, pool, program, sums; the third one failed, and the fourth is valid within the tolerance alone
@@ -61,3 +68,56 @@ def test_the_diversity_of_a_run_is_that_of_all_its_valid_programs() -> None:
     valid = tfidf(["a = 1", "b = 2", "b = 2"])
     found = measure_packing(log_of(), {"tfidf": tfidf})
     assert found["run_diversity.tfidf"] == pytest.approx(mean_cosine_distance(valid))
+
+
+# Programs near the best
+
+SHORT, LONG = "a = 1", "\n".join(f"b{n} = c{n}" for n in range(60))
+ALIKE = f"{LONG}\na = 1"  # differs from the long one in 3 tokens of 180
+
+
+def near_best_of(*programs: tuple[str, float | None]) -> tuple[float, float]:
+    """Count the programs near the best, and those that differ, of programs with their scores, by call; None failed."""
+    rows = [
+        {**evaluated_row(0, call, f"k{call}", score or 0.0), "genotype": program, "valid": score is not None}
+        for call, (program, score) in enumerate(programs, start=1)
+    ]
+    found = count_near_best(make_log(rows, [[[1]]]))
+    return found["n_near_best"], found["n_different_near_best"]
+
+
+def test_programs_within_one_percent_of_the_best_count() -> None:
+    assert near_best_of((SHORT, 0.5), (LONG, 0.495), ("z = 7 + 8", 0.4949)) == (2, 2)
+
+
+def test_programs_that_differ_little_count_once_whichever_is_better() -> None:
+    assert near_best_of((LONG, 0.5), (ALIKE, 0.499), (SHORT, 0.498)) == (3, 2)
+    assert near_best_of((LONG, 0.5), (ALIKE, 0.501)) == (2, 1)
+
+
+@pytest.mark.parametrize("programs", [(), ((SHORT, None),), ((SHORT, 0.0), (LONG, 0.0))])
+def test_where_no_program_scores_none_is_near_the_best(programs: tuple[tuple[str, float | None], ...]) -> None:
+    assert near_best_of(*programs) == (0, 0)
+
+
+@given(st.lists(st.tuples(st.text("abc", min_size=1, max_size=4), st.sampled_from([None, 0.0, 0.6, 0.995, 1.0]))))
+def test_programs_near_the_best_are_counted_as_the_definition_says(drawn: list[tuple[str, float | None]]) -> None:
+    programs = [("\n".join(letters), score) for letters, score in drawn]
+    best = max((score for _, score in programs if score is not None), default=0.0)
+    near = [one for one in programs if one[1] is not None and best > 0 and one[1] >= 0.99 * best]
+    taken: list[Counter[str]] = []
+    for program, _ in sorted(near, key=lambda one: one[1] or 0.0, reverse=True):
+        counts = Counter(find_tokens(program))
+        if all(angle(counts, other) < 0.98 for other in taken):
+            taken.append(counts)
+    assert near_best_of(*programs) == (len(near), len(taken))
+
+
+def angle(one: Counter[str], other: Counter[str]) -> float:
+    squares = sum(n * n for n in one.values()) * sum(n * n for n in other.values())
+    return sum(one[token] * other[token] for token in one) / sqrt(squares)
+
+
+def test_programs_of_ones_own_evaluator_have_their_best_score_and_those_near_it(tmp_path: Path) -> None:
+    found = ProgramMetrics().measure(log_of(), Tools(tmp_path, {}))
+    assert found == {"best_score": 2.5, "n_near_best": 1, "n_different_near_best": 1}

@@ -1,0 +1,119 @@
+"""Hits of a run, and how many of them differ: metrics of all molecules evaluated, whether or not pools kept them.
+
+A hit is a molecule with at least a score. Two molecules differ if their Tanimoto similarity (Morgan, radius 2, 2048
+bits) is below a limit. Hits that differ are taken greedily in the order of falling score, the older call first of two
+with one score: a hit counts if it differs from *each* that counts before it. Unlike a mean over however many
+candidates a selection found, a count cannot be raised by finding fewer.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+from rdkit.SimDivFilters.rdSimDivPickers import LeaderPicker, MaxMinPicker
+
+from evodiverse.runlog.log import Log
+from evodiverse.runlog.values import Measurement
+from evodiverse.tasks.molecules.diversity import select_apart
+from evodiverse.tasks.molecules.store import Bits
+
+HIT_SCORES: Final = (0.5, 0.7)
+LIMITS: Final = (0.4, 0.6)
+HIT: Final = HIT_SCORES[0]
+LIMIT: Final = LIMITS[0]
+"""The score and the limit of metrics that have one of each."""
+
+N_TOP: Final = 10
+PERCENTS: Final = range(10, 101, 10)
+"""The shares of the budget after which hits are counted."""
+
+DIV_HITS_DISTANCE: Final = 0.7
+N_ORDERS: Final = 5
+
+
+def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
+    """Return the metrics of a run's hits.
+
+    ``hits_<score>`` counts hits, ``different_hits_<score>_<limit>`` those that differ, ``div_hits`` those of Renz et
+    al., see `count_div_hits`. ``different_top10`` is the mean score of the ten best molecules that differ pairwise,
+    hits or not; those that are missing to ten count as 0. ``no_hit_percent`` is 100 for a run without a hit, else 0, so
+    that its mean is a share of runs. ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits
+    after so many percent of the budget, after an early stop those at the end, and ``different_hits_auc`` is the mean of
+    the latter over the budget.
+
+    Args:
+        log: The run's log.
+        fingerprint: Returns that of a SMILES.
+    """
+    ranked = log.top(list(log.scores), len(log.scores))
+    hits = [call for call in ranked if log.scores[call] >= HIT]
+    bits = {call: fingerprint(log.keys[call]) for call in hits}
+    different = {limit: [hits[place] for place in find_different([*bits.values()], limit)] for limit in LIMITS}
+    apart = select_apart((log.keys[call] for call in ranked), N_TOP, LIMIT, fingerprint)
+    return {
+        **{f"hits_{score:g}": _count(log, hits, score) for score in HIT_SCORES},
+        # Those with a higher score come first, so that they are taken as if there were no others.
+        **{
+            f"different_hits_{score:g}_{limit:g}": _count(log, different[limit], score)
+            for score in HIT_SCORES
+            for limit in LIMITS
+        },
+        "div_hits": count_div_hits([bits[call] for call in sorted(hits)]),
+        "different_top10": sum(log.scores[ranked[place]] for place in apart) / N_TOP,
+        "no_hit_percent": 0.0 if hits else 100.0,
+        **_count_by_calls(hits, bits, int(log.run.settings["budget.oracle_calls"])),
+    }
+
+
+def find_different(fingerprints: Sequence[Bits], limit: float) -> list[int]:
+    """Return the places of those that are less similar than a limit to each that is returned before, first to last."""
+    if not fingerprints:
+        return []
+    return list(LeaderPicker().LazyBitVectorPick(fingerprints, len(fingerprints), 1 - limit))
+
+
+def count_div_hits(fingerprints: Sequence[Bits]) -> float:
+    """Return how many hits can be picked that are all farther apart than 0.7 (Renz et al. 2024, "#DivHits").
+
+    The distance is Tanimoto's. As there, RDKit's MaxMin algorithm picks from the hits in random order: first the first,
+    then always the one that is farthest from all that are picked. The number is the mean of five orders, drawn with
+    seed 0, so that the same hits always give the same. Renz et al. count only hits with properties of drugs; here all
+    hits count.
+
+    Args:
+        fingerprints: Those of the hits, in the order of their calls.
+    """
+    if not fingerprints:
+        return 0.0
+    stream, n = np.random.default_rng(0), len(fingerprints)
+    orders = [[fingerprints[place] for place in stream.permutation(n)] for _ in range(N_ORDERS)]
+    return fmean(len(pick_max_min(order)) for order in orders)
+
+
+def pick_max_min(fingerprints: Sequence[Bits]) -> list[int]:
+    """Return the places that MaxMin picks, from the first on, until all others are within 0.7 of one of them."""
+    n = len(fingerprints)
+    picks, _ = MaxMinPicker().LazyBitVectorPickWithThreshold(fingerprints, n, n, DIV_HITS_DISTANCE, firstPicks=[0])
+    return list(picks)
+
+
+def _count(log: Log, calls: Sequence[int], score: float) -> int:
+    return sum(log.scores[call] >= score for call in calls)
+
+
+def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:
+    """Return how many of the ranked hits, and of those that differ, there were after each share of the budget.
+
+    What differs is chosen anew from all hits up to then: a better hit that comes later may take the place of several.
+    """
+    found = [[call for call in hits if 100 * call <= percent * budget] for percent in PERCENTS]
+    by_size = {len(some): some for some in found}
+    sizes = {n: len(find_different([bits[call] for call in some], LIMIT)) for n, some in by_size.items()}
+    different = [sizes[len(some)] for some in found]
+    return {
+        **{f"hits_at_{percent}": len(some) for percent, some in zip(PERCENTS, found, strict=True)},
+        **{f"different_hits_at_{percent}": count for percent, count in zip(PERCENTS, different, strict=True)},
+        "different_hits_auc": fmean((one + other) / 2 for one, other in pairwise([0, *different])),
+    }
