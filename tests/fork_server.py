@@ -172,14 +172,16 @@ def _become(start: Start, streams: Sequence[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if start.new_session:
         os.setsid()
-    ours = {str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    checkout = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    ours = {str(Path(__file__).parent), *checkout}
     os.chdir(start.cwd)
     os.environ.clear()
     os.environ.update(start.env)
     first = [start.cwd] if start.command[0] == "-m" else [os.path.dirname(os.path.abspath(start.command[0]))]
     theirs = [folder for folder in start.env.get("PYTHONPATH", "").split(os.pathsep) if folder]
     installed = [folder for folder in sys.path if folder not in ours]
-    sys.path[:] = [*(first if not start.env.get("PYTHONSAFEPATH") else []), *theirs, *installed]
+    # The checkout comes last, where an editable installation has it, but for its being in PYTHONPATH.
+    sys.path[:] = [*(first if not start.env.get("PYTHONSAFEPATH") else []), *theirs, *installed, *checkout]
     if start.has_workers:
         _prepare_for_workers()
 

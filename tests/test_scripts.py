@@ -127,6 +127,7 @@ def test_tables_that_are_stopped_say_so_in_one_line(outputs: Path, tmp_path: Pat
     env = {**os.environ, "EVODIVERSE_CACHE": str(tmp_path)}  # where nothing is measured yet
     script = start(TABLES, "many", cwd=tmp_path, env=env)
     while not (tmp_path / "analysis").exists():
+        assert script.poll() is None, script.communicate()
         time.sleep(0.01)
     script.send_signal(signal.SIGINT)
     assert script.communicate()[1] == "tables: stopped; what was measured is kept\n"
