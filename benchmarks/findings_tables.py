@@ -1,0 +1,123 @@
+"""The tables of docs/findings.md: python benchmarks/findings_tables.py STUDY OUTPUTS.
+
+Writes what each complete run of a study measured to benchmarks/results/STUDY.csv, a line for each run, and prints for
+each task means over seeds and, against the method that the study names last, paired differences with their 95%
+bootstrap intervals and one-sided exact permutation p. Only seeds that both methods have are compared.
+"""
+
+import csv
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+
+from evodiverse.analysis.statistics import bootstrap_interval, permutation_p
+from evodiverse.commands.table_files import measure
+from evodiverse.runlog.runs import Run, survey_runs
+from evodiverse.settings.identity import show
+
+RESULTS = Path(__file__).parent / "results"
+METRICS = {
+    "molecules": [
+        "hits_0.5",
+        "different_hits_0.5_0.4",
+        "different_hits_0.7_0.4",
+        "div_hits",
+        "different_top10",
+        "pmo_auc",
+        "top10",
+        "no_hit_percent",
+    ],
+    "equations": ["best_nmse_train", "n_structures_1e3", "n_different_structures_1e3"],
+    "programs": ["best", "n_near_best", "n_different_near_best"],
+}
+COMPARED = {
+    "molecules": ["different_hits_0.5_0.4", "div_hits", "different_top10", "pmo_auc"],
+    "equations": ["n_structures_1e3", "n_different_structures_1e3"],
+    "programs": ["best", "n_near_best", "n_different_near_best"],
+}
+# What all runs of a study have in common, or what the task's column says.
+UNSAID = ("search.early_stop", "task.problem")
+BASELINE = "graph_ga"
+
+Table = dict[str, dict[int, Mapping[str, float]]]
+
+
+def label(run: Run) -> str:
+    """Return the method with what differs from it, as the study writes it."""
+    changes = [f"{key}={show(value)}" for key, value in (run.overrides or {}).items() if key not in UNSAID]
+    return " ".join([run.method, *changes])
+
+
+def read(outputs: Path) -> dict[tuple[str, str], Table]:
+    """Return what was measured, by kind and task, then by method and seed."""
+    tables: dict[tuple[str, str], Table] = defaultdict(lambda: defaultdict(dict))
+    measured = measure(list(survey_runs(outputs).complete), ())
+    for run, error in measured.damaged:
+        print(f"{run.path}: {error}", file=sys.stderr)
+    for run, metrics in measured.runs:
+        task = str(run.settings.get("task.problem") or run.task)
+        kind = run.domain.rpartition(".")[2]
+        tables[kind, task][label(run)][int(run.settings["seed"])] = metrics
+    return tables
+
+
+def write_lines(path: Path, tables: Mapping[tuple[str, str], Table]) -> None:
+    """Write a line for each run, with the metrics of its kind."""
+    columns = list(dict.fromkeys(name for kind, _ in tables for name in METRICS[kind]))
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["task", "method", "seed", *columns])
+        for (_, task), table in sorted(tables.items()):
+            for method, seeds in sorted(table.items()):
+                for seed, metrics in sorted(seeds.items()):
+                    values = [metrics.get(name) for name in columns]
+                    writer.writerow(
+                        [task, method, seed, *("" if value is None else f"{value:.6g}" for value in values)]
+                    )
+
+
+def print_means(task: str, table: Table, names: Sequence[str]) -> None:
+    """Print mean and standard deviation over seeds of each method."""
+    print(f"\n| {task} | runs | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
+    for method, seeds in table.items():
+        cells = []
+        for name in names:
+            values = [float(metrics[name]) for metrics in seeds.values() if metrics.get(name) is not None]
+            spread = f" ± {stdev(values):.3g}" if len(values) > 1 else ""
+            cells.append(f"{fmean(values):.3g}{spread}" if values else "—")
+        print(f"| `{method}` | {len(seeds)} | {' | '.join(cells)} |")
+
+
+def print_differences(task: str, table: Table, names: Sequence[str]) -> None:
+    """Print how much each method is above the baseline on the same seeds."""
+    print(f"\n| {task}, against `{BASELINE}` | pairs | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
+    for method, seeds in table.items():
+        common = sorted(seeds.keys() & table[BASELINE].keys())
+        if method == BASELINE or len(common) < 2:
+            continue
+        cells = []
+        for name in names:
+            ours, theirs = ([float(side[seed][name]) for seed in common] for side in (seeds, table[BASELINE]))
+            interval, p = bootstrap_interval(ours, theirs), permutation_p(ours, theirs)
+            if interval is None or p is None:
+                raise ValueError(f"expected at least two pairs, got {common}")
+            ratio = f"; {fmean(ours) / fmean(theirs):.1f} times" if fmean(theirs) > 0 else ""
+            cells.append(f"{interval.mean:+.3g} [{interval.low:.3g}, {interval.high:.3g}], p = {p:.3g}{ratio}")
+        print(f"| `{method}` | {len(common)} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    study, outputs = sys.argv[1:]
+    tables = read(Path(outputs))
+    write_lines(RESULTS / f"{study}.csv", tables)
+    for (kind, task), table in sorted(tables.items()):
+        print_means(task, table, METRICS[kind])
+        if BASELINE in table:
+            print_differences(task, table, COMPARED[kind])
+
+
+if __name__ == "__main__":
+    main()
