@@ -21,15 +21,15 @@ runs: .venv/.user data ## make all runs that need no model and that fit on a lap
 	$(BIN)/evodiverse -m +experiment=eq_builtin
 
 test: .venv/.dev data ## run the tests, without network once the data is there
-	$(PYTEST) -n 3 --dist worksteal
+	$(PYTEST) -n 4 --dist worksteal
 
 test-slow: .venv/.dev data ## run the tests that take minutes
 	@$(BIN)/evodiverse-data fetch smollm2
-	$(PYTEST) -n 3 --dist worksteal -m 'slow and not torch'
+	$(PYTEST) -n 4 --dist worksteal -m 'slow and not torch'
 
 test-torch: .venv/.torch data ## run the tests that take minutes and need torch
 	@$(BIN)/evodiverse-data fetch minilm
-	$(PYTEST) -n 3 --dist worksteal -m 'slow and torch'
+	$(PYTEST) -n 4 --dist worksteal -m 'slow and torch'
 
 test-leak: .venv/.dev data ## run the tests that watch open files and memory
 	$(PYTEST) -m leak

@@ -88,7 +88,8 @@ def metropolis(pools: Pools, event: Event) -> Exchanged:
     """Swap candidates between adjacent rungs by the Metropolis rule at powering factor ξ.
 
     It keeps the joint law of the pools if they follow their Boltzmann laws; an evolving population does so only
-    approximately.
+    approximately, the more so as the weights of its survivors may be of another form: of molecules swaps follow
+    log(1 - s), survivors s^β. Beside a rung at β = ∞ exactly those swaps are accepted that do not raise its energy.
     """
     cold_rungs = schedules[event.method.swap.schedule](event)
     members = [set(pool.tolist()) for pool in pools]
