@@ -66,17 +66,7 @@ def select_ranked(
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
     """Return which of the SMILES ``select_diverse`` takes, by their places in the order given, best first."""
-    selected: list[int] = []
-    taken: list[DataStructs.ExplicitBitVect] = []
-    for place, smiles in enumerate(ranked):
-        if len(selected) == count:
-            break
-        candidate = fingerprint(smiles)
-        if taken and sum(DataStructs.BulkTanimotoSimilarity(candidate, taken)) / len(taken) >= limit:
-            continue
-        selected.append(place)
-        taken.append(candidate)
-    return selected
+    return _select(ranked, count, limit, fingerprint, lambda similarities: sum(similarities) / len(similarities))
 
 
 def select_apart(
@@ -86,13 +76,32 @@ def select_apart(
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
     """Return the places of the first ``count`` SMILES whose similarity to *each* taken before is below ``limit``."""
+    return _select(ranked, count, limit, fingerprint, max)
+
+
+def _select(
+    ranked: Iterable[str],
+    count: int,
+    limit: float,
+    fingerprint: Callable[[str], DataStructs.ExplicitBitVect],
+    summary: Callable[[Sequence[float]], float],
+) -> list[int]:
+    """Return the places of the first ``count`` whose similarities to those taken before are below ``limit`` in summary.
+
+    Args:
+        ranked: SMILES, the best first.
+        count: At most so many are taken.
+        limit: Similarity, 0 to 1.
+        fingerprint: Returns that of a SMILES.
+        summary: Of at least one similarity.
+    """
     selected: list[int] = []
     taken: list[DataStructs.ExplicitBitVect] = []
     for place, smiles in enumerate(ranked):
         if len(selected) == count:
             break
         candidate = fingerprint(smiles)
-        if max(DataStructs.BulkTanimotoSimilarity(candidate, taken), default=0.0) < limit:
+        if not taken or summary(DataStructs.BulkTanimotoSimilarity(candidate, taken)) < limit:
             selected.append(place)
             taken.append(candidate)
     return selected
