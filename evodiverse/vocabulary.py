@@ -103,7 +103,8 @@ class Evaluation:
 class Candidate:
     """A hypothesis with its evaluation.
 
-    ``call`` is its number in the order charged, counted from 1; ``error`` says why its evaluation failed.
+    ``call`` is its number in the order charged, counted from 1; ``error`` says why its evaluation failed, ``details``
+    are what the task has noted of it.
     """
 
     call: int
@@ -112,6 +113,7 @@ class Candidate:
     score: float | None
     energy: float | None
     error: str = ""
+    details: "Mapping[str, Detail]" = field(default_factory=dict)
 
 
 class Prompt(StrEnum):

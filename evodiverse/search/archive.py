@@ -91,7 +91,10 @@ class Archive:
         if call > self._scores.size:
             self._scores = np.concatenate([self._scores, np.full_like(self._scores, np.nan)])
             self._energies = np.concatenate([self._energies, np.full_like(self._energies, np.nan)])
-        self._candidates.append(Candidate(call, hypothesis.genotype, hypothesis.key, score, energy, evaluation.error))
+        known = Candidate(
+            call, hypothesis.genotype, hypothesis.key, score, energy, evaluation.error, evaluation.details
+        )
+        self._candidates.append(known)
         self._evaluations.append(evaluation)
         self._hypotheses.append(hypothesis)
         if score is None or energy is None:

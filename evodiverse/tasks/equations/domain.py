@@ -73,7 +73,7 @@ def build_task(
 def build_operator(settings: EquationSettings) -> EquationOperator:
     """Return the classical operator."""
     dataset = read_dataset(settings)
-    return EquationOperator(dataset.names, dataset.positive)
+    return EquationOperator(dataset.names, dataset.positive, *dataset.splits.train)
 
 
 def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:

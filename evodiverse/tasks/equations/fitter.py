@@ -9,6 +9,7 @@ from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import Splits
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, Skeleton
+from evodiverse.tasks.equations.starts import find_ranges, find_units
 from evodiverse.vocabulary import Array, Job, Limits, Rejection
 
 ALL: Final = "equations"
@@ -27,16 +28,18 @@ class Fitter:
 
     Args:
         sandbox: Runs them.
+        names: Of the variables.
         splits: What is fitted, then what is held out.
         method: lm or bfgs.
         limits: Of each fit, and of those together that are made in one process.
     """
 
-    def __init__(self, sandbox: Sandbox, splits: Splits, method: str, limits: Limits) -> None:
+    def __init__(self, sandbox: Sandbox, names: Sequence[str], splits: Splits, method: str, limits: Limits) -> None:
         self._sandbox = sandbox
         self._splits = splits
         self._method = method
         self._limits = limits
+        self._ranges = find_ranges(names, splits.train.inputs)
 
     def fit(self, skeletons: Sequence[Skeleton]) -> list[Fitted | Rejection]:
         """Return each skeleton's fit, or why it has none.
@@ -53,10 +56,17 @@ class Fitter:
         return [fitted for skeleton in skeletons for fitted in self.fit([skeleton])]
 
     def _job(self, skeletons: Sequence[Skeleton]) -> Job:
-        parameters = [(skeleton.n_params, list(skeleton.linear)) for skeleton in skeletons]
+        parameters = [
+            (
+                skeleton.n_params,
+                list(skeleton.linear),
+                [list(unit) for unit in find_units(skeleton.source, skeleton.n_params, self._ranges)],
+            )
+            for skeleton in skeletons
+        ]
         arguments = (self._method, parameters, self._splits.train.target, *(rows.inputs for rows in self._splits))
         n_rows = [(len(rows.target),) for rows in self._splits]
-        shapes = [shape for n, _ in parameters for shape in ((n,), (len(n_rows),), *n_rows)]
+        shapes = [shape for n, *_ in parameters for shape in ((n,), (len(n_rows),), *n_rows)]
         limits = replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes)))
         source = define_all([skeleton.source for skeleton in skeletons])
         return Job(source, ALL, arguments, tuple(map(Array, shapes)), limits, driver=_DRIVER)

@@ -57,7 +57,9 @@ class EquationTask:
     def __init__(self, dataset: Dataset, sandbox: Sandbox, settings: EquationSettings) -> None:
         self._dataset = dataset
         self._sandbox = sandbox
-        self._fitter = Fitter(sandbox, dataset.splits, settings.fit, Limits(settings.timeout, settings.memory))
+        self._fitter = Fitter(
+            sandbox, dataset.names, dataset.splits, settings.fit, Limits(settings.timeout, settings.memory)
+        )
         self._is_log = settings.energy == "log"
         self._shown = 0  # the call that `show_best` laid out last
         self._variance = float(np.var(dataset.splits.train.target))

@@ -37,7 +37,7 @@ _RANK = 1e-13
 def drive(
     functions: Callable[[], Sequence[Callable[..., Any]]],
     method: str,
-    parameters: Sequence[tuple[int, Sequence[int]]],
+    parameters: Sequence[tuple[int, Sequence[int], Sequence[Sequence[float]]]],
     target: FloatArray,
     *splits: FloatArray,
 ) -> list[FloatArray]:
@@ -46,12 +46,16 @@ def drive(
     Args:
         functions: Gives the skeletons.
         method: bfgs or lm.
-        parameters: Of each skeleton how many there are, and which of them it is linear in.
+        parameters: Of each skeleton how many there are, which of them it is linear in, and their units.
         target: ``(n,)``, of the first split.
         splits: Inputs ``(n, variables)``: what is fitted, then what is held out.
     """
     pairs = zip(functions(), parameters, strict=True)
-    return [part for function, (n, linear) in pairs for part in fit(function, method, n, linear, target, *splits)]
+    return [
+        part
+        for function, (n, linear, units) in pairs
+        for part in fit(function, method, n, linear, units, target, *splits)
+    ]
 
 
 def fit(
@@ -59,6 +63,7 @@ def fit(
     method: str,
     n_params: int,
     linear: Sequence[int],
+    units: Sequence[Sequence[float]],
     target: FloatArray,
     *splits: FloatArray,
 ) -> tuple[FloatArray, ...]:
@@ -69,6 +74,7 @@ def fit(
         method: bfgs or lm.
         n_params: Length of ``params``.
         linear: Which of them the skeleton is linear in, jointly.
+        units: Of each parameter its magnitude, and for a place among the values of a variable the lowest and highest.
         target: ``(n,)``, of the first split.
         splits: Inputs ``(n, variables)``: what is fitted, then what is held out.
     """
@@ -77,7 +83,7 @@ def fit(
         if method == "bfgs":
             params = fit_bfgs(predictors[0], target, n_params)
         else:
-            params = fit_lm(function, splits[0], target, n_params, linear)
+            params = fit_lm(function, splits[0], target, n_params, linear, units)
         predictions = [
             np.broadcast_to(predict(params), len(inputs)) for predict, inputs in zip(predictors, splits, strict=True)
         ]
@@ -106,7 +112,12 @@ def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
 
 
 def fit_lm(
-    function: Callable[..., Any], inputs: FloatArray, target: FloatArray, n_params: int, linear: Sequence[int]
+    function: Callable[..., Any],
+    inputs: FloatArray,
+    target: FloatArray,
+    n_params: int,
+    linear: Sequence[int],
+    units: Sequence[Sequence[float]],
 ) -> FloatArray:
     """Return the parameters of least squared error: linear ones exactly, the others by Levenberg and Marquardt's steps.
 
@@ -122,7 +133,7 @@ def fit_lm(
     starts = np.ones((1, len(few.others)))
     if few.others:
         n_starts = min(N_STARTS, N_STARTS_EACH * len(few.others))
-        starts = np.concatenate([starts, _spread(n_starts - 1, len(few.others))])
+        starts = _spread(n_starts, [units[at] for at in few.others])
         ranking = np.argsort(_squared(few.solve(starts)[1]), kind="stable")
         tried, errors = _descend(few, starts[ranking[:N_BEST]], N_STEPS, GAIN_FEW)
         starts = tried[few.others, int(np.argmin(errors))][None]
@@ -131,17 +142,32 @@ def fit_lm(
     return _descend(model(len(target)), starts, N_LAST_STEPS, GAIN_ALL)[0][:, 0]
 
 
+def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
+    """Return starts ``(n, parameters)``: ones, and others of either sign whose magnitudes are lognormal, evenly spread.
+
+    Every other start is in units, and puts half of the parameters that mark a place at the places there are.
+    """
+    shares = _even(n - 1, len(units))
+    starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
+    starts[::2] *= [unit[0] for unit in units]
+    for at, (_, *ends) in enumerate(units):
+        if ends:
+            low, high = ends
+            placed = 2 * np.flatnonzero(shares[::2, at] < 0.5)
+            starts[placed, at] = -(low + (high - low) * 2 * shares[placed, at])
+    return np.concatenate([np.ones((1, len(units))), starts])
+
+
 @cache
-def _spread(n: int, dimensions: int) -> FloatArray:
-    """Return ``(n, dimensions)`` values of either sign whose magnitudes are lognormal, evenly spread.
+def _even(n: int, dimensions: int) -> FloatArray:
+    """Return ``(n, dimensions)`` numbers from 0 to 1, evenly spread.
 
     They are a Kronecker sequence of the powers of the generalised golden ratio (Roberts 2018).
     """
     ratio = 2.0
     for _ in range(60):
         ratio = (1 + ratio) ** (1 / (dimensions + 1))
-    shares = (0.5 + np.arange(1, n + 1)[:, None] * ratio ** -np.arange(1.0, dimensions + 1)) % 1
-    return np.asarray(np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1)))
+    return np.asarray((0.5 + np.arange(1, n + 1)[:, None] * ratio ** -np.arange(1.0, dimensions + 1)) % 1)
 
 
 class _Projected:

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from evodiverse.tasks.equations.operators.factors import build_factor, draw_factor
 from evodiverse.tasks.equations.operators.simplification import is_never_negative
 from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, variable
 
@@ -75,6 +76,10 @@ class Grammar:
             argument, first = self._draw(one, depth - 1, first, rng)
             arguments.append(argument)
         return self.guard(call(operation, *arguments)), first
+
+    def draw_factor(self, x: Node, first: int, rng: np.random.Generator) -> Node:
+        """Return a factor of an expression, whose parameters are ``first`` and those that follow."""
+        return build_factor(draw_factor(rng), x, first, self.guard)
 
     def draw_variable(self, rng: np.random.Generator) -> Node:
         """Return a variable."""

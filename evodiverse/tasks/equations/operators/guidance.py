@@ -1,0 +1,134 @@
+"""What data say about a change before it is fitted: which factors would explain most of what an equation leaves.
+
+On some of the rows that are fitted, with the constants of factors on a grid and only the coefficients of terms free,
+what a factor would add to a sum of terms follows in closed form, for hundreds of them at once (orthogonal matching
+pursuit; Pati, Rezaiifar and Krishnaprasad 1993).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evodiverse.tasks.equations.operators.factors import FACTORS, build_factor
+from evodiverse.tasks.equations.operators.trees import CONSTANT, NUMBER, PARAMETER, VARIABLE, Node, variable
+
+FloatArray = NDArray[np.float64]
+
+N_ROWS: Final = 256
+# How often the best of all suggestions is taken, and of what is left the best, and so on.
+TAKEN: Final = 0.3
+_DIGITS: Final = 9
+_LARGEST: Final = 1e100
+# Of a column's square, below which the others span it.
+_RANK: Final = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A factor of a variable, by names."""
+
+    factor: str
+    variable: str
+
+
+class Guide:
+    """Knows some of the rows that equations are fitted to.
+
+    Args:
+        names: Of the variables.
+        inputs: ``(n, variables)``.
+        target: ``(n,)``.
+        guard: Keeps factors from numbers that they have no value for.
+    """
+
+    def __init__(
+        self, names: Sequence[str], inputs: FloatArray, target: FloatArray, guard: Callable[[Node], Node]
+    ) -> None:
+        some = np.linspace(0, len(target) - 1, min(N_ROWS, len(target))).astype(int)
+        self._columns = dict(zip(names, inputs[some].T, strict=True))
+        self._target = target[some]
+        self._suggestions: list[Suggestion] = []
+        values = []
+        for name, column in self._columns.items():
+            for factor, (_, _, grid) in FACTORS.items():
+                node = build_factor(factor, variable(name), 0, guard)
+                for params in grid(float(column.min()), float(column.max())):
+                    self._suggestions.append(Suggestion(factor, name))
+                    values.append(self.evaluate(node, params))
+        self._library = np.stack([_unit(column) for column in values])
+
+    def evaluate(self, node: Node, params: Sequence[float]) -> FloatArray:
+        """Return the values ``(n,)`` of an expression with these parameters, which may be no numbers."""
+        with np.errstate(all="ignore"):
+            values = np.asarray(_evaluate(node, self._columns, params), dtype=np.float64)
+        return np.broadcast_to(values, len(self._target))
+
+    def suggest(
+        self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
+    ) -> tuple[Suggestion, FloatArray] | None:
+        """Draw a factor, the better the more often, and return its values too; None where none explains anything.
+
+        Args:
+            others: Values of the terms that stay, ``(n,)`` each.
+            scale: What the factor is multiplied by, ``(n,)``, None for nothing.
+            rng: Consumed at most once.
+        """
+        columns = self._library if scale is None else self._library * _unit(scale)
+        found = _gains(self._target, others, columns)
+        best: dict[Suggestion, int] = {}
+        for at in np.argsort(-found, kind="stable").tolist():
+            if found[at] > 0:
+                best.setdefault(self._suggestions[at], at)
+        if not best:
+            return None
+        at = list(best.values())[min(int(rng.geometric(TAKEN)), len(best)) - 1]
+        return self._suggestions[at], columns[at]
+
+    def find_weakest(self, terms: Sequence[FloatArray]) -> int:
+        """Return which of at least two terms the others can best do without."""
+        losses = [
+            float(_gains(self._target, [*terms[:at], *terms[at + 1 :]], _unit(term)[None])[0])
+            for at, term in enumerate(terms)
+        ]
+        return int(np.argmin(losses))
+
+
+def _evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> Any:
+    if node.operation == PARAMETER:
+        return params[int(node.value)]
+    if node.operation == NUMBER:
+        return float(node.value)
+    if node.operation == VARIABLE:
+        return columns[str(node.value)]
+    if node.operation == CONSTANT:
+        return getattr(np, str(node.value))
+    return getattr(np, node.operation)(*(_evaluate(argument, columns, params) for argument in node.arguments))
+
+
+def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
+    """Return which share of the squares that a basis leaves of the target each column explains in addition, ``(m,)``.
+
+    Args:
+        target: ``(n,)``.
+        basis: Columns ``(n,)`` that are there anyway.
+        columns: ``(m, n)``, of which one is added.
+    """
+    lengths = np.einsum("mn,mn->m", columns, columns)
+    own = lengths
+    if basis:
+        orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
+        target = target - orthogonal @ (orthogonal.T @ target)
+        own = lengths - ((columns @ orthogonal) ** 2).sum(axis=1)
+    is_new = own > _RANK * lengths
+    explained = (columns @ target) ** 2 / np.where(is_new, own, 1.0) / (float(target @ target) or 1.0)
+    return np.asarray(np.round(np.where(is_new, explained, 0.0), _DIGITS))
+
+
+def _unit(column: FloatArray) -> FloatArray:
+    """Return a column of unit length, zeros for one with values that are no numbers or too large."""
+    if not (np.abs(column) < _LARGEST).all():
+        return np.zeros(len(column))
+    return np.asarray(column / (np.sqrt(column @ column) or 1.0))

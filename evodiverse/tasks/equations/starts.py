@@ -1,0 +1,186 @@
+"""Where the fit of a parameter starts: in the units of what it is added to, multiplied by or compared with."""
+
+from collections.abc import Mapping, Sequence
+from math import exp, isfinite, log
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evodiverse.tasks.equations.operators.trees import NUMBER, PARAMETER, VARIABLE, Node, TreeSizeError, read_tree
+
+FloatArray = NDArray[np.float64]
+
+_SUMS: Final = ("add", "subtract")
+_PRODUCTS: Final = ("multiply", "divide")
+_SMALLEST, _LARGEST = 1e-12, 1e12
+
+
+class Range(NamedTuple):
+    """What values of a variable there are: the lowest, the highest, and the root of their mean square."""
+
+    low: float
+    high: float
+    size: float
+
+
+Unit = tuple[float, ...]
+"""How large a parameter may be; if it may be a place among a variable's values, also the lowest and the highest."""
+
+
+def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
+    """Return the range of each variable in inputs ``(n, variables)``."""
+    low, high, size = inputs.min(axis=0), inputs.max(axis=0), np.sqrt(np.mean(inputs**2, axis=0))
+    return {
+        name: Range(*values) for name, *values in zip(names, low.tolist(), high.tolist(), size.tolist(), strict=True)
+    }
+
+
+def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[Unit]:
+    """Return the unit of each parameter of a skeleton in its one form.
+
+    Args:
+        source: The skeleton.
+        n_params: Of the skeleton.
+        ranges: Of each variable.
+    """
+    units: dict[int, Unit] = {}
+    try:
+        _Finder(ranges, units).visit(read_tree(source), 1.0)
+    except (TreeSizeError, RecursionError):  # larger than anybody understands
+        units.clear()
+    return [units.get(at, (1.0,)) for at in range(n_params)]
+
+
+class _Finder:
+    """Goes down a tree with the size that each expression should have to matter where it stands."""
+
+    def __init__(self, ranges: Mapping[str, Range], units: dict[int, Unit]) -> None:
+        self._ranges = ranges
+        self._units = units
+        self._sizes: dict[Node, float | None] = {}
+
+    def visit(self, node: Node, size: float) -> None:
+        """Note the units of the parameters below a node that should be about so large."""
+        if node.operation == PARAMETER:
+            self._units.setdefault(int(node.value), (min(max(size, _SMALLEST), _LARGEST),))
+            return
+        if node.operation in _SUMS:
+            self._visit_sum(node, size)
+        elif node.operation in _PRODUCTS:
+            self._visit_product(node, size)
+        elif node.operation == "power":
+            base, exponent = node.arguments
+            value = float(exponent.value) if exponent.operation == NUMBER else 1.0
+            self.visit(base, size ** (1 / value) if value else 1.0)
+            self.visit(exponent, 1.0)
+        elif node.operation in ("absolute", "negative"):
+            self.visit(node.arguments[0], size)
+        elif node.operation == "sqrt":
+            self.visit(node.arguments[0], size**2)
+        else:
+            for argument in node.arguments:
+                self.visit(argument, 1.0)
+
+    def _visit_sum(self, node: Node, size: float) -> None:
+        addends = list(_addends(node))
+        known = [self._size(addend) for addend in addends]
+        sizes = [one for one in known if one]
+        size = max(sizes) if sizes else size
+        variables = [addend for addend in addends if addend.operation == VARIABLE]
+        for addend in addends:
+            if addend.operation == PARAMETER and len(variables) == 1 and len(addends) == 2:
+                there = self._ranges[str(variables[0].value)]
+                self._units.setdefault(int(addend.value), (max(there.size, _SMALLEST), there.low, there.high))
+            else:
+                self.visit(addend, size)
+
+    def _visit_product(self, node: Node, size: float) -> None:
+        factors = list(_factors(node))
+        rest = size
+        unknown = []
+        for factor, is_above in factors:
+            known = self._size(factor)
+            if known is None:
+                unknown.append((factor, is_above))
+                continue
+            self.visit(factor, known)
+            if known:
+                rest = rest / known if is_above else rest * known
+        parameters = [pair for pair in unknown if pair[0].operation == PARAMETER]
+        for factor, is_above in unknown:
+            if factor.operation == PARAMETER and len(parameters) == 1:
+                self.visit(factor, rest if is_above else 1 / max(rest, _SMALLEST))
+            else:
+                self.visit(factor, 1.0)
+
+    def _size(self, node: Node) -> float | None:
+        """Return how large an expression is where its parameters are as they should, None for one that they scale."""
+        if node not in self._sizes:
+            self._sizes[node] = self._measure(node)
+        return self._sizes[node]
+
+    def _measure(self, node: Node) -> float | None:
+        if node.operation == VARIABLE:
+            return self._ranges[str(node.value)].size
+        if node.operation == NUMBER:
+            return abs(float(node.value))
+        if node.operation == PARAMETER:
+            return None
+        if node.operation in _SUMS:
+            return self._measure_sum(_addends(node))
+        sizes = [self._size(argument) for argument in node.arguments]
+        known = [size for size in sizes if size is not None]
+        if node.operation in _PRODUCTS and len(known) < len(sizes):
+            return None
+        return _apply(node.operation, known)
+
+    def _measure_sum(self, addends: Sequence[Node]) -> float | None:
+        sizes = [self._size(addend) for addend in addends]
+        known = [size for size in sizes if size is not None]
+        if len(addends) == 2 and len(known) == 1:
+            (variable,) = [addend for addend in addends if self._size(addend) is not None]
+            (other,) = [addend for addend in addends if addend is not variable]
+            if variable.operation == VARIABLE and other.operation == PARAMETER:
+                there = self._ranges[str(variable.value)]
+                return (there.high - there.low) / 2
+        return max(known, default=None)
+
+
+def _apply(operation: str, sizes: Sequence[float]) -> float:
+    try:
+        match operation, sizes:
+            case (("add" | "subtract"), [one, other]):
+                value = max(one, other)
+            case "multiply", [one, other]:
+                value = one * other
+            case "divide", [one, other]:
+                value = one / other
+            case "power", [one, other]:
+                value = one**other
+            case "sqrt", [one]:
+                value = one**0.5
+            case "exp", [one]:
+                value = exp(min(one, 25.0))
+            case "log", [one]:
+                value = abs(log(one)) or 1.0
+            case (("absolute" | "negative"), [one]):
+                value = one
+            case _:
+                value = 1.0
+    except (ArithmeticError, ValueError):
+        return 1.0
+    return value if isfinite(value) else 1.0
+
+
+def _addends(node: Node) -> list[Node]:
+    if node.operation in _SUMS:
+        return [addend for argument in node.arguments for addend in _addends(argument)]
+    return [node]
+
+
+def _factors(node: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
+    if node.operation not in _PRODUCTS:
+        return [(node, above)]
+    first, second = node.arguments
+    return [*_factors(first, above=above), *_factors(second, above=above == (node.operation == "multiply"))]
