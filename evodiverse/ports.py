@@ -167,11 +167,22 @@ class Featured(Protocol):
 
 
 @runtime_checkable
+class Choosing(Protocol):
+    """A task that weighs something else against the score when it chooses what a person is told of."""
+
+    def grade(self, hypothesis: Hypothesis) -> int:
+        """Return what is weighed, such as how complex a hypothesis is; it chooses among the best of each grade."""
+
+    def headline(self, found: Sequence[Found]) -> str:
+        """Return a line about the one that it chooses of the best of each grade, of which there is at least one."""
+
+
+@runtime_checkable
 class Showcase(Protocol):
     """A task that can lay out its best candidates for a person to look at."""
 
     def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes]:
-        """Return files by name, made of the best candidates of the whole run, best first."""
+        """Return files by name, made of the best candidates of the whole run, and of each grade, best first."""
 
 
 @runtime_checkable
@@ -227,11 +238,11 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PoolView:
-    """One pool as a person sees it; ``best`` and ``mean`` are scores, None for an empty pool."""
+    """One pool as a person sees it; ``best`` and ``median`` are scores, None for an empty pool."""
 
     beta: float
     best: float | None
-    mean: float | None
+    median: float | None
     size: int
 
 
@@ -244,7 +255,7 @@ class Snapshot:
         oracle_calls: Evaluations there are, those of the iteration under way among them.
         budget: Oracle calls the run may charge.
         best: Highest score, None before the first.
-        best_genotype: What has it, None if that takes several lines.
+        best_genotype: What has it, or what a `Choosing` task says of its own choice; None if that takes several lines.
         summary_name: Of `Summarizer`, None for a task that is none.
         summary: Its number.
         pools: In the order of the ladder.

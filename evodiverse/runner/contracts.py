@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from evodiverse.errors import ContractError
 from evodiverse.kit.own_code import broken, call, show
 from evodiverse.ports import (
+    Choosing,
     Comparable,
     Featured,
     Found,
@@ -181,6 +182,29 @@ def features(task: Featured, hypotheses: Sequence[Hypothesis]) -> NDArray[np.flo
     if not np.isfinite(rows).all():
         raise broken(function, "returned a number that is not finite", "finite numbers, as float32")
     return rows
+
+
+def grade(task: Choosing, hypothesis: Hypothesis) -> int:
+    """Return the grade of a hypothesis.
+
+    Raises:
+        ContractError: It is no whole number.
+    """
+    answer: object = call(task.grade, hypothesis)
+    if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
+        raise broken(task.grade, f"returned {show(answer)}", "an int")
+    return int(answer)
+
+
+def headline(task: Choosing, found: Sequence[Found]) -> str:
+    """Return what the task says of the candidate that it chooses, on one line.
+
+    Raises:
+        ContractError: It is no text.
+    """
+    answer = call(task.headline, found)
+    _check_text(task.headline, answer, "the headline")
+    return " ".join(answer.split())
 
 
 def show_best(task: Showcase, found: Sequence[Found]) -> Mapping[str, bytes]:

@@ -243,10 +243,10 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
 
 def _draw_pools(snapshot: Snapshot) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("pool", "β", "best", "mean", "size"):
+    for name in ("pool", "β", "best", "median", "size"):
         table.add_column(name, justify="right")
     for number, pool in enumerate(snapshot.pools):
-        table.add_row(str(number), f"{pool.beta:g}", _number(pool.best), _number(pool.mean), str(pool.size))
+        table.add_row(str(number), f"{pool.beta:g}", _number(pool.best), _number(pool.median), str(pool.size))
     return table
 
 
@@ -261,7 +261,7 @@ def _draw_swaps(snapshot: Snapshot) -> list[str]:
 
 
 def _pool_line(pool: PoolView) -> str:
-    return f"β = {pool.beta:g}: best {_number(pool.best)}, mean {_number(pool.mean)}, size {pool.size}"
+    return f"β = {pool.beta:g}: best {_number(pool.best)}, median {_number(pool.median)}, size {pool.size}"
 
 
 def _awaited(snapshot: Snapshot) -> str:

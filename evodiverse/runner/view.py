@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evodiverse.ports import Found, PoolView, Snapshot, Summarizer, Task
+from evodiverse.ports import Choosing, Found, PoolView, Snapshot, Summarizer, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Ledger
@@ -18,7 +18,7 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import SwapTrial, swap_rate
 from evodiverse.search.settings import Method
 from evodiverse.search.state import IterationInfo, State
-from evodiverse.vocabulary import Outcome
+from evodiverse.vocabulary import Candidate, Outcome
 
 N_EXCHANGES = 30
 N_BEST = 1000
@@ -51,6 +51,9 @@ class View:
         self._n_seen = 0
         self._record = -inf
         self._summary: tuple[int, float] | None = None
+        self._best_of_grade: dict[int, int] = {}
+        self._n_graded = 0
+        self._headline: tuple[int, str] | None = None
         self.n_evaluated = 0
         self.n_replies = 0
         self.n_awaited = 0
@@ -82,7 +85,7 @@ class View:
             oracle_calls=self.n_evaluated,
             budget=self._budget,
             best=best.score if best else None,
-            best_genotype=best.genotype if best and "\n" not in best.genotype else None,
+            best_genotype=self._tell(best),
             summary_name=name,
             summary=summary,
             pools=self._pools(state) if state else (),
@@ -100,11 +103,11 @@ class View:
         )
 
     def best_found(self) -> list[Found]:
-        """Return the best candidates of the whole run, best first, the older first of two with one score."""
+        """Return the best candidates of the whole run and of each grade, best first, the older first of equals."""
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, of failed evaluations, stands last
-        calls = (ranked[~np.isnan(scores[ranked])] + 1).tolist()
-        return [self._found(call) for call in calls]
+        calls = {*(ranked[~np.isnan(scores[ranked])] + 1).tolist(), *self._graded().values()}
+        return [self._found(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
 
     def new_records(self) -> list[Found]:
         """Return the candidates that were better than all before them, but for those returned before."""
@@ -116,6 +119,31 @@ class View:
                 records.append(self._found(call))
         self._n_seen = scores.size
         return records
+
+    def _tell(self, best: Candidate | None) -> str | None:
+        """Return what is said of the best candidate, or of the one that the task chooses."""
+        if best is None:
+            return None
+        if not isinstance(self._task, Choosing):
+            return best.genotype if "\n" not in best.genotype else None
+        n_known = len(self._places)
+        if self._headline is None or self._headline[0] != n_known:
+            chosen_from = [self._found(call) for call in self._graded().values()]
+            self._headline = (n_known, contracts.headline(self._task, chosen_from)) if chosen_from else None
+        return None if self._headline is None else self._headline[1]
+
+    def _graded(self) -> Mapping[int, int]:
+        """Return the best call of each grade; none for a task without grades."""
+        if isinstance(self._task, Choosing):
+            scores, n_known = self._archive.scores, len(self._places)
+            for call in range(self._n_graded + 1, n_known + 1):
+                if not np.isnan(scores[call - 1]):
+                    grade = contracts.grade(self._task, self._archive.hypothesis(call))
+                    known = self._best_of_grade.setdefault(grade, call)
+                    if scores[call - 1] > scores[known - 1]:
+                        self._best_of_grade[grade] = call
+            self._n_graded = n_known
+        return self._best_of_grade
 
     def _found(self, call: int) -> Found:
         return Found(self._archive.candidate(call), *self._places[call - 1], self._archive.evaluation(call).details)
@@ -137,8 +165,8 @@ class View:
         views = []
         for beta, calls in zip(self._method.ladder, state.pools, strict=True):
             scores = self._archive.scores[calls - 1]
-            best, mean = (float(scores.max()), float(scores.mean())) if calls.size else (None, None)
-            views.append(PoolView(beta, best, mean, calls.size))
+            best, median = (float(scores.max()), float(np.median(scores))) if calls.size else (None, None)
+            views.append(PoolView(beta, best, median, calls.size))
         return tuple(views)
 
     def _summarize(self, state: State | None) -> tuple[str | None, float | None]:

@@ -35,6 +35,9 @@ from evodiverse.tasks.equations.problems import (
 from evodiverse.tasks.equations.settings import BUILTIN, DataSettings, EquationSettings
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
+FEWEST_ROWS: Final = 20
+"""Below so many training rows none is held back."""
+
 _SOURCES: Final[tuple[ModuleType, ...]] = (problems, biology, chemistry, materials, physics, problem, sampling)
 
 
@@ -85,6 +88,20 @@ def read_dataset(settings: EquationSettings) -> Dataset:
         raise InputError(f"task.data.descriptions names {', '.join(unknown)}, which are no columns of {train}")
     described = [Variable(name, data.descriptions.get(name, "")) for name in [data.target, *names]]
     return Dataset(described[0], tuple(described[1:]), splits, None)
+
+
+def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
+    """Return the rows that are fitted, in their order, and those that no fit sees; few rows are all fitted.
+
+    Args:
+        rows: The training data.
+        share: Of the rows that are held back, 0 to 1.
+    """
+    n = len(rows.target)
+    n_held = round(share * n) if n >= FEWEST_ROWS else 0
+    is_held = np.zeros(n, dtype=bool)
+    is_held[np.random.default_rng(0).permutation(n)[:n_held]] = True
+    return Rows(rows.inputs[~is_held], rows.target[~is_held]), Rows(rows.inputs[is_held], rows.target[is_held])
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:

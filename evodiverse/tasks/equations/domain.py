@@ -7,7 +7,7 @@ from typing import Any
 from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations import prompts
-from evodiverse.tasks.equations.data import find_sources, read_dataset
+from evodiverse.tasks.equations.data import find_sources, hold_back, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.metrics import EquationMetrics
@@ -73,7 +73,8 @@ def build_task(
 def build_operator(settings: EquationSettings) -> EquationOperator:
     """Return the classical operator."""
     dataset = read_dataset(settings)
-    return EquationOperator(dataset.names, dataset.positive, *dataset.splits.train)
+    fitted, _ = hold_back(dataset.splits.train, settings.data.hold_back)
+    return EquationOperator(dataset.names, dataset.positive, *fitted)
 
 
 def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations.in_sandbox import fitting
-from evodiverse.tasks.equations.problems import Splits
+from evodiverse.tasks.equations.problems import Rows
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, Skeleton
 from evodiverse.tasks.equations.starts import find_ranges, find_units
@@ -34,12 +34,14 @@ class Fitter:
         limits: Of each fit, and of those together that are made in one process.
     """
 
-    def __init__(self, sandbox: Sandbox, names: Sequence[str], splits: Splits, method: str, limits: Limits) -> None:
+    def __init__(
+        self, sandbox: Sandbox, names: Sequence[str], splits: Sequence[Rows], method: str, limits: Limits
+    ) -> None:
         self._sandbox = sandbox
         self._splits = splits
         self._method = method
         self._limits = limits
-        self._ranges = find_ranges(names, splits.train.inputs)
+        self._ranges = find_ranges(names, splits[0].inputs)
 
     def fit(self, skeletons: Sequence[Skeleton]) -> list[Fitted | Rejection]:
         """Return each skeleton's fit, or why it has none.
@@ -64,7 +66,7 @@ class Fitter:
             )
             for skeleton in skeletons
         ]
-        arguments = (self._method, parameters, self._splits.train.target, *(rows.inputs for rows in self._splits))
+        arguments = (self._method, parameters, self._splits[0].target, *(rows.inputs for rows in self._splits))
         n_rows = [(len(rows.target),) for rows in self._splits]
         shapes = [shape for n, *_ in parameters for shape in ((n,), (len(n_rows),), *n_rows)]
         limits = replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes)))

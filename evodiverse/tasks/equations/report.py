@@ -1,5 +1,7 @@
 """What a person wants to see of the best equation: as Python, as mathematics, how it fits, whether it is the law."""
 
+import csv
+import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,31 +13,46 @@ from evodiverse.ports import Found, Sandbox
 from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.fit_picture import Panel, draw_fit
 from evodiverse.tasks.equations.fitter import ALL, define_all
+from evodiverse.tasks.equations.front import Member
 from evodiverse.tasks.equations.in_sandbox import matching
-from evodiverse.tasks.equations.problems import Problem
+from evodiverse.tasks.equations.problems import Problem, Rows
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS, read_skeleton
 from evodiverse.vocabulary import Job, Limits
 
-SPLITS: Final = {"train": "training", "id": "held out, in domain", "ood": "held out, out of domain"}
+SPLITS: Final = {
+    "train": "training",
+    "held": "held back from training",
+    "id": "held out, in domain",
+    "ood": "held out, out of domain",
+}
 N_POINTS: Final = 256
 # Sent as text: sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
+_FORMULAS: Final = f"{_FORMULA}\n\ndrive = drive_all\n"
 _MATCHING: Final = f"from {matching.__name__} import drive\n"
 _LIMITS: Final = Limits(cpu_seconds=10.0)
 
 
 def lay_out(
-    found: Found, dataset: Dataset, predictions: Sequence[FloatArray | None], sandbox: Sandbox
+    front: Sequence[Member],
+    chosen: Member,
+    dataset: Dataset,
+    rows: Sequence[Rows],
+    predictions: Sequence[FloatArray | None],
+    sandbox: Sandbox,
 ) -> Mapping[str, bytes]:
-    """Return ``equation.py``, ``equation.tex``, ``equation.json`` and ``fit.png``.
+    """Return ``hall_of_fame.csv``, and ``equation.py``, ``equation.tex``, ``equation.json`` and ``fit.png`` of one.
 
     Args:
-        found: The best candidate.
+        front: The best equation of each complexity.
+        chosen: The one of them that a person is told of.
         dataset: What it explains.
-        predictions: Its own, for each split, None where one is no number.
+        rows: What is fitted, held back and held out, in the order of `SPLITS`.
+        predictions: Its own, for each of them, None where one is no number.
         sandbox: Where the candidate's text is worked on.
     """
+    found = chosen.found
     source, params = found.candidate.genotype, read_params(found)
     law = dataset.problem
     match = None if law is None else is_law(source, params, law, dataset, sandbox)
@@ -44,6 +61,7 @@ def lay_out(
         "iteration": found.iteration,
         "pool": found.pool,
         "score": found.candidate.score,
+        "complexity": chosen.complexity,
         **{name: value for name, value in found.details.items() if name != "params"},
         "params": params,
         "law": None if law is None else law.law,
@@ -54,8 +72,28 @@ def lay_out(
         "equation.py": write_module(found, dataset, params).encode(),
         "equation.tex": _write_tex(found, dataset, sandbox).encode(),
         "equation.json": (json.dumps(about, indent=1) + "\n").encode(),
-        "fit.png": _draw(found, dataset, predictions, match),
+        "fit.png": _draw(found, dataset, rows, predictions, match),
+        "hall_of_fame.csv": _list_front(front, chosen, dataset.target.name, sandbox).encode(),
     }
+
+
+def _list_front(front: Sequence[Member], chosen: Member, target: str, sandbox: Sandbox) -> str:
+    """Return the front as CSV, the simplest first; sympy writes its equations, those that it can."""
+    equations = [(member.found.candidate.genotype, read_params(member.found)) for member in front]
+    job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULAS)
+    (execution,) = sandbox.run([job])
+    written = execution.value if isinstance(execution.value, list) else [None] * len(front)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    splits = [f"nmse_{name}" for name in SPLITS]
+    writer.writerow(["chosen", "complexity", *splits, "call", "equation", "latex", "params"])
+    for member, forms in zip(front, written, strict=True):
+        latex, equation = forms if isinstance(forms, list) else ("", "")
+        details = member.found.details
+        errors = [details.get(name) for name in splits]
+        own = [member.found.candidate.call, equation, latex, details["params"]]
+        writer.writerow([int(member is chosen), member.complexity, *errors, *own])
+    return text.getvalue()
 
 
 def read_params(found: Found) -> list[float]:
@@ -120,11 +158,18 @@ def _write_tex(found: Found, dataset: Dataset, sandbox: Sandbox) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _draw(found: Found, dataset: Dataset, predictions: Sequence[FloatArray | None], match: bool | None) -> bytes:
-    """Return a picture of predictions against data."""
+def _draw(
+    found: Found,
+    dataset: Dataset,
+    splits: Sequence[Rows],
+    predictions: Sequence[FloatArray | None],
+    match: bool | None,
+) -> bytes:
+    """Return a picture of predictions against data; what is held back is shown where nothing is held out."""
     panels = []
-    for (name, title), rows, predicted in zip(SPLITS.items(), dataset.splits, predictions, strict=False):
-        if len(rows.target):
+    is_held_out = any(len(rows.target) for rows in splits[2:])
+    for (name, title), rows, predicted in zip(SPLITS.items(), splits, predictions, strict=True):
+        if len(rows.target) and not (name == "held" and is_held_out):
             nmse = found.details.get(f"nmse_{name}")
             caption = "no NMSE" if nmse is None else f"NMSE {nmse:.3g}"
             known = np.full(len(rows.target), np.nan) if predicted is None else predicted

@@ -29,6 +29,12 @@ class DataSettings:
         "science that your problem is of, such as physics, biology, chemistry or materials: its rows of the tables",
         default=None,
     )
+    hold_back: float = documented(
+        "share of the training rows that no fit sees, by which one equation is chosen of those on the front",
+        default=0.2,
+        least=0,
+        most=0.5,
+    )
     normalize: str = documented(
         "unit of the squared error: the training target's variance, or none", default="target", choices=NORMALIZATIONS
     )

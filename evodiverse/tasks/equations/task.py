@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from evodiverse.diversity.bags import hashed_counts, jaccard
 from evodiverse.ports import Found, Sandbox
-from evodiverse.tasks.equations.data import Dataset
+from evodiverse.tasks.equations.data import Dataset, hold_back
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
+from evodiverse.tasks.equations.front import Member, choose, find_front, measure_complexity
 from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.metrics import mean_squared_error, measure_split
+from evodiverse.tasks.equations.operators.trees import TreeSizeError, read_tree, write_infix
 from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import Rows, Splits
-from evodiverse.tasks.equations.report import lay_out
+from evodiverse.tasks.equations.report import lay_out, read_params
 from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.tasks.equations.terms import count_parts, find_terms
@@ -42,6 +44,7 @@ class EquationTask:
         {
             "mse": float,
             "nmse_train": float,
+            "nmse_held": float,
             "params": str,
             "nmse_id": float,
             "nmse_ood": float,
@@ -57,11 +60,12 @@ class EquationTask:
     def __init__(self, dataset: Dataset, sandbox: Sandbox, settings: EquationSettings) -> None:
         self._dataset = dataset
         self._sandbox = sandbox
-        self._fitter = Fitter(
-            sandbox, dataset.names, dataset.splits, settings.fit, Limits(settings.timeout, settings.memory)
-        )
+        train, *held_out = dataset.splits
+        self._rows = (*hold_back(train, settings.data.hold_back), *held_out)
+        limits = Limits(settings.timeout, settings.memory)
+        self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
         self._is_log = settings.energy == "log"
-        self._shown = 0  # the call that `show_best` laid out last
+        self._shown: tuple[int, ...] = ()  # the calls that `show_best` laid out last
         self._variance = float(np.var(dataset.splits.train.target))
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
 
@@ -69,7 +73,7 @@ class EquationTask:
         """Leave the data behind: a process that is sent the task evaluates nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
         dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none), None)
-        return self.__dict__ | {"_dataset": dataset, "_fitter": None}
+        return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None}
 
     def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
         """Return the skeletons that every pool starts from, a linear and a quadratic one."""
@@ -104,15 +108,35 @@ class EquationTask:
         scores = sorted((candidate.score for candidate in candidates if candidate.score is not None), reverse=True)
         return -float(np.mean(scores[:N_TOP])) * self._unit / self._variance if scores else float("nan")
 
+    def grade(self, hypothesis: Hypothesis) -> int:
+        """Return how complex an equation is."""
+        return measure_complexity(hypothesis.genotype)
+
+    def headline(self, found: Sequence[Found]) -> str:
+        """Return the equation that is chosen from the front, with its error on rows that no fit has seen."""
+        chosen = self._choose(find_front(found))
+        error = f"held-out NMSE {chosen.held_out:.2g}" if chosen.held_out is not None else f"NMSE {chosen.error:.2g}"
+        try:
+            right = write_infix(read_tree(chosen.found.candidate.genotype), read_params(chosen.found))
+        except (TreeSizeError, RecursionError):  # a language model's may be
+            right = "…"
+        return f"{self._dataset.target.name} = {right}  ({error})"
+
     def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
-        """Return the best equation as Python and in LaTeX, what is known of it, and a picture of its fit."""
-        if not found or found[0].candidate.call == self._shown:
+        """Return the front, and of the equation chosen from it Python, LaTeX, what is known, and a picture."""
+        front = find_front(found)
+        calls = tuple(member.found.candidate.call for member in front)
+        if not front or calls == self._shown:
             return {}
-        best = found[0]
-        self._shown = best.candidate.call
-        (fitted,) = self._fit([Hypothesis(best.candidate.genotype, best.candidate.key)])
-        predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._dataset.splits)
-        return dict(lay_out(best, self._dataset, predictions, self._sandbox))
+        self._shown = calls
+        chosen = self._choose(front)
+        best = chosen.found.candidate
+        (fitted,) = self._fit([Hypothesis(best.genotype, best.key)])
+        predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
+        return dict(lay_out(front, chosen, self._dataset, self._rows, predictions, self._sandbox))
+
+    def _choose(self, front: Sequence[Member]) -> Member:
+        return choose(front, len(self._rows[1].target))
 
     def _fit(self, hypotheses: Sequence[Hypothesis]) -> list[Fitted | Rejection]:
         return self._fitter.fit([read_skeleton(one.genotype, self._dataset.names) for one in hypotheses])
@@ -120,18 +144,20 @@ class EquationTask:
     def _evaluation(self, fitted: Fitted | Rejection) -> Evaluation:
         if isinstance(fitted, Rejection):
             return Evaluation(None, None, valid=False, error=str(fitted))
-        train, *held_out = self._dataset.splits
-        predicted = fitted.predictions[0]
-        mse = None if predicted is None else mean_squared_error(predicted, train.target)
+        fitted_rows, held_back, *held_out = self._rows
+        predicted, checked, *others = fitted.predictions
+        mse = None if predicted is None else mean_squared_error(predicted, fitted_rows.target)
         if mse is None:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error = mse / self._unit
+        held = None if checked is None or not len(checked) else mean_squared_error(checked, held_back.target)
         details: dict[str, Detail] = {
             "mse": error,
             "nmse_train": mse / self._variance,
+            "nmse_held": None if held is None else held / self._variance,
             "params": json.dumps(fitted.params.tolist()),
         }
-        for name, rows, values in zip(_HELD_OUT, held_out, fitted.predictions[1:], strict=True):
+        for name, rows, values in zip(_HELD_OUT, held_out, others, strict=True):
             details |= measure_split(name, values, rows.target)
         energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error
         return Evaluation(-error, energy, details=details)

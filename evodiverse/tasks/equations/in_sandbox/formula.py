@@ -92,8 +92,35 @@ def drive(function: object, target: str, source: str, params: Sequence[float], s
     if simplifies and sympy.count_ops(expression) <= MAX_OPERATIONS:
         forms = [expression, sympy.expand(expression), sympy.simplify(expression)]
         expression = min((round_numbers(form) for form in forms), key=sympy.count_ops)
+    return _set(target, expression)
+
+
+def _set(target: str, expression: Any) -> str:
     names = {symbol: _write_name(symbol.name) for symbol in expression.free_symbols}
     return f"{_write_name(target)} = {sympy.latex(expression, symbol_names=names, ln_notation=True)}"
+
+
+def drive_all(
+    function: object,  # noqa: ARG001
+    target: str,
+    equations: Sequence[tuple[str, Sequence[float]]],
+) -> list[list[str] | None]:
+    """Return each equation in LaTeX and in sympy's words, its constants rounded; None for one without counterpart.
+
+    Args:
+        function: Not used.
+        target: Name of the left-hand side.
+        equations: Source of a skeleton in its one form, and its constants.
+    """
+    written: list[list[str] | None] = []
+    for source, params in equations:
+        try:
+            expression = round_numbers(translate(source, params))
+        except (ValueError, ArithmeticError):
+            written.append(None)
+        else:
+            written.append([_set(target, expression), str(expression)])
+    return written
 
 
 def translate(source: str, params: Sequence[float]) -> Any:

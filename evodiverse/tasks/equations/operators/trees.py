@@ -1,7 +1,7 @@
 """Skeletons as expression trees, which the classical operator takes apart and puts together."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -222,3 +222,34 @@ def _write(node: Node, numbers: dict[str | float, int]) -> str:
     if node.operation in _SIGNS:
         return f"({parts[0]} {_SIGNS[node.operation]} {parts[1]})"
     return f"(-{parts[0]})" if node.operation == "negative" else f"np.{node.operation}({', '.join(parts)})"
+
+
+_PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "negative": 3, "power": 4}
+
+
+def write_infix(node: Node, params: Sequence[float]) -> str:
+    """Return an expression as a person writes it, with its parameters rounded to four digits."""
+    if node.operation in (PARAMETER, NUMBER):
+        return f"{params[int(node.value)] if node.operation == PARAMETER else float(node.value):.4g}"
+    if not node.arguments:
+        return str(node.value)
+    if node.operation == "negative":
+        return f"-{_enclose(node.arguments[0], params, 3, begins=False)}"
+    if node.operation not in _PRECEDENCE:
+        return f"{node.operation}({', '.join(write_infix(argument, params) for argument in node.arguments)})"
+    strength = _PRECEDENCE[node.operation]
+    left, right = node.arguments
+    first = _enclose(left, params, strength + (node.operation == "power"), begins=node.operation != "power")
+    second = _enclose(right, params, strength + (node.operation in ("subtract", "divide")), begins=False)
+    if node.operation == "power":
+        return f"{first}**{second}"
+    if node.operation == "add" and second.startswith("(-") and right.operation != "add":
+        return f"{first} - {second[2:-1]}"
+    return f"{first} {_SIGNS[node.operation]} {second}"
+
+
+def _enclose(node: Node, params: Sequence[float], strength: int, *, begins: bool) -> str:
+    """Return an expression, in parentheses if it binds less strongly than what is around it or a sign would meet."""
+    text = write_infix(node, params)
+    is_weak = _PRECEDENCE.get(node.operation, 5) < strength
+    return f"({text})" if is_weak or (text.startswith("-") and not begins) else text
