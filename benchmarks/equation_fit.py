@@ -12,6 +12,7 @@ import numpy as np
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import PROBLEMS, Problem
 from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.starts import find_ranges, find_units
 
 METHODS = ("lm", "bfgs")
 RECOVERED = 1e-10
@@ -20,11 +21,13 @@ RECOVERED = 1e-10
 def fit(problem: Problem, method: str) -> tuple[float, float]:
     """Return the normalised error of a fit and its seconds."""
     inputs, target = problem.sample(problem).train
-    skeleton = read_skeleton(problem.skeleton, [variable.name for variable in problem.variables])
+    names = [variable.name for variable in problem.variables]
+    skeleton = read_skeleton(problem.skeleton, names)
+    units = find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs))
     scope: dict[str, Any] = {"np": np}
     exec(skeleton.source, scope)  # noqa: S102 (our own)
     began = time.perf_counter()
-    _, _, predicted = fitting.fit(scope["equation"], method, skeleton.n_params, skeleton.linear, target, inputs)
+    _, _, predicted = fitting.fit(scope["equation"], method, skeleton.n_params, skeleton.linear, units, target, inputs)
     seconds = time.perf_counter() - began
     return float(np.mean((predicted - target) ** 2) / np.var(target)), seconds
 

@@ -49,7 +49,7 @@ def find_front(found: Sequence[Found]) -> list[Member]:
     front: list[Member] = []
     lowest = inf
     for member in sorted(members, key=lambda one: (one.complexity, one.error, one.found.candidate.call)):
-        if member.error < lowest:
+        if not front or member.error < lowest:
             front.append(member)
             lowest = max(member.error, EXACT)
     return front

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import Skeleton, read_skeleton
+from evodiverse.tasks.equations.starts import find_ranges, find_units
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (400, 1))
@@ -21,7 +22,8 @@ def fit(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     skeleton = read_skeleton(f"def equation(x, params):\n    return {expression}\n", ["x"])
     function = compiled(skeleton)
-    params, _, predicted = fitting.fit(function, method, skeleton.n_params, skeleton.linear, target, inputs)  # type: ignore[arg-type]
+    units = find_units(skeleton.source, skeleton.n_params, find_ranges(["x"], inputs))
+    params, _, predicted = fitting.fit(function, method, skeleton.n_params, skeleton.linear, units, target, inputs)  # type: ignore[arg-type]
     return params, predicted
 
 
@@ -86,7 +88,7 @@ def test_whatever_a_skeleton_does_there_is_an_answer(expression: str) -> None:
 def test_predictions_that_are_not_finite_are_told_from_those_that_are() -> None:
     skeleton = read_skeleton("def equation(x, params):\n    return params[0] * np.sqrt(x)\n", ["x"])
     inside, beyond = np.linspace(0, 1, 50)[:, None], np.linspace(-1, 0, 50)[:, None]
-    _, finite, *_ = fitting.fit(compiled(skeleton), "lm", 1, skeleton.linear, inside[:, 0], inside, beyond)  # type: ignore[arg-type]
+    _, finite, *_ = fitting.fit(compiled(skeleton), "lm", 1, skeleton.linear, [(1.0,)], inside[:, 0], inside, beyond)  # type: ignore[arg-type]
     assert list(finite) == [1, 0]
 
 
@@ -94,12 +96,14 @@ def test_predictions_that_are_not_finite_are_told_from_those_that_are() -> None:
 def test_true_skeletons_of_builtin_problems_are_recovered(name: str) -> None:
     problem = PROBLEMS[name]
     inputs, target = problem.sample(problem).train
-    skeleton = read_skeleton(problem.skeleton, [variable.name for variable in problem.variables])
+    names = [variable.name for variable in problem.variables]
+    skeleton = read_skeleton(problem.skeleton, names)
     _, _, predicted = fitting.fit(
         compiled(skeleton),  # type: ignore[arg-type]
         "lm",
         skeleton.n_params,
         skeleton.linear,
+        find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs)),
         target,
         inputs,
     )
