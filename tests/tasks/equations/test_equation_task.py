@@ -33,8 +33,16 @@ def sandbox() -> Iterator[ProcessSandbox]:
     sandbox.close()
 
 
-def make_task(sandbox: ProcessSandbox, dataset: Dataset = DATASET, **settings: Any) -> EquationTask:
-    return EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", **settings))
+def make_task(
+    sandbox: ProcessSandbox,
+    dataset: Dataset = DATASET,
+    *,
+    hold_back: float = 0.0,
+    normalize: str = "target",
+    **settings: Any,
+) -> EquationTask:
+    data = DataSettings(hold_back=hold_back, normalize=normalize)
+    return EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", data=data, **settings))
 
 
 def evaluate(task: EquationTask, expression: str) -> Evaluation:
@@ -59,7 +67,7 @@ def test_a_law_is_found_exactly_and_holds_beyond(sandbox: ProcessSandbox) -> Non
 def test_errors_are_those_of_numpy_s_polynomial_fit(sandbox: ProcessSandbox, fit: str, normalize: str) -> None:
     noisy = Rows(SPLITS.train.inputs, SPLITS.train.target + np.random.default_rng(0).normal(size=60))
     dataset = Dataset(DATASET.target, DATASET.variables, Splits(noisy, *SPLITS[1:]), None)
-    task = make_task(sandbox, dataset, fit=fit, data=DataSettings(normalize=normalize))
+    task = make_task(sandbox, dataset, fit=fit, normalize=normalize)
     evaluation = evaluate(task, "params[0] * x + params[1]")
     slope, offset = np.polyfit(X, noisy.target, 1)
     mse = np.mean((slope * X + offset - noisy.target) ** 2)
@@ -116,7 +124,7 @@ def test_a_fit_that_fails_takes_none_down_with_it(sandbox: ProcessSandbox) -> No
 def test_the_floor_of_the_energy_is_in_units_of_the_variance(sandbox: ProcessSandbox) -> None:
     small = Splits(*(Rows(inputs, 1e-8 * target) for inputs, target in SPLITS))
     dataset = Dataset(DATASET.target, DATASET.variables, small, None)
-    task = make_task(sandbox, dataset, data=DataSettings(normalize="none"))
+    task = make_task(sandbox, dataset, normalize="none")
     evaluation = evaluate(task, "params[0]")
     assert evaluation.energy == pytest.approx(math.log(np.var(small.train.target)))
 
@@ -127,7 +135,7 @@ def test_what_is_best_is_shown_also_if_it_cannot_be_fitted_again(sandbox: Proces
     source = read_skeleton("def equation(x, params):\n    return params[0] * x + params[1]\n", ["x"]).source
     found = Found(Candidate(1, source, "k", 0.0, 0.0), 0, None, details)
     files = task.show_best([found])
-    assert set(files) == {"equation.py", "equation.tex", "equation.json", "fit.png"}
+    assert set(files) == {"equation.py", "equation.tex", "equation.json", "fit.png", "hall_of_fame.csv"}
     assert task.show_best([found]) == {}  # what is there already is not made again
 
 
