@@ -43,11 +43,12 @@ def boltzmann(scores: FloatArray, beta: float) -> FloatArray:
 def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
     """Weigh by ``exp(s * beta / 0.8) + 0.05/n``: mating in the equation domain, where s = -MSE ≤ 0.
 
-    The exponent is not shifted by its maximum: the floor then matters for pools in which all errors are large. With
-    ``beta = inf`` only exact fits keep more than the floor.
+    The exponent is not shifted by its maximum: the floor then matters for pools in which all errors are large. In the
+    limit of ``beta = inf`` the floor alone would be left, and all but exact fits alike; we take the best first.
     """
-    exponents = np.where(scores < 0, -np.inf, 0.0) if np.isinf(beta) else scores * beta / 0.8
-    return np.logaddexp(exponents, np.log(0.05 / max(scores.size, 1)))
+    if np.isinf(beta):
+        return best_first(scores)
+    return np.logaddexp(scores * beta / 0.8, np.log(0.05 / max(scores.size, 1)))
 
 
 @weights

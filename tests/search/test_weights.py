@@ -105,11 +105,10 @@ def test_infinite_beta_with_replacement_draws_nothing_but_the_best(rule: str) ->
     assert set(sample_with_replacement(log_weights, 300, np.random.default_rng(0)).tolist()) == {1, 3}
 
 
-def test_the_infinite_beta_of_errors_is_the_limit_of_the_formula() -> None:
-    scores = [0.0, -1e-3, -7.0]
-    assert probabilities("boltzmann_floor", scores, np.inf) == pytest.approx(
-        probabilities("boltzmann_floor", scores, 1e9), rel=1e-12
-    )
+def test_the_infinite_beta_of_errors_takes_the_best_first_where_the_formula_would_take_any() -> None:
+    scores = [-2.0, -1e-3, -7.0]
+    assert probabilities("boltzmann_floor", scores, 1e9) == pytest.approx([1 / 3] * 3)
+    assert probabilities("boltzmann_floor", scores, np.inf) == pytest.approx([0, 1, 0])
 
 
 @pytest.mark.parametrize("rule", weights.names)

@@ -1,12 +1,13 @@
 """The data behind a problem: a builtin law's, made once and kept, or a user's own."""
 
+import ast
 import hashlib
 import inspect
 import logging
 import os
 import tempfile
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -70,11 +71,16 @@ class Dataset:
 
 
 def read_dataset(settings: EquationSettings) -> Dataset:
-    """Return the data of a problem.
+    """Return the data of a problem, without its names where these are hidden.
 
     Raises:
         InputError: A user's file cannot be used; names all that is wrong.
     """
+    dataset = _read_named(settings)
+    return anonymize(dataset) if settings.prompts.anonymize else dataset
+
+
+def _read_named(settings: EquationSettings) -> Dataset:
     if settings.source == BUILTIN:
         found = PROBLEMS[settings.name]
         return Dataset(found.target, found.variables, builtin_splits(found), found)
@@ -88,6 +94,20 @@ def read_dataset(settings: EquationSettings) -> Dataset:
         raise InputError(f"task.data.descriptions names {', '.join(unknown)}, which are no columns of {train}")
     described = [Variable(name, data.descriptions.get(name, "")) for name in [data.target, *names]]
     return Dataset(described[0], tuple(described[1:]), splits, None)
+
+
+def anonymize(dataset: Dataset) -> Dataset:
+    """Return data whose target is y, and whose variables are x0, x1 and so on, all without a meaning."""
+    names = {variable.name: f"x{at}" for at, variable in enumerate(dataset.variables)}
+    target, variables = Variable("y", ""), tuple(Variable(name, "") for name in names.values())
+    law = dataset.problem
+    if law is not None:
+        tree = ast.parse(law.law, mode="eval")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                node.id = names.get(node.id, node.id)
+        law = replace(law, target=target, variables=variables, law=ast.unparse(tree))
+    return Dataset(target, variables, dataset.splits, law)
 
 
 def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
@@ -105,12 +125,14 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
-    """Return a user's own files by their role, of a builtin problem the SHA-256 of its data."""
+    """Return a user's own files by their role, and of a builtin problem the SHA-256 of its data."""
+    initial = settings.initial.path
+    found: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
     if settings.source == BUILTIN:
         arrays = [array for rows in builtin_splits(PROBLEMS[settings.name]) for array in rows]
-        return {"data": hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()}
+        return found | {"data": hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()}
     files = zip(("train", "test_id", "test_ood"), _files(settings.data), strict=True)
-    return {role: path for role, path in files if path is not None}
+    return found | {role: path for role, path in files if path is not None}
 
 
 def _files(data: DataSettings) -> list[Path | None]:

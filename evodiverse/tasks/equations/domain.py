@@ -9,7 +9,7 @@ from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations import prompts
 from evodiverse.tasks.equations.data import find_sources, hold_back, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting, matching
-from evodiverse.tasks.equations.initial import initial_skeletons
+from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
 from evodiverse.tasks.equations.metrics import EquationMetrics
 from evodiverse.tasks.equations.operators.operator import EquationOperator
 from evodiverse.tasks.equations.problems import PROBLEMS
@@ -41,14 +41,23 @@ def find_violations(settings: EquationSettings) -> list[str]:
         return violations
     try:
         build_prompts(settings)
+        _initial(settings)
     except InputError as error:
         return list(error.violations)
     return []
 
 
-def count_initial(settings: EquationSettings) -> int:  # noqa: ARG001
+def count_initial(settings: EquationSettings) -> int:
     """Return how many skeletons a search starts from."""
-    return len(initial_skeletons(["x"]))
+    try:
+        return len(_initial(settings))
+    except InputError:  # `find_violations` says what is wrong
+        return 0
+
+
+def _initial(settings: EquationSettings) -> list[str]:
+    names = read_dataset(settings).names
+    return initial_skeletons(names) if settings.initial.path is None else read_equations(settings.initial.path, names)
 
 
 def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
@@ -67,7 +76,9 @@ def build_task(
     sandbox: Callable[..., Sandbox],
 ) -> EquationTask:
     """Return the task, with its data read."""
-    return EquationTask(read_dataset(settings), sandbox(fitting.__name__, matching.__name__), settings)
+    return EquationTask(
+        read_dataset(settings), _initial(settings), sandbox(fitting.__name__, matching.__name__), settings
+    )
 
 
 def build_operator(settings: EquationSettings) -> EquationOperator:

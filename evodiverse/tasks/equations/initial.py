@@ -1,8 +1,40 @@
 """The skeletons that a search starts from."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from evodiverse.tasks.equations.skeleton import MAX_PARAMS, NAME, PARAMS
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.inputs import TEXT_BYTES, expanded, read_text_input
+from evodiverse.tasks.equations.skeleton import MAX_PARAMS, NAME, PARAMS, SkeletonError, read_skeleton
+
+MAX_SHOWN: Final = 5
+
+
+def read_equations(path: str, variables: Sequence[str]) -> list[str]:
+    """Return the skeletons of a user's file: a line holds a right-hand side, or a comment behind ``#``.
+
+    Raises:
+        InputError: The file cannot be read, holds no equation, or a line is none; names the first such lines.
+    """
+    try:
+        text = read_text_input(expanded(path), TEXT_BYTES, "utf-8-sig")
+    except (OSError, ValueError) as error:  # also a null byte, not UTF-8
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise InputError(f"task.initial.path: cannot read {path} ({why})") from error
+    header = f"def {NAME}({', '.join([*variables, PARAMS])}):"
+    sources, malformed = [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        right = line.partition("#")[0].strip()
+        if right:
+            try:
+                sources.append(read_skeleton(f"{header}\n    return {right}\n", variables).source)
+            except SkeletonError as error:
+                malformed.append(f"task.initial.path: {path} line {number} is no equation ({error})")
+    if malformed:
+        raise InputError(*malformed[:MAX_SHOWN])
+    if not sources:
+        raise InputError(f"task.initial.path: {path} holds no equation")
+    return sources
 
 
 def initial_skeletons(variables: Sequence[str]) -> list[str]:

@@ -45,6 +45,20 @@ class PromptSettings:
     """``task.prompts``: how a language model is asked."""
 
     dir: str | None = documented("folder of your own templates", default=None)
+    anonymize: bool = documented(
+        "call the variables x0, x1 and so on, the target y, and describe none, to see what a model knows by heart",
+        default=False,
+    )
+
+
+@dataclass
+class InitialSettings:
+    """``task.initial``: where pools start."""
+
+    path: str | None = documented(
+        "text file of your own equations, a right-hand side on each line, instead of a linear and a quadratic one",
+        default=None,
+    )
 
 
 @dataclass
@@ -63,6 +77,7 @@ class EquationSettings:
         "address space of a fit, libraries included", default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB
     )
     data: DataSettings = field(default_factory=DataSettings)
+    initial: InitialSettings = field(default_factory=InitialSettings)
     prompts: PromptSettings = field(default_factory=PromptSettings)
 
     @property

@@ -13,7 +13,6 @@ from evodiverse.ports import Found, Sandbox
 from evodiverse.tasks.equations.data import Dataset, hold_back
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
 from evodiverse.tasks.equations.front import Member, choose, find_front, measure_complexity
-from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.metrics import mean_squared_error, measure_split
 from evodiverse.tasks.equations.operators.trees import TreeSizeError, read_tree, write_infix
 from evodiverse.tasks.equations.parsing import parse_equation
@@ -36,6 +35,7 @@ class EquationTask:
 
     Args:
         dataset: What is to be explained.
+        initial: The skeletons that every pool starts from.
         sandbox: Runs the equations.
         settings: ``task``.
     """
@@ -57,7 +57,8 @@ class EquationTask:
     batch_size = 4
     summary_name = f"top-{N_TOP} train NMSE"
 
-    def __init__(self, dataset: Dataset, sandbox: Sandbox, settings: EquationSettings) -> None:
+    def __init__(self, dataset: Dataset, initial: Sequence[str], sandbox: Sandbox, settings: EquationSettings) -> None:
+        self._initial = list(initial)
         self._dataset = dataset
         self._sandbox = sandbox
         train, *held_out = dataset.splits
@@ -76,8 +77,8 @@ class EquationTask:
         return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None}
 
     def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
-        """Return the skeletons that every pool starts from, a linear and a quadratic one."""
-        return initial_skeletons(self._dataset.names)
+        """Return the skeletons that every pool starts from."""
+        return self._initial
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the skeletons that the texts stand for, or why they are none."""

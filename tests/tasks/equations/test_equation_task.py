@@ -42,7 +42,9 @@ def make_task(
     **settings: Any,
 ) -> EquationTask:
     data = DataSettings(hold_back=hold_back, normalize=normalize)
-    return EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", data=data, **settings))
+    return EquationTask(
+        dataset, initial_skeletons(dataset.names), sandbox, EquationSettings(problem="csv/x", data=data, **settings)
+    )
 
 
 def evaluate(task: EquationTask, expression: str) -> Evaluation:
