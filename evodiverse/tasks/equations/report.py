@@ -18,6 +18,7 @@ from evodiverse.tasks.equations.in_sandbox import matching
 from evodiverse.tasks.equations.problems import Problem, Rows
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS, read_skeleton
+from evodiverse.tasks.equations.symbolic import draw_points
 from evodiverse.vocabulary import Job, Limits
 
 SPLITS: Final = {
@@ -26,7 +27,6 @@ SPLITS: Final = {
     "id": "held out, in domain",
     "ood": "held out, out of domain",
 }
-N_POINTS: Final = 256
 # Sent as text: sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
 _FORMULAS: Final = f"{_FORMULA}\n\ndrive = drive_all\n"
@@ -131,19 +131,9 @@ def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset,
     compared, in the time there is.
     """
     known = read_skeleton(law.skeleton, dataset.names).source
-    arguments = (list(params), list(law.constants), _box(dataset))
+    arguments = (list(params), list(law.constants), draw_points(dataset.splits))
     (execution,) = sandbox.run([Job(define_all([source, known]), ALL, arguments, None, _LIMITS, _MATCHING)])
     return execution.value if isinstance(execution.value, bool) else None
-
-
-def _box(dataset: Dataset) -> FloatArray:
-    """Return points ``(n, variables)`` around the data; what is never negative there stays so."""
-    inputs = np.concatenate([rows.inputs for rows in dataset.splits])
-    low, high = inputs.min(axis=0), inputs.max(axis=0)
-    half = (high - low) / 2
-    shares = np.random.default_rng(0).uniform(size=(N_POINTS, len(low)))
-    bottom = np.where(low >= 0, low / 2, low - half)
-    return np.asarray(bottom + shares * (high + half - bottom))
 
 
 def _write_tex(found: Found, dataset: Dataset, sandbox: Sandbox) -> str:

@@ -5,15 +5,15 @@ what a factor would add to a sum of terms follows in closed form, for hundreds o
 pursuit; Pati, Rezaiifar and Krishnaprasad 1993).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.tasks.equations.operators.factors import FACTORS, build_factor
-from evodiverse.tasks.equations.operators.trees import CONSTANT, NUMBER, PARAMETER, VARIABLE, Node, variable
+from evodiverse.tasks.equations.operators.trees import Node, evaluate, variable
 
 FloatArray = NDArray[np.float64]
 
@@ -62,9 +62,7 @@ class Guide:
 
     def evaluate(self, node: Node, params: Sequence[float]) -> FloatArray:
         """Return the values ``(n,)`` of an expression with these parameters, which may be no numbers."""
-        with np.errstate(all="ignore"):
-            values = np.asarray(_evaluate(node, self._columns, params), dtype=np.float64)
-        return np.broadcast_to(values, len(self._target))
+        return np.broadcast_to(evaluate(node, self._columns, params), len(self._target))
 
     def suggest(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
@@ -94,18 +92,6 @@ class Guide:
             for at, term in enumerate(terms)
         ]
         return int(np.argmin(losses))
-
-
-def _evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> Any:
-    if node.operation == PARAMETER:
-        return params[int(node.value)]
-    if node.operation == NUMBER:
-        return float(node.value)
-    if node.operation == VARIABLE:
-        return columns[str(node.value)]
-    if node.operation == CONSTANT:
-        return getattr(np, str(node.value))
-    return getattr(np, node.operation)(*(_evaluate(argument, columns, params) for argument in node.arguments))
 
 
 def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:

@@ -4,9 +4,14 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
+
+FloatArray = NDArray[np.float64]
 
 VARIABLE: Final = "variable"
 PARAMETER: Final = "parameter"
@@ -222,6 +227,31 @@ def _write(node: Node, numbers: dict[str | float, int]) -> str:
     if node.operation in _SIGNS:
         return f"({parts[0]} {_SIGNS[node.operation]} {parts[1]})"
     return f"(-{parts[0]})" if node.operation == "negative" else f"np.{node.operation}({', '.join(parts)})"
+
+
+def evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> FloatArray:
+    """Return the values of an expression, which may be no numbers; a constant one has a single value.
+
+    Args:
+        node: The expression, of no other functions than numpy's that a skeleton may use.
+        columns: Values ``(n,)`` of each variable.
+        params: By the numbers of the parameters.
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(_evaluate(node, columns, params), dtype=np.float64)
+
+
+def _evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> Any:
+    if node.operation == PARAMETER:
+        return np.float64(params[int(node.value)])
+    if node.operation == NUMBER:
+        return np.float64(node.value)
+    if node.operation == VARIABLE:
+        return columns[str(node.value)]
+    function = getattr(np, str(node.value) if node.operation == CONSTANT else node.operation)
+    return (
+        function(*(_evaluate(argument, columns, params) for argument in node.arguments)) if node.arguments else function
+    )
 
 
 _PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "negative": 3, "power": 4}
