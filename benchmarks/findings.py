@@ -24,22 +24,24 @@ LONG = "search.early_stop=null"
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Methods, as they are written on the command line, on the same tasks and seeds."""
+    """Methods, as they are written on the command line, on the same tasks and seeds; None: the task's own budget."""
 
     tasks: tuple[str, ...]
     seeds: range
     methods: tuple[str, ...]
+    oracle_calls: int | None = None
 
     def commands(self) -> Iterator[list[str]]:
         """Yield the arguments of each run, all methods on one seed before the next, so that any stop leaves pairs."""
         for seed, task, method in product(self.seeds, self.tasks, self.methods):
-            yield [*task.split(), *f"method={method}".split(), LONG, f"seed={seed}"]
+            budget = [] if self.oracle_calls is None else [f"budget.oracle_calls={self.oracle_calls}"]
+            yield [*task.split(), *f"method={method}".split(), LONG, *budget, f"seed={seed}"]
 
 
 STUDIES = {
     "selection": Study(
         MOLECULES,
-        range(5),
+        range(4),
         (
             "pt_diverse",
             "pt_diverse method.niche.share=[3,2]",
@@ -47,10 +49,11 @@ STUDIES = {
             "pt_diverse method.screen.at_most=1",
             "pt_diverse method.screen.at_most=3",
             "pt_diverse task.mutation_rate=0.067",
-            "pt_diverse method.ladder=[inf,10]",
+            "pt_diverse method.screen.explore=0",
             "pt_diverse method.swap.rule=none",
-            "pt_diverse method.ladder=[inf] method.capacity=240",
+            "pt_diverse method.ladder=[inf] method.niche.share=[4] method.capacity=240",
         ),
+        oracle_calls=5_000,
     ),
     "molecules": Study(
         MOLECULES,

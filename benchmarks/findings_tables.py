@@ -38,7 +38,7 @@ COMPARED = {
     "programs": ["best_sum", "n_near_best", "n_different_near_best"],
 }
 # What all runs of a study have in common, or what the task's column says.
-UNSAID = ("search.early_stop", "task.problem")
+UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem")
 BASELINE = "graph_ga"
 
 Table = dict[str, dict[int, Mapping[str, float]]]

@@ -19,7 +19,6 @@ from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
-from evodiverse.search.settings import Screen
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
@@ -58,12 +57,13 @@ class Plan:
     def libraries(self) -> Sequence[str]:
         """The packages whose versions may change the results."""
         own = self.domain.libraries if isinstance(self.domain, Versioned) else ()
-        return ["numpy", *own, *(["scikit-learn"] if self.screen else [])]
+        return ["numpy", *own, *(["scikit-learn"] if self.proposals > 1 else [])]
 
     @property
-    def screen(self) -> Screen | None:
-        """How a surrogate chooses what is evaluated, None where all proposals are."""
-        return freeze_screen(self.config.method.screen, has_model=self.model is not None)
+    def proposals(self) -> int:
+        """How many proposals a slot gets in a round; of several a surrogate chooses."""
+        screen = freeze_screen(self.config.method.screen, has_model=self.model is not None)
+        return 1 if screen is None else screen.proposals
 
     @property
     def n_initial(self) -> int:
@@ -82,11 +82,8 @@ class Plan:
         n_calls = self.config.budget.oracle_calls
         lines = [f"would run in {self.path}", f"with {self.n_initial:,} initial of {n_calls:,} oracle calls"]
         if self.model is not None:
-            fewest = most = n_calls - self.n_initial
-            if self.screen is None:
-                most *= self.config.search.attempts
-            else:
-                fewest = most = fewest * self.screen.proposals
+            fewest = self.proposals * (n_calls - self.n_initial)
+            most = fewest * (self.config.search.attempts if self.proposals == 1 else 1)
             cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
             lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
         return "\n".join(lines)
@@ -173,7 +170,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         except InputError as error:
             violations += error.violations
     plan = replace(plan, model=model)
-    if plan.screen and find_spec("sklearn") is None:
+    if plan.proposals > 1 and find_spec("sklearn") is None:
         violations.append("method.screen needs scikit-learn; pip install 'evodiverse[screen]'")
     if violations:
         raise InputError(*violations)
