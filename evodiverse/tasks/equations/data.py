@@ -1,4 +1,4 @@
-"""The data behind a problem: a builtin law's, made once and kept, or a user's own."""
+"""The data behind a problem: a builtin law's, made once and kept, LLM-SRBench's, or a user's own."""
 
 import ast
 import hashlib
@@ -33,7 +33,8 @@ from evodiverse.tasks.equations.problems import (
     problem,
     sampling,
 )
-from evodiverse.tasks.equations.settings import BUILTIN, DataSettings, EquationSettings
+from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
+from evodiverse.tasks.equations.srbench_data import read_problem
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
 FEWEST_ROWS: Final = 20
@@ -74,7 +75,7 @@ def read_dataset(settings: EquationSettings) -> Dataset:
     """Return the data of a problem, without its names where these are hidden.
 
     Raises:
-        InputError: A user's file cannot be used; names all that is wrong.
+        InputError: A user's file, or LLM-SRBench, cannot be used; names all that is wrong.
     """
     dataset = _read_named(settings)
     return anonymize(dataset) if settings.prompts.anonymize else dataset
@@ -84,6 +85,9 @@ def _read_named(settings: EquationSettings) -> Dataset:
     if settings.source == BUILTIN:
         found = PROBLEMS[settings.name]
         return Dataset(found.target, found.variables, builtin_splits(found), found)
+    if settings.source == SRBENCH:
+        (target, *variables), splits = read_problem(settings.name, settings.data.root)
+        return Dataset(target, tuple(variables), splits, None)
     data = settings.data
     train, test_id, test_ood = _files(data)
     if train is None or data.target is None:
@@ -125,14 +129,22 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
-    """Return a user's own files by their role, and of a builtin problem the SHA-256 of its data."""
+    """Return a user's own files by their role, of any other problem the SHA-256 of its data."""
     initial = settings.initial.path
     found: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
     if settings.source == BUILTIN:
-        arrays = [array for rows in builtin_splits(PROBLEMS[settings.name]) for array in rows]
-        return found | {"data": hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()}
+        return found | {"data": _hash(builtin_splits(PROBLEMS[settings.name]))}
+    if settings.source == SRBENCH:
+        columns, splits = read_problem(settings.name, settings.data.root)
+        names = "\n".join(column.name for column in columns)
+        return found | {"data": _hash(splits), "names": hashlib.sha256(names.encode()).hexdigest()}
     files = zip(("train", "test_id", "test_ood"), _files(settings.data), strict=True)
     return found | {role: path for role, path in files if path is not None}
+
+
+def _hash(splits: Splits) -> str:
+    arrays = [array for rows in splits for array in rows]
+    return hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()
 
 
 def _files(data: DataSettings) -> list[Path | None]:

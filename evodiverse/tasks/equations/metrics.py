@@ -18,7 +18,7 @@ from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.problems.problem import FloatArray
-from evodiverse.tasks.equations.settings import BUILTIN
+from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
 from evodiverse.tasks.equations.terms import find_terms
 from evodiverse.vocabulary import Detail
 
@@ -79,6 +79,8 @@ def find_science(settings: Mapping[str, Any]) -> str | None:
     source, _, name = str(settings.get("task.problem")).partition("/")
     if source == BUILTIN:
         return PROBLEMS[name].domain if name in PROBLEMS else None
+    if source == SRBENCH:
+        return name.partition("/")[0]
     label = settings.get("task.data.science")
     return None if label is None else str(label)
 

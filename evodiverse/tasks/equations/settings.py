@@ -6,9 +6,11 @@ from typing import Final
 
 from evodiverse.kit.documented import documented, documented_mapping, nearest
 from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.srbench_files import GROUPS
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 BUILTIN: Final = "builtin"
+SRBENCH: Final = "srbench"
 CSV: Final = "csv"
 FITS: Final = ("lm", "bfgs")
 ENERGIES: Final = ("log", "raw_mse")
@@ -34,6 +36,9 @@ class DataSettings:
         default=0.2,
         least=0,
         most=0.5,
+    )
+    root: str | None = documented(
+        "folder with your copy of LLM-SRBench, for srbench/… problems; null: fetch it into the cache", default=None
     )
     normalize: str = documented(
         "unit of the squared error: the training target's variance, or none", default="target", choices=NORMALIZATIONS
@@ -65,7 +70,9 @@ class InitialSettings:
 class EquationSettings:
     """``task``, for equations."""
 
-    problem: str | None = documented("builtin/<name>, or csv/<name> for your own data", default=None)
+    problem: str | None = documented(
+        "builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data", default=None
+    )
     fit: str = documented(
         "how parameters are fitted: lm is least squares from many starts, bfgs the paper's", default="lm", choices=FITS
     )
@@ -82,7 +89,7 @@ class EquationSettings:
 
     @property
     def source(self) -> str:
-        """Where the problem comes from: builtin or csv."""
+        """Where the problem comes from: builtin, srbench or csv."""
         return str(self.problem).partition("/")[0]
 
     @property
@@ -97,17 +104,21 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
         return ["task.problem has no value; name one, such as builtin/oscillator1, or csv/mine for your own data"]
     files = {"train": settings.data.train, "test_id": settings.data.test_id, "test_ood": settings.data.test_ood}
     given = {**files, "target": settings.data.target, "science": settings.data.science}
+    misplaced = [
+        f"task.data.{key} is for your own data; use task.problem=csv/{settings.name.rpartition('/')[2] or 'mine'}"
+        for key, value in given.items()
+        if value is not None and settings.source != CSV
+    ]
+    if settings.data.root is not None and settings.source != SRBENCH:
+        misplaced.append("task.data.root is for LLM-SRBench; use task.problem=srbench/<science>/<name>")
     if settings.source == BUILTIN:
-        violations = [
-            f"task.data.{key} is for your own data; use task.problem=csv/{settings.name or 'mine'}"
-            for key, value in given.items()
-            if value is not None
-        ]
-        if settings.name not in PROBLEMS:
-            violations.append(f"task.problem={settings.problem} is unknown; {nearest(settings.name, list(PROBLEMS))}")
-        return violations
+        unknown = f"task.problem={settings.problem} is unknown; {nearest(settings.name, list(PROBLEMS))}"
+        return misplaced if settings.name in PROBLEMS else [*misplaced, unknown]
+    if settings.source == SRBENCH:
+        return [*misplaced, *_find_misnamed(settings)]
     if settings.source != CSV or not _NAME.fullmatch(settings.name):
-        return [f"task.problem must be {BUILTIN}/<name> or {CSV}/<name>, got {settings.problem}"]
+        forms = f"{BUILTIN}/<name>, {SRBENCH}/<science>/<name> or {CSV}/<name>"
+        return [f"task.problem must be {forms}, got {settings.problem}"]
     violations = [
         f"task.data.{key} has no value; {what}"
         for key, what in {
@@ -118,4 +129,15 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     ]
     if settings.data.science is not None and not _NAME.fullmatch(settings.data.science):
         violations.append(f"task.data.science must be one word, such as physics, got {settings.data.science!r}")
-    return violations
+    return [*misplaced, *violations]
+
+
+def _find_misnamed(settings: EquationSettings) -> list[str]:
+    """Return what is wrong with the name of a problem of LLM-SRBench, as far as it can be told without its data."""
+    science, _, name = settings.name.partition("/")
+    if not name or "/" in name:
+        form = f"{SRBENCH}/<science>/<name>, such as {SRBENCH}/physics/PO0"
+        return [f"task.problem must be {form}, got {settings.problem}"]
+    if science not in GROUPS:
+        return [f"task.problem={settings.problem} is of an unknown science; {nearest(science, list(GROUPS))}"]
+    return []

@@ -123,8 +123,11 @@ def test_sources_change_with_the_data(tmp_path: Path) -> None:
         ({"problem": None}, ["task.problem has no value"]),
         ({"problem": "builtin/oscilator1"}, ["did you mean oscillator1?"]),
         ({"problem": "builtin/zzz"}, ["is unknown; expected one of oscillator1, "]),
-        ({"problem": "oscillator1"}, ["task.problem must be builtin/<name> or csv/<name>, got oscillator1"]),
-        ({"problem": "csv/../x"}, ["task.problem must be builtin/<name> or csv/<name>"]),
+        (
+            {"problem": "oscillator1"},
+            ["task.problem must be builtin/<name>, srbench/<science>/<name> or csv/<name>, got oscillator1"],
+        ),
+        ({"problem": "csv/../x"}, ["task.problem must be builtin/<name>, srbench/<science>/<name> or csv/<name>"]),
         ({"problem": "csv/x"}, ["task.data.train has no value", "task.data.target has no value"]),
         (
             {"problem": "builtin/oscillator1", "data": DataSettings(train="x.csv")},

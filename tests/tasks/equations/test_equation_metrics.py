@@ -160,6 +160,8 @@ def test_a_pool_of_one_has_no_diversity_and_does_not_count_in_the_mean() -> None
     [
         ("builtin/oscillator3", "physics"),
         ("builtin/aluminium", "materials"),
+        ("srbench/chemistry/CRK0", "chemistry"),
+        ("srbench/transform/II.6.15b_1_0", "transform"),
         ("csv/mine", None),
         ("csv/reaction1", None),
     ],

@@ -1,0 +1,22 @@
+"""Whether the network may be used."""
+
+import os
+from typing import Final
+
+from evodiverse.errors import DataError
+
+OFFLINE_VARIABLE: Final = "EVODIVERSE_OFFLINE"
+_YES: Final = ("1", "true", "yes", "on")
+_NO: Final = ("", "0", "false", "no", "off")
+
+
+def is_offline() -> bool:
+    """Say whether ``EVODIVERSE_OFFLINE`` forbids the network.
+
+    Raises:
+        DataError: It is neither a yes nor a no; guessing could reach the network against somebody's will.
+    """
+    value = os.environ.get(OFFLINE_VARIABLE, "").strip().lower()
+    if value not in _YES + _NO:
+        raise DataError(f"{OFFLINE_VARIABLE} must be 1 or 0, got {value!r}; 1 keeps EvoDiverse off the network")
+    return value in _YES

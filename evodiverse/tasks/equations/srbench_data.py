@@ -1,0 +1,188 @@
+"""The problems of LLM-SRBench: tables say what columns mean, and an HDF5 file has their numbers, the target's first.
+
+All of it is from outside. The law that a table has is not read: it is text whose constants are often missing.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from evodiverse.errors import DataError, InputError, describe
+from evodiverse.kit.documented import nearest
+from evodiverse.kit.inputs import DATA_BYTES, TEXT_BYTES, open_input
+from evodiverse.tasks.equations.columns import find_few_rows, find_not_finite, find_wrong_target, make_usable
+from evodiverse.tasks.equations.problems.problem import FloatArray, Rows, Splits, Variable
+from evodiverse.tasks.equations.srbench_files import GROUPS, find_files, load
+
+_SYMBOLS: Final = ("symbols", "symbol_descs", "symbol_properties")
+_SPLITS: Final = (("train_data", "train"), ("id_test_data", "test"), ("ood_test_data", "ood_test"))
+"""What the benchmark calls the splits: the first name in its synthetic problems, the second in the transformed ones."""
+_REQUIRED: Final = _SPLITS[:2]
+_OUTPUT: Final = "O"
+
+
+class _Part(NamedTuple):
+    """A split as it was found: what it is called in messages, and its numbers, None if there are none."""
+
+    where: str
+    numbers: FloatArray | None
+
+
+def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], Splits]:
+    """Return the columns of a problem, the target first, and its data; without data out of domain these have no rows.
+
+    A name that cannot be a variable's is changed to one that can; the meaning then ends with the original.
+
+    Args:
+        problem: Its science and its name, such as physics/PO0.
+        root: A user's folder with a copy of the benchmark; None for that of the cache.
+
+    Raises:
+        InputError: There is no such problem, its data cannot be used, or a library is missing.
+        DataError: A file is absent and cannot be fetched, or is damaged.
+    """
+    science, _, name = problem.partition("/")
+    files = find_files(science, root)
+    return _read(problem, GROUPS[science], name, *files, tuple(map(_stamp, (files.numbers, *files.tables))))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return what changes with a file."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=4)
+def _read(
+    problem: str,
+    group: str,
+    name: str,
+    numbers: Path,
+    tables: tuple[Path, ...],
+    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001 (other files are read anew)
+) -> tuple[tuple[Variable, ...], Splits]:
+    rows = [row for table in tables for row in _read_table(table)]
+    found = [row for row in rows if row["name"] == name]
+    if not found:
+        known = [str(row["name"]) for row in rows]
+        raise InputError(f"task.problem=srbench/{problem} is unknown; {nearest(name, known)}")
+    if len(found) > 1:
+        raise DataError(f"{tables[0].parent} has two rows of {name}; remove one")
+    columns = _read_columns(found[0], f"{tables[0]}: the row {name}")
+    parts = _read_numbers(numbers, group, name)
+    _check([column.name for column in columns], parts)
+    target, *variables = columns
+    usable = make_usable([variable.name for variable in variables])
+    variables = [_rename(variable, new) for variable, new in zip(variables, usable, strict=True)]
+    return (target, *variables), Splits(*(_rows(part.numbers, len(columns)) for part in parts))
+
+
+def _read_table(path: Path) -> list[dict[str, Any]]:
+    try:
+        open_input(path, TEXT_BYTES).close()
+        file = parquet.ParquetFile(path)  # not read_table, which makes columns of the names of folders
+        missing = ", ".join(name for name in ("name", *_SYMBOLS) if name not in file.schema_arrow.names)
+        rows: list[dict[str, Any]] = [] if missing else file.read(columns=["name", *_SYMBOLS]).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"cannot read {path} ({describe(error)}); remove it and fetch it again") from error
+    if missing:
+        raise DataError(f"{path} lacks the columns {missing}; expected a table of LLM-SRBench")
+    return rows
+
+
+def _read_columns(row: Mapping[str, Any], where: str) -> list[Variable]:
+    """Return the columns that a row of a table describes, the target first."""
+    lists = [row[key] for key in _SYMBOLS]
+    if not all(isinstance(texts, list) and all(isinstance(text, str) for text in texts) for texts in lists):
+        raise DataError(f"{where} must hold lists of text as {', '.join(_SYMBOLS)}")
+    if len({len(texts) for texts in lists}) > 1:
+        raise DataError(
+            f"{where} has {' and '.join(str(len(texts)) for texts in lists)} entries, expected as many each"
+        )
+    names, meanings, properties = lists
+    if properties.count(_OUTPUT) != 1 or len(names) == 1:
+        raise DataError(f"{where} must have one symbol of property {_OUTPUT} and others, got {properties}")
+    columns = list(map(Variable, names, meanings))
+    return [columns.pop(properties.index(_OUTPUT)), *columns]
+
+
+def _rename(variable: Variable, name: str) -> Variable:
+    meaning = variable.meaning if name == variable.name else f"{variable.meaning} (in the data: {variable.name})"
+    return Variable(name, meaning.strip())
+
+
+def _read_numbers(path: Path, group: str, name: str) -> list[_Part]:
+    """Return the splits of a problem."""
+    h5py = load("h5py")
+    try:
+        open_input(path, DATA_BYTES).close()
+        with h5py.File(path, "r", locking=False) as file:
+            found: Any = file
+            for step in (*group.split("/"), name):
+                above, found = found, _find(found, step, h5py.Group)
+                if found is None:
+                    raise DataError(f"{path} has no group {group}/{name}; {nearest(step, list(above))}")
+            return [_read_part(found, titles, f"{path}: {group}/{name}") for titles in _SPLITS]
+    except (OSError, KeyError, RuntimeError, ValueError) as error:
+        raise DataError(
+            f"cannot read {group}/{name} of {path} ({describe(error)}); remove it and fetch it again"
+        ) from error
+
+
+def _find(group: Any, name: str, kind: type) -> Any:
+    """Return what a group itself holds under a name, never what a link in it leads to; None if that is nothing."""
+    is_own = isinstance(group.get(name, getlink=True), load("h5py").HardLink)
+    return group[name] if is_own and isinstance(group[name], kind) else None
+
+
+def _read_part(group: Any, titles: Sequence[str], where: str) -> _Part:
+    h5py = load("h5py")
+    found = {title: _find(group, title, h5py.Dataset) for title in titles}
+    title, data = next(((title, data) for title, data in found.items() if data is not None), (titles[0], None))
+    where = f"{where}/{title}"
+    if data is None and titles in _REQUIRED:
+        raise DataError(f"{where} is missing, there are {', '.join(group)}; fetch {group.file.filename} again")
+    if data is None:
+        return _Part(where, None)
+    if data.is_virtual or data.external:
+        raise DataError(f"{where} leads to other files; fetch {group.file.filename} again")
+    if data.ndim != 2 or data.dtype.kind not in "iuf" or data.nbytes > DATA_BYTES:
+        raise DataError(f"{where} must be a table of numbers, got {data.dtype} of shape {data.shape}")
+    with np.errstate(over="ignore"):
+        return _Part(where, np.asarray(data[()], dtype=np.float64))
+
+
+def _check(names: Sequence[str], parts: Sequence[_Part]) -> None:
+    """Check that all splits have the columns of their table, and numbers that can be explained.
+
+    Raises:
+        DataError: One has not; names all that is wrong.
+    """
+    violations = []
+    for where, numbers in parts:
+        if numbers is None:
+            continue
+        n_columns = numbers.shape[1]
+        if n_columns != len(names):
+            violations.append(f"{where} has {n_columns} columns, its table names {len(names)}: {', '.join(names)}")
+            continue
+        violations += find_few_rows(len(numbers), where)
+        for name, values in zip(names, numbers.T, strict=True):
+            violations += find_not_finite(name, values, where)
+    if violations:
+        raise DataError(*violations)
+    train = parts[0]
+    if train.numbers is not None:
+        violations = find_wrong_target(names[0], train.numbers[:, 0], train.where)
+    if violations:
+        raise DataError(*violations)
+
+
+def _rows(numbers: FloatArray | None, n_columns: int) -> Rows:
+    table = np.empty((0, n_columns)) if numbers is None else numbers
+    return Rows(np.ascontiguousarray(table[:, 1:]), np.ascontiguousarray(table[:, 0]))
