@@ -374,8 +374,8 @@ class Metrics(Protocol):
         """The name of the tables that they fill."""
 
     @property
-    def columns(self) -> Sequence[str]:
-        """The domain's own columns of ``evaluations`` that they are computed from."""
+    def columns(self) -> Mapping[str, type]:
+        """The further columns of ``evaluations`` that they are computed from, float or str; a log may lack them."""
 
     @property
     def targets(self) -> Sequence[float]:

@@ -1,9 +1,10 @@
 """The domains of runs, found by the names in their records."""
 
 import importlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from evodiverse.errors import InputError, describe
@@ -21,7 +22,7 @@ class NoMetrics:
     """The metrics of a domain that has none of its own: those of every search are all there is."""
 
     kind = "other"
-    columns: Sequence[str] = ()
+    columns: Mapping[str, type] = MappingProxyType({})
     targets: Sequence[float] = ()
     libraries: Sequence[str] = ()
     reads_texts = False

@@ -57,7 +57,7 @@ def print_run(path: Path, console: Console) -> None:
     """
     record = read_record(path / "run.json")
     run = Run(path, record)
-    log = read_log_so_far(run, "genotype", "error")
+    log = read_log_so_far(run, {"genotype": str, "error": str})
     n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(

@@ -130,6 +130,7 @@ class DatasetReader:
     Args:
         kinds: The columns to be read, with their types.
         never_null: Those of them that have a value in every row.
+        optional: Those that a part may lack; then no row has a value.
         most_rows: More than this no run logs.
     """
 
@@ -137,10 +138,12 @@ class DatasetReader:
         self,
         kinds: Mapping[str, pa.DataType],
         never_null: frozenset[str] = frozenset(),
+        optional: frozenset[str] = frozenset(),
         most_rows: int = MOST_ROWS,
     ) -> None:
         self._kinds = kinds
         self._never_null = never_null
+        self._optional = optional
         self._most_rows = most_rows
         self._n_values: dict[str, int] = dict.fromkeys(kinds, 0)
         self._n_bytes = 0
@@ -148,7 +151,8 @@ class DatasetReader:
     def read(self, part: Path) -> dict[str, list[Any]]:
         """Return the columns of the next part; what goes wrong is what does in `read_table`."""
         table = self.read_table(part)
-        return {name: _to_list(table[name]) for name in self._kinds}
+        none = [None] * table.num_rows
+        return {name: _to_list(table[name]) if name in table.column_names else none for name in self._kinds}
 
     def read_table(self, part: Path) -> pa.Table:
         """Return the next part, in which texts are dictionaries.
@@ -164,7 +168,7 @@ class DatasetReader:
             self._check_types(footer.schema.to_arrow_schema())
             self._check_size(footer)
             with pq.ParquetFile(part, metadata=footer, page_checksum_verification=True, read_dictionary=texts) as file:
-                table = file.read(columns=list(self._kinds))
+                table = file.read(columns=list(self._kinds))  # passes over what there is not
         except (OSError, pa.ArrowException) as error:
             raise ValueError(describe(error)) from error
         self._check_values(table)
@@ -173,6 +177,8 @@ class DatasetReader:
     def _check_types(self, schema: pa.Schema) -> None:
         for name, kind in self._kinds.items():
             at = schema.get_field_index(name)
+            if at < 0 and name in self._optional and name not in schema.names:
+                continue
             if at < 0:
                 raise ValueError(f"it has no column {name}, or several")
             actual = schema.field(at).type

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import InputError
@@ -107,8 +108,8 @@ def rows(columns: Columns) -> list[Row]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def read_log(run: Run, *own: str) -> Log:
-    """Return the log of a complete run, with further columns of ``evaluations``.
+def read_log(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
+    """Return the log of a complete run, with further columns of ``evaluations``, numbers or text.
 
     Raises:
         InputError: A part is missing or damaged; names it.
@@ -122,8 +123,8 @@ def read_log(run: Run, *own: str) -> Log:
     return log
 
 
-def read_log_so_far(run: Run, *own: str) -> Log:
-    """Return what is logged of a run that may go on, with further columns of ``evaluations``.
+def read_log_so_far(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
+    """Return what is logged of a run that may go on, with further columns of ``evaluations``, numbers or text.
 
     Raises:
         InputError: A part is damaged; names it.
@@ -131,13 +132,13 @@ def read_log_so_far(run: Run, *own: str) -> Log:
     return _read(run, own, run.columns_so_far, ())
 
 
-def _read(run: Run, own: Sequence[str], read: Callable[[str, Sequence[str]], Columns], states: Sequence[Pools]) -> Log:
+def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], states: Sequence[Pools]) -> Log:
     """Return a log, its datasets read in the opposite of the order in which a commit adds their parts.
 
     So the evaluations of whatever else is found are found too.
     """
-    wanted = {**_COLUMNS, "evaluations": [*_COLUMNS["evaluations"], *own]}
-    found = {name: read(name, wanted[name]) for name in reversed(list(_COLUMNS))}
+    further: dict[str, Mapping[str, type]] = {"evaluations": own}
+    found = {name: read(name, _COLUMNS[name], further.get(name, {})) for name in reversed(list(_COLUMNS))}
     attempts = found.pop("evaluations")
     return Log(run=run, attempts=attempts, states=states, **found)
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -75,24 +76,36 @@ class Run:
         """Seed of every random draw."""
         return int(self.settings["seed"])
 
-    def columns(self, dataset: str, names: Sequence[str]) -> dict[str, list[Any]]:
+    def columns(
+        self, dataset: str, names: Sequence[str], own: Mapping[str, type] = MappingProxyType({})
+    ) -> dict[str, list[Any]]:
         """Return columns of a dataset in the order committed, those of all its parts.
+
+        Args:
+            dataset: Its name.
+            names: Columns that every run has.
+            own: Columns of the domain, text or numbers; where an earlier version had none, no row has a value.
 
         Raises:
             InputError: There is no part yet, or one cannot be read; names it.
         """
         if not self._parts(dataset):
             raise InputError(f"{self.path / dataset} holds no part; run it again with overwrite=true")
-        return self.columns_so_far(dataset, names)
+        return self.columns_so_far(dataset, names, own)
 
-    def columns_so_far(self, dataset: str, names: Sequence[str]) -> dict[str, list[Any]]:
+    def columns_so_far(
+        self, dataset: str, names: Sequence[str], own: Mapping[str, type] = MappingProxyType({})
+    ) -> dict[str, list[Any]]:
         """Return what `columns` does, and empty columns of a dataset that has no part yet.
 
         Raises:
             InputError: A part cannot be read; names it.
         """
-        columns: dict[str, list[Any]] = {name: [] for name in names}
-        reader = DatasetReader(_kinds(dataset, names), NEVER_NULL.get(dataset, frozenset()))
+        columns: dict[str, list[Any]] = {name: [] for name in (*names, *own)}
+        kinds = _kinds(dataset, names) | {
+            name: pa.string() if kind is str else pa.float64() for name, kind in own.items()
+        }
+        reader = DatasetReader(kinds, NEVER_NULL.get(dataset, frozenset()), frozenset(own))
         for part in self._parts(dataset):
             try:
                 for name, values in reader.read(part).items():
@@ -108,7 +121,7 @@ class Run:
 
 
 def _kinds(dataset: str, names: Sequence[str]) -> dict[str, pa.DataType]:
-    """Return the types of columns; those of a domain's own that are read are numbers."""
+    """Return the types of columns."""
     schema = DATASETS.get(dataset, EVALUATIONS)
     return {name: schema.field(name).type if name in schema.names else pa.float64() for name in names}
 

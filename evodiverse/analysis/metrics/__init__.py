@@ -14,7 +14,7 @@ def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
     Raises:
         InputError: A part of the log is missing or damaged, or TF-IDF is not installed.
     """
-    log = read_log(run, *metrics.columns)
+    log = read_log(run, metrics.columns)
     return {
         **measure_generations(log),
         **measure_cost(log),

@@ -2,29 +2,44 @@
 
 The error that puts an equation on the front is that on the rows it was fitted to. Which one is chosen, rows decide that
 no fit has seen: the simplest whose error there is within one standard error of the lowest (Breiman et al. 1984,
-"Classification and Regression Trees", section 3.4.3), as errors of normal noise would scatter.
+"Classification and Regression Trees", section 3.4.3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from math import inf, sqrt
+from math import inf
 from typing import Final, NamedTuple
 
-from evodiverse.ports import Found
 from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import MAX_SIZE, TreeSizeError, read_tree
+from evodiverse.vocabulary import Detail
 
 EXACT: Final = 1e-12
 """Error, in units of the target's variance, up to which equations explain all there is."""
 
 
 class Member(NamedTuple):
-    """An equation of the front; errors are in units of the target's variance, ``held_out`` is None where no row was."""
+    """An evaluated equation; errors are in units of the target's variance.
 
-    found: Found
+    Attributes:
+        call: When it was charged.
+        complexity: See `measure_complexity`.
+        error: On the rows that were fitted.
+        held_out: On those that were held back, infinite where there were none.
+        deviation: The standard error of that mean.
+    """
+
+    call: int
     complexity: int
     error: float
-    held_out: float | None
+    held_out: float
+    deviation: float
+
+
+def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: Detail) -> Member:
+    """Return what is weighed of an equation, a skeleton in its one form, from what was logged of it."""
+    errors = (inf if value is None else float(value) for value in (error, held_out, deviation))
+    return Member(call, measure_complexity(source), *errors)
 
 
 @lru_cache(maxsize=20_000)
@@ -36,44 +51,21 @@ def measure_complexity(source: str) -> int:
         return MAX_SIZE + 1
 
 
-def find_front(found: Sequence[Found]) -> list[Member]:
-    """Return the equations than which none is simpler and fits as well, the simplest first.
-
-    Args:
-        found: Candidates that did not fail, with ``nmse_train`` and ``nmse_held`` among their details.
-    """
-    members = [
-        Member(one, measure_complexity(one.candidate.genotype), _number(one, "nmse_train"), _known(one, "nmse_held"))
-        for one in found
-    ]
+def find_front(members: Iterable[Member]) -> list[Member]:
+    """Return the equations than which none is simpler and fits as well, the simplest first."""
     front: list[Member] = []
     lowest = inf
-    for member in sorted(members, key=lambda one: (one.complexity, one.error, one.found.candidate.call)):
+    for member in sorted(members, key=lambda one: (one.complexity, one.error, one.call)):
         if not front or member.error < lowest:
             front.append(member)
             lowest = max(member.error, EXACT)
     return front
 
 
-def choose(front: Sequence[Member], n_held_out: int) -> Member:
-    """Return the equation that a person is told of, the one with the smallest error where no row was held out.
-
-    Args:
-        front: At least one.
-        n_held_out: Rows.
-    """
-    if not n_held_out:
+def choose(front: Sequence[Member]) -> Member:
+    """Return the equation of a front that a person is told of, where no row was held back the one that fits best."""
+    best = min(front, key=lambda member: member.held_out)
+    if best.held_out == inf:
         return front[-1]
-    errors = [inf if member.held_out is None else member.held_out for member in front]
-    limit = max(min(errors) * (1 + sqrt(2 / n_held_out)), EXACT)
-    return next((member for member, error in zip(front, errors, strict=True) if error <= limit), front[-1])
-
-
-def _number(found: Found, name: str) -> float:
-    value = _known(found, name)
-    return inf if value is None else value
-
-
-def _known(found: Found, name: str) -> float | None:
-    value = found.details.get(name)
-    return None if value is None else float(value)
+    limit = max(best.held_out + best.deviation, EXACT)
+    return next(member for member in front if member.held_out <= limit)

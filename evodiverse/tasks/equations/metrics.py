@@ -4,9 +4,11 @@ The best equations are those with the smallest error on the data they were fitte
 data that were held out, from the same domain (``id``) and from beyond it (``ood``).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from math import inf
 from textwrap import dedent
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +18,12 @@ from evodiverse.diversity.distances import Encode, measure_diversity
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
-from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.data import builtin_splits
+from evodiverse.tasks.equations.front import choose, find_front, weigh
+from evodiverse.tasks.equations.problems import PROBLEMS, Problem
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
+from evodiverse.tasks.equations.symbolic import N_BEST, Law
 from evodiverse.tasks.equations.terms import find_terms
 from evodiverse.vocabulary import Detail
 
@@ -35,9 +40,16 @@ GOOD_NMSE: Final = 1e-3
 SAME_STRUCTURE: Final = 0.7
 """Jaccard similarity of terms from which on two structures do not differ: the radius of a niche by default."""
 
-COLUMNS: Final = (
-    *("genotype", "nmse_train", "nmse_id", "nmse_ood"),
-    *("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"),
+WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se")
+"""What the choice of one equation goes by, see `front`."""
+
+COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "genotype": str,
+        "params": str,
+        **dict.fromkeys((*WEIGHED, "nmse_id", "nmse_ood"), float),
+        **dict.fromkeys(("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"), float),
+    }
 )
 # A problem is its name and a user's own data.
 _OF_PROBLEM: Final = (
@@ -55,7 +67,7 @@ class EquationMetrics:
     """
 
     kind = "equations"
-    columns = COLUMNS
+    columns: Mapping[str, type] = COLUMNS
     targets = (-1e-1, -1e-2, -1e-3, -1e-4, -1e-6, -1e-8)  # minus the mean squared error in variances
     libraries = ("scikit-learn",)
     reads_texts = True
@@ -68,10 +80,12 @@ class EquationMetrics:
             keys=_OF_PROBLEM,
             counts_proposals=True,
         )
+        source, _, name = str(settings.get("task.problem")).partition("/")
+        self._problem = PROBLEMS.get(name) if source == BUILTIN else None
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
-        """Return what `measure_equations` does."""
-        return measure_equations(log, tools.encoders)
+        """Return what `measure_equations` and `measure_accuracy` do."""
+        return {**measure_equations(log, tools.encoders), **measure_accuracy(log, self._problem)}
 
 
 def find_science(settings: Mapping[str, Any]) -> str | None:
@@ -111,6 +125,41 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
         **count_structures(log, columns["genotype"], columns["nmse_train"]),
         **measure_pools(log, columns["genotype"], encoders),
     }
+
+
+def measure_accuracy(log: Log, problem: Problem | None) -> Measurement:
+    """Return what is said of the one equation that a run chooses from its front, and whether laws are found.
+
+    ``chosen_*`` are NMSE and complexity of that equation. ``sa_1`` is 1 if it is the law up to the law's constants,
+    ``sa_50`` if it or one of the 49 with the smallest error on the fitted data is; None where no law is known.
+
+    Args:
+        log: The run's log, with `COLUMNS`.
+        problem: Has the law.
+    """
+    columns = {name: log.column(name) for name in COLUMNS}
+    front = find_front(
+        weigh(call, columns["genotype"][call], *(columns[name][call] for name in WEIGHED)) for call in log.scores
+    )
+    found: dict[str, Value] = dict.fromkeys(("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50"))
+    if not front:
+        return found
+    chosen = choose(front)
+    found |= {
+        "chosen_nmse": columns["nmse_id"][chosen.call],
+        "chosen_nmse_ood": columns["nmse_ood"][chosen.call],
+        "chosen_complexity": chosen.complexity,
+    }
+    if problem is None:
+        return found
+    law = Law(problem, builtin_splits(problem))
+    others = [call for call in log.top(sorted(log.scores), N_BEST) if call != chosen.call][: N_BEST - 1]
+
+    def is_law(call: int) -> bool:
+        return law.is_met(columns["genotype"][call], json.loads(columns["params"][call]))
+
+    is_first = is_law(chosen.call)
+    return found | {"sa_1": int(is_first), "sa_50": int(is_first or any(map(is_law, others)))}
 
 
 def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int, float | None]) -> Measurement:
@@ -179,6 +228,22 @@ def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | Non
     with np.errstate(over="ignore"):
         error = float(np.mean((predicted - target) ** 2))
     return error if np.isfinite(error) else None
+
+
+def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance: float) -> dict[str, Detail]:
+    """Return the NMSE on the rows that are held back, and its standard error; nothing where there is none.
+
+    Args:
+        predicted: ``(n,)``, None where a prediction is no number.
+        target: ``(n,)``, maybe none.
+        variance: Of the whole training target.
+    """
+    if predicted is None or not len(target):
+        return {}
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = (predicted - target) ** 2 / variance
+        error, deviation = float(np.mean(squares)), float(np.std(squares)) / len(target) ** 0.5
+    return {"nmse_held": error, "nmse_held_se": deviation} if np.isfinite([error, deviation]).all() else {}
 
 
 def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -> dict[str, Detail]:

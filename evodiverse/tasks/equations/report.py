@@ -35,7 +35,7 @@ _LIMITS: Final = Limits(cpu_seconds=10.0)
 
 
 def lay_out(
-    front: Sequence[Member],
+    front: Sequence[tuple[Member, Found]],
     chosen: Member,
     dataset: Dataset,
     rows: Sequence[Rows],
@@ -45,14 +45,14 @@ def lay_out(
     """Return ``hall_of_fame.csv``, and ``equation.py``, ``equation.tex``, ``equation.json`` and ``fit.png`` of one.
 
     Args:
-        front: The best equation of each complexity.
+        front: The best equation of each complexity, and where it was found.
         chosen: The one of them that a person is told of.
         dataset: What it explains.
         rows: What is fitted, held back and held out, in the order of `SPLITS`.
         predictions: Its own, for each of them, None where one is no number.
         sandbox: Where the candidate's text is worked on.
     """
-    found = chosen.found
+    (found,) = (found for member, found in front if member is chosen)
     source, params = found.candidate.genotype, read_params(found)
     law = dataset.problem
     match = None if law is None else is_law(source, params, law, dataset, sandbox)
@@ -77,9 +77,9 @@ def lay_out(
     }
 
 
-def _list_front(front: Sequence[Member], chosen: Member, target: str, sandbox: Sandbox) -> str:
+def _list_front(front: Sequence[tuple[Member, Found]], chosen: Member, target: str, sandbox: Sandbox) -> str:
     """Return the front as CSV, the simplest first; sympy writes its equations, those that it can."""
-    equations = [(member.found.candidate.genotype, read_params(member.found)) for member in front]
+    equations = [(found.candidate.genotype, read_params(found)) for _, found in front]
     job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULAS)
     (execution,) = sandbox.run([job])
     written = execution.value if isinstance(execution.value, list) else [None] * len(front)
@@ -87,11 +87,10 @@ def _list_front(front: Sequence[Member], chosen: Member, target: str, sandbox: S
     writer = csv.writer(text, lineterminator="\n")
     splits = [f"nmse_{name}" for name in SPLITS]
     writer.writerow(["chosen", "complexity", *splits, "call", "equation", "latex", "params"])
-    for member, forms in zip(front, written, strict=True):
+    for (member, found), forms in zip(front, written, strict=True):
         latex, equation = forms if isinstance(forms, list) else ("", "")
-        details = member.found.details
-        errors = [details.get(name) for name in splits]
-        own = [member.found.candidate.call, equation, latex, details["params"]]
+        errors = [found.details.get(name) for name in splits]
+        own = [member.call, equation, latex, found.details["params"]]
         writer.writerow([int(member is chosen), member.complexity, *errors, *own])
     return text.getvalue()
 

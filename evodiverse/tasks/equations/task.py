@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from math import inf
 from types import MappingProxyType
 from typing import Final
 
@@ -12,8 +13,8 @@ from evodiverse.diversity.bags import hashed_counts, jaccard
 from evodiverse.ports import Found, Sandbox
 from evodiverse.tasks.equations.data import Dataset, hold_back
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
-from evodiverse.tasks.equations.front import Member, choose, find_front, measure_complexity
-from evodiverse.tasks.equations.metrics import mean_squared_error, measure_split
+from evodiverse.tasks.equations.front import Member, choose, find_front, measure_complexity, weigh
+from evodiverse.tasks.equations.metrics import WEIGHED, mean_squared_error, measure_held_back, measure_split
 from evodiverse.tasks.equations.operators.trees import TreeSizeError, read_tree, write_infix
 from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import Rows, Splits
@@ -45,6 +46,7 @@ class EquationTask:
             "mse": float,
             "nmse_train": float,
             "nmse_held": float,
+            "nmse_held_se": float,
             "params": str,
             "nmse_id": float,
             "nmse_ood": float,
@@ -115,29 +117,28 @@ class EquationTask:
 
     def headline(self, found: Sequence[Found]) -> str:
         """Return the equation that is chosen from the front, with its error on rows that no fit has seen."""
-        chosen = self._choose(find_front(found))
-        error = f"held-out NMSE {chosen.held_out:.2g}" if chosen.held_out is not None else f"NMSE {chosen.error:.2g}"
+        chosen = choose(_find_front(found))
+        error = f"held-out NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
+        best = _at(found, chosen)
         try:
-            right = write_infix(read_tree(chosen.found.candidate.genotype), read_params(chosen.found))
+            right = write_infix(read_tree(best.candidate.genotype), read_params(best))
         except (TreeSizeError, RecursionError):  # a language model's may be
             right = "…"
         return f"{self._dataset.target.name} = {right}  ({error})"
 
     def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
         """Return the front, and of the equation chosen from it Python, LaTeX, what is known, and a picture."""
-        front = find_front(found)
-        calls = tuple(member.found.candidate.call for member in front)
+        front = _find_front(found)
+        calls = tuple(member.call for member in front)
         if not front or calls == self._shown:
             return {}
         self._shown = calls
-        chosen = self._choose(front)
-        best = chosen.found.candidate
-        (fitted,) = self._fit([Hypothesis(best.genotype, best.key)])
+        chosen = choose(front)
+        best = _at(found, chosen)
+        (fitted,) = self._fit([Hypothesis(best.candidate.genotype, best.candidate.key)])
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
-        return dict(lay_out(front, chosen, self._dataset, self._rows, predictions, self._sandbox))
-
-    def _choose(self, front: Sequence[Member]) -> Member:
-        return choose(front, len(self._rows[1].target))
+        listed = [(member, _at(found, member)) for member in front]
+        return dict(lay_out(listed, chosen, self._dataset, self._rows, predictions, self._sandbox))
 
     def _fit(self, hypotheses: Sequence[Hypothesis]) -> list[Fitted | Rejection]:
         return self._fitter.fit([read_skeleton(one.genotype, self._dataset.names) for one in hypotheses])
@@ -151,14 +152,24 @@ class EquationTask:
         if mse is None:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error = mse / self._unit
-        held = None if checked is None or not len(checked) else mean_squared_error(checked, held_back.target)
         details: dict[str, Detail] = {
             "mse": error,
             "nmse_train": mse / self._variance,
-            "nmse_held": None if held is None else held / self._variance,
             "params": json.dumps(fitted.params.tolist()),
+            **measure_held_back(checked, held_back.target, self._variance),
         }
         for name, rows, values in zip(_HELD_OUT, held_out, others, strict=True):
             details |= measure_split(name, values, rows.target)
         energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error
         return Evaluation(-error, energy, details=details)
+
+
+def _find_front(found: Sequence[Found]) -> list[Member]:
+    """Return the front of candidates that did not fail."""
+    return find_front(
+        weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED)) for one in found
+    )
+
+
+def _at(found: Sequence[Found], member: Member) -> Found:
+    return next(one for one in found if one.candidate.call == member.call)

@@ -5,11 +5,12 @@ named ``…_archive`` take all molecules evaluated up to that iteration instead,
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
 from itertools import accumulate
 from math import ceil
 from statistics import fmean
+from types import MappingProxyType
 
 import numpy as np
 from rdkit import DataStructs
@@ -34,7 +35,7 @@ class MoleculeMetrics:
     """The metrics of all molecule runs, see `evodiverse.ports.Metrics`."""
 
     kind = "molecules"
-    columns = ()
+    columns: Mapping[str, type] = MappingProxyType({})
     targets = (0.5, 0.6, 0.7, 0.8, 0.9)
     libraries = ("rdkit",)
     reads_texts = False

@@ -5,6 +5,7 @@ Those of all program runs count the programs that are nearly as good as the best
 
 from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from evodiverse.diversity.bags import cosine, select_apart
@@ -22,7 +23,7 @@ NEAR_BEST: Final = 0.99
 SAME_PROGRAM: Final = 0.98
 """Cosine of token counts from which on two programs do not differ: the radius of a niche by default."""
 
-COLUMNS: Final = ("genotype", "sum_radii", "strict_sum")
+COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
 
 
 class PackingMetrics:
@@ -44,7 +45,7 @@ class ProgramMetrics:
     """The metrics of programs that a user's evaluator scores, see `evodiverse.ports.Metrics`."""
 
     kind = "programs"
-    columns = ("genotype",)
+    columns: Mapping[str, type] = MappingProxyType({"genotype": str})
     targets = ()
     libraries = ()
     reads_texts = False
