@@ -56,9 +56,10 @@ def find_front(members: Iterable[Member]) -> list[Member]:
     front: list[Member] = []
     lowest = inf
     for member in sorted(members, key=lambda one: (one.complexity, one.error, one.call)):
-        if not front or member.error < lowest:
+        error = max(member.error, EXACT)
+        if not front or error < lowest:
             front.append(member)
-            lowest = max(member.error, EXACT)
+            lowest = error
     return front
 
 

@@ -18,6 +18,9 @@ N_BEST: Final = 50
 RESIDUE: Final = 1e-6
 """Of the law's own size; two formulas that are the same differ by rounding alone."""
 
+FACTOR: Final = 2.0
+"""How many times as large or as small a constant of the law may be."""
+
 # Steps of the fit, and the residue above which it is given up after them.
 _STEPS: Final = ((10, 1e-4), (60, RESIDUE))
 _NO_NUMBER: Final = 1e6
@@ -38,9 +41,10 @@ class Law:
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
-        """Return whether the law gives what an equation gives, with whatever constants of its own.
+        """Return whether the law gives what an equation gives, with other constants within `FACTOR` of its own.
 
-        A term more in the equation, however small, is one that the law has not.
+        A term more in the equation, however small, is one that the law has not. A law whose constants may be zero would
+        hold others.
 
         Args:
             source: A skeleton in its one form.
@@ -69,7 +73,7 @@ class Law:
             moves = found.x
             if np.abs(found.fun).max() > nearly:
                 return False
-        return True
+        return bool(((moves > 1 / FACTOR - 1) & (moves < FACTOR - 1)).all())
 
     def _values(self, tree: Node, params: Sequence[float]) -> FloatArray:
         return np.broadcast_to(evaluate(tree, self._columns, params), N_POINTS)

@@ -8,9 +8,14 @@ from evodiverse.kit.documented import find_beyond
 from evodiverse.settings.plan import read_source
 from evodiverse.store.record import Source
 from evodiverse.tasks.equations import data as module
-from evodiverse.tasks.equations.data import builtin_splits, find_sources, read_dataset
-from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.settings import DataSettings, EquationSettings, find_setting_violations
+from evodiverse.tasks.equations.data import anonymize, builtin_splits, find_sources, hold_back, read_dataset
+from evodiverse.tasks.equations.problems import PROBLEMS, Rows
+from evodiverse.tasks.equations.settings import (
+    DataSettings,
+    EquationSettings,
+    PromptSettings,
+    find_setting_violations,
+)
 
 PROBLEM = PROBLEMS["reaction3"]
 
@@ -163,3 +168,35 @@ def test_settings_that_cannot_be_meant_are_all_named(settings: dict[str, object]
 def test_settings_that_can_be_meant_pass(tmp_path: Path) -> None:
     assert find_setting_violations(EquationSettings(problem="builtin/aluminium")) == []
     assert find_setting_violations(own(tmp_path)) == []
+
+
+def test_a_share_of_the_rows_is_held_back_from_all_over_the_data() -> None:
+    rows = Rows(np.arange(200.0)[:, None], np.arange(200.0) * 2)
+    fitted, held = hold_back(rows, 0.2)
+    assert (len(fitted.target), len(held.target)) == (160, 40)
+    assert sorted([*fitted.target, *held.target]) == rows.target.tolist()
+    assert all(np.array_equal(2 * part.inputs[:, 0], part.target) for part in (fitted, held))
+    assert np.all(np.diff(fitted.target) > 0)
+    assert {int(value // 80) for value in held.target} == set(range(5))
+
+
+@pytest.mark.parametrize(("n", "share"), [(19, 0.5), (200, 0.0)])
+def test_few_rows_are_all_fitted(n: int, share: float) -> None:
+    fitted, held = hold_back(Rows(np.ones((n, 1)), np.ones(n)), share)
+    assert (len(fitted.target), len(held.target)) == (n, 0)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_without_its_names_a_problem_is_the_same(name: str) -> None:
+    hidden = EquationSettings(problem=f"builtin/{name}", prompts=PromptSettings(anonymize=True))
+    dataset, named = read_dataset(hidden), read_dataset(EquationSettings(problem=f"builtin/{name}"))
+    assert dataset.names == tuple(f"x{at}" for at in range(len(named.names)))
+    assert {one.meaning for one in (dataset.target, *dataset.variables)} == {""}
+    assert dataset.problem is not None
+    assert dataset.problem.evaluate(dataset.splits.train.inputs) == pytest.approx(named.splits.train.target)
+    assert dataset.splits is named.splits or arrays(dataset.splits)[0] is arrays(named.splits)[0]
+
+
+def test_names_that_look_like_hidden_ones_change_places_at_once() -> None:
+    dataset = read_dataset(EquationSettings(problem="builtin/reaction3"))
+    assert anonymize(anonymize(dataset)).problem == anonymize(dataset).problem

@@ -11,6 +11,7 @@ from evodiverse.tasks.equations.operators.trees import (
     Kind,
     Node,
     call,
+    evaluate,
     n_parameters,
     next_parameter,
     number,
@@ -20,6 +21,7 @@ from evodiverse.tasks.equations.operators.trees import (
     read_tree,
     shift_parameters,
     variable,
+    write_infix,
     write_tree,
 )
 from evodiverse.tasks.equations.problems import PROBLEMS
@@ -182,3 +184,48 @@ def test_whatever_a_tree_can_say_a_simpler_one_can(seed: int) -> None:
         return
     solved = np.linalg.lstsq(design, said - offset, rcond=None)[0]
     assert np.abs(design @ solved + offset - said).max() <= 1e-6 * (1 + np.abs(said).max())
+
+
+@given(st.integers(0, 2**32))
+def test_an_expression_has_the_values_that_python_gives_it(seed: int) -> None:
+    tree, columns = draw(seed), {"x": np.linspace(0.1, 2, 9), "v": np.linspace(-2, 2, 9)}
+    params = np.linspace(0.5, 1.7, 20).tolist()
+    scope: dict[str, Any] = {"np": np}
+    exec(write_tree(tree, XV), scope)  # noqa: S102
+    numbers: dict[object, int] = {}
+    for _, node, _ in places(tree):
+        if node.operation == "parameter":
+            numbers.setdefault(node.value, len(numbers))
+    with np.errstate(all="ignore"):
+        expected = np.broadcast_to(scope["equation"](*columns.values(), params), 9)
+    own = [0.0] * 20
+    for value, at in numbers.items():
+        own[int(str(value))] = params[at]
+    np.testing.assert_array_equal(np.broadcast_to(evaluate(tree, columns, own), 9), expected)
+
+
+@given(st.integers(0, 2**32))
+def test_what_a_person_reads_is_what_is_computed(seed: int) -> None:
+    tree, columns = draw(seed), {"x": np.linspace(0.1, 2, 9), "v": np.linspace(-2, 2, 9)}
+    params = [0.5, -1.25, 2.0, -0.75] * 5
+    names = {name: getattr(np, name) for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "absolute", "where")}
+    names |= {"less": np.less, "greater": np.greater}
+    with np.errstate(all="ignore"):
+        read = np.broadcast_to(eval(write_infix(tree, params), {**names, **columns}), 9)  # noqa: S307
+        np.testing.assert_allclose(read, np.broadcast_to(evaluate(tree, columns, params), 9), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("params[0] * x + params[1]", "-1.5 * x + 2"),
+        ("x + params[0] * v", "x - 1.5 * v"),
+        ("x ** params[0]", "x**(-1.5)"),
+        ("x - (v - x)", "x - (v - x)"),
+        ("x / (v * x)", "x / (v * x)"),
+        ("-(x + v)", "-(x + v)"),
+        ("np.exp(-x) * 1.23456", "exp(-x) * 1.235"),
+    ],
+)
+def test_an_equation_is_read_without_parentheses_that_it_can_do_without(expression: str, expected: str) -> None:
+    assert write_infix(read_tree(one_form(expression)), [-1.5, 2.0]) == expected

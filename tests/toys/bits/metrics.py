@@ -1,3 +1,5 @@
+from types import MappingProxyType
+
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
@@ -7,7 +9,7 @@ class BitMetrics:
     """The most ones that any string of a run had."""
 
     kind = "bits"
-    columns = ("n_ones",)
+    columns = MappingProxyType({"n_ones": float})
     targets = (0.5,)
     libraries = ()
     reads_texts = False

@@ -75,7 +75,8 @@ class Guide:
             rng: Consumed at most once.
         """
         columns = self._library if scale is None else self._library * _unit(scale)
-        found = _gains(self._target, others, columns)
+        explained = _gains(self._target, others, columns)
+        found = np.round(explained / (float(explained.max()) or 1.0), _DIGITS)
         best: dict[Suggestion, int] = {}
         for at in np.argsort(-found, kind="stable").tolist():
             if found[at] > 0:
@@ -95,7 +96,7 @@ class Guide:
 
 
 def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
-    """Return which share of the squares that a basis leaves of the target each column explains in addition, ``(m,)``.
+    """Return which share of the target's squares each column explains beyond what a basis does, ``(m,)``.
 
     Args:
         target: ``(n,)``.
@@ -103,14 +104,14 @@ def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray)
         columns: ``(m, n)``, of which one is added.
     """
     lengths = np.einsum("mn,mn->m", columns, columns)
-    own = lengths
+    own, squares = lengths, float(target @ target) or 1.0
     if basis:
         orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
         target = target - orthogonal @ (orthogonal.T @ target)
         own = lengths - ((columns @ orthogonal) ** 2).sum(axis=1)
     is_new = own > _RANK * lengths
-    explained = (columns @ target) ** 2 / np.where(is_new, own, 1.0) / (float(target @ target) or 1.0)
-    return np.asarray(np.round(np.where(is_new, explained, 0.0), _DIGITS))
+    explained = (columns @ target) ** 2 / np.where(is_new, own, 1.0) / squares
+    return np.asarray(np.where(is_new, explained, 0.0))
 
 
 def _unit(column: FloatArray) -> FloatArray:

@@ -1,0 +1,43 @@
+"""Whether an equation is the law, up to the law's constants."""
+
+import numpy as np
+import pytest
+
+from evodiverse.tasks.equations.data import builtin_splits
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.symbolic import Law
+
+
+def is_met(name: str, expression: str, params: list[float]) -> bool:
+    problem = PROBLEMS[name]
+    names = [variable.name for variable in problem.variables]
+    skeleton = read_skeleton(f"def equation({', '.join(names)}, params):\n    return {expression}\n", names)
+    return Law(problem, builtin_splits(problem)).is_met(skeleton.source, params)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_law_is_itself_with_its_own_constants_and_with_others(name: str) -> None:
+    problem = PROBLEMS[name]
+    assert is_met(name, problem.law, list(problem.constants))
+    rng = np.random.default_rng(0)
+    assert is_met(name, problem.law, [value * rng.uniform(0.99, 1.01) for value in problem.constants])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_law_with_a_term_more_is_another_one(name: str) -> None:
+    problem = PROBLEMS[name]
+    first = problem.variables[0].name
+    scale = float(np.sqrt(np.mean(builtin_splits(problem).train.target ** 2)))
+    assert not is_met(name, f"{problem.law} + {1e-3 * scale} * np.cos(3 * {first})", list(problem.constants))
+
+
+def test_a_law_may_be_written_in_another_form() -> None:
+    # population2 is r P (1 - P / K) - c P^2 / (h + P^2) with 0.35, 10, 0.5 and 1.5.
+    expression = "params[0] * P - params[1] * P * P - params[2] / (1 + params[3] / P**2)"
+    assert is_met("population2", expression, [0.35, 0.035, 0.5, 1.5])
+    assert not is_met("population2", "params[0] * P - params[1] * P * P", [0.35, 0.035])
+
+
+def test_what_gives_no_numbers_is_no_law() -> None:
+    assert not is_met("population2", "np.log(-P)", [])
