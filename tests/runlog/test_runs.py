@@ -254,6 +254,12 @@ def test_a_column_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) ->
         Run(tmp_path, {}).columns("swaps", ["warmth"])
 
 
+def test_a_column_of_the_domain_that_an_earlier_version_had_not_has_no_values(tmp_path: Path) -> None:
+    write_parts(tmp_path, "evaluations", [charged(1, 2)])
+    columns = Run(tmp_path, {}).columns("evaluations", ["call"], {"charm": float, "name": str, "key": str})
+    assert columns == {"call": [1, 2], "charm": [None, None], "name": [None, None], "key": ["k1", "k2"]}
+
+
 # Runs of any status
 
 

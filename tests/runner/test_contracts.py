@@ -64,6 +64,12 @@ class Scripted:
     def features(self, hypotheses: Sequence[Hypothesis]) -> Any:
         return self.answer
 
+    def grade(self, hypothesis: Hypothesis) -> Any:
+        return self.answer
+
+    def headline(self, found: Sequence[object]) -> Any:
+        return self.answer
+
     def summarize(self, candidates: Sequence[Candidate]) -> Any:
         return self.answer
 
@@ -273,6 +279,19 @@ def test_features_are_a_row_of_finite_numbers_for_each_hypothesis(answer: Any, e
 def test_files_are_bytes_by_name(answer: Any, expected: str) -> None:
     assert refusal("show_best", contracts.show_best, Scripted(answer), []) == expected
     assert refusal("show_record", contracts.show_record, Scripted(answer), None) == expected
+
+
+@pytest.mark.parametrize("answer", [None, 1.0, True, "3"])
+def test_a_grade_is_a_whole_number(answer: Any) -> None:
+    assert refusal("grade", contracts.grade, Scripted(answer), PAIR[0]).endswith("; expected an int")
+    assert contracts.grade(Scripted(np.int32(7)), PAIR[0]) == 7
+
+
+def test_a_headline_is_text_and_becomes_one_line() -> None:
+    assert (
+        refusal("headline", contracts.headline, Scripted(None), []) == "returned None as the headline; expected a str"
+    )
+    assert contracts.headline(Scripted("y = x\n  (exact)"), []) == "y = x (exact)"
 
 
 class Raising(Scripted):
