@@ -16,6 +16,7 @@ from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.metrics import mean_squared_error, measure_split
 from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import Rows, Splits
+from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.report import lay_out
 from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
@@ -36,6 +37,7 @@ class EquationTask:
         dataset: What is to be explained.
         sandbox: Runs the equations.
         settings: ``task``.
+        given: The parameters of hypotheses by their keys, as many as there may be; None fits them.
     """
 
     columns: Mapping[str, type] = MappingProxyType(
@@ -54,8 +56,15 @@ class EquationTask:
     batch_size = 4
     summary_name = f"top-{N_TOP} train NMSE"
 
-    def __init__(self, dataset: Dataset, sandbox: Sandbox, settings: EquationSettings) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        sandbox: Sandbox,
+        settings: EquationSettings,
+        given: Mapping[str, FloatArray] | None = None,
+    ) -> None:
         self._dataset = dataset
+        self._given = given
         self._sandbox = sandbox
         self._fitter = Fitter(sandbox, dataset.splits, settings.fit, Limits(settings.timeout, settings.memory))
         self._is_log = settings.energy == "log"
@@ -113,7 +122,12 @@ class EquationTask:
         return dict(lay_out(best, self._dataset, predictions, self._sandbox))
 
     def _fit(self, hypotheses: Sequence[Hypothesis]) -> list[Fitted | Rejection]:
-        return self._fitter.fit([read_skeleton(one.genotype, self._dataset.names) for one in hypotheses])
+        names, given = self._dataset.names, self._given
+        if given is None:
+            return self._fitter.fit([read_skeleton(one.genotype, names) for one in hypotheses])
+        params = [given[one.key] for one in hypotheses]
+        pairs = zip(hypotheses, params, strict=True)
+        return self._fitter.apply([read_skeleton(one.genotype, names, len(own)) for one, own in pairs], params)
 
     def _evaluation(self, fitted: Fitted | Rejection) -> Evaluation:
         if isinstance(fitted, Rejection):
