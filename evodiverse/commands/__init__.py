@@ -1,1 +1,1 @@
-"""The commands: `evodiverse`, and `evodiverse-show` and `evodiverse-tables`, which read runs."""
+"""The commands: `evodiverse`, `evodiverse-baseline`, and `evodiverse-show` and `evodiverse-tables`, which read runs."""

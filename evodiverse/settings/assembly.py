@@ -52,9 +52,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     if complete is not None:
         say(complete)
         return
-    task = plan.domain.build_task(
-        plan.task, artefact_path, lambda *preload: _open_sandbox(plan.config.sandbox, preload)
-    )
+    task = plan.domain.build_task(plan.task, artefact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     method = freeze_method(plan.config.method, has_model=plan.model is not None)
     _check_able(plan, task, method)
     columns = add_columns(task.columns, screens=method.screen is not None)  # before there is a folder
@@ -90,7 +88,7 @@ def _check_able(plan: Plan, task: Task, method: Method) -> None:
         raise InputError(*(f"{violation}; add it, or use method=pt" for violation in violations))
 
 
-def _open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
+def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
     """Return the sandbox, and say what this machine's kernel cannot keep a program from.
 
     Raises:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from typing import TypeVar
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -33,6 +34,7 @@ from evodiverse.settings.hints import first_line, nearest_key, wrong_value
 
 _KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]
+Planned = TypeVar("Planned")
 
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
@@ -77,6 +79,27 @@ def check_sweep(arguments: Sequence[str], check: Check) -> None:
         violations = [line for run in runs for line in _find_in_run(run, check)]
     if violations:
         raise InputError(*dict.fromkeys(violations))
+
+
+def plan_each(overrides: Sequence[str], plan: Callable[[DictConfig, HydraConf], Planned]) -> list[Planned]:
+    """Return what ``plan`` makes of each run that some overrides name; values that commas separate make several.
+
+    Raises:
+        InputError: Runs cannot be meant; names everything that is wrong with any of them.
+        HydraException: A run does not compose; `explain` says what is wrong.
+    """
+    planned: list[Planned] = []
+    violations: list[str] = []
+    with _hydra(None):
+        (runs,) = BasicSweeper.split_arguments(_parser().parse_overrides(list(overrides)), max_batch_size=None)
+        for run in runs:
+            try:
+                planned.append(plan(*split_hydra(compose(CONFIG_NAME, overrides=list(run), return_hydra_config=True))))
+            except InputError as error:
+                violations += error.violations
+    if violations:
+        raise InputError(*dict.fromkeys(violations))
+    return planned
 
 
 def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,11 @@ class Identity:
 
 @dataclass(slots=True)
 class OpenRun:
-    """A run that is open: its directory, and, once it has ended, what stopped it."""
+    """A run that is open: its directory, and, once it has ended, what stopped it and what else its record says."""
 
     directory: RunDirectory
     stopped_by: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_complete(this: Identity) -> str | None:
@@ -101,7 +102,7 @@ def open_run(
         with kept(directory, record):
             run = OpenRun(directory)
             yield run
-            record["stopped_by"] = run.stopped_by
+            record |= {"stopped_by": run.stopped_by, **run.facts}
 
 
 def _find_record(this: Identity) -> dict[str, Any] | None:

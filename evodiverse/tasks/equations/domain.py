@@ -76,9 +76,8 @@ def build_task(
     sandbox: Callable[..., Sandbox],
 ) -> EquationTask:
     """Return the task, with its data read."""
-    return EquationTask(
-        read_dataset(settings), _initial(settings), sandbox(fitting.__name__, matching.__name__), settings
-    )
+    opened = sandbox(fitting.__name__, matching.__name__)
+    return EquationTask(read_dataset(settings), opened, settings, _initial(settings))
 
 
 def build_operator(settings: EquationSettings) -> EquationOperator:

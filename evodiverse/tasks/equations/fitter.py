@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import Rows
@@ -13,7 +15,8 @@ from evodiverse.tasks.equations.starts import find_ranges, find_units
 from evodiverse.vocabulary import Array, Job, Limits, Rejection
 
 ALL: Final = "equations"
-_DRIVER: Final = f"from {fitting.__name__} import drive\n"
+_FITTING: Final = f"from {fitting.__name__} import drive\n"
+_APPLYING: Final = f"from {fitting.__name__} import apply as drive\n"
 
 
 class Fitted(NamedTuple):
@@ -21,6 +24,13 @@ class Fitted(NamedTuple):
 
     params: FloatArray
     predictions: tuple[FloatArray | None, ...]
+
+
+class _Order(NamedTuple):
+    """A skeleton, and its parameters where they are given."""
+
+    skeleton: Skeleton
+    params: FloatArray | None = None
 
 
 class Fitter:
@@ -44,20 +54,45 @@ class Fitter:
         self._ranges = find_ranges(names, splits[0].inputs)
 
     def fit(self, skeletons: Sequence[Skeleton]) -> list[Fitted | Rejection]:
-        """Return each skeleton's fit, or why it has none.
+        """Return each skeleton's fit, or why it has none."""
+        return self._run([_Order(skeleton) for skeleton in skeletons])
+
+    def apply(self, skeletons: Sequence[Skeleton], params: Sequence[FloatArray]) -> list[Fitted | Rejection]:
+        """Return what each skeleton predicts with parameters that are given, or why it predicts nothing."""
+        return self._run([_Order(*pair) for pair in zip(skeletons, params, strict=True)])
+
+    def _run(self, orders: Sequence[_Order]) -> list[Fitted | Rejection]:
+        """Return what becomes of skeletons, of which all have parameters or none has.
 
         They share a process, which saves half of the time. If it comes to grief, each gets one of its own.
         """
-        (together,) = self._sandbox.run([self._job(skeletons)])
+        (together,) = self._sandbox.run([self._job(orders)])
         if together.failure is None:
             n_parts = 2 + len(self._splits)
             starts = range(0, len(together.value), n_parts)
             return [_read(*together.value[at : at + n_parts]) for at in starts]
-        if len(skeletons) == 1:
+        if len(orders) == 1:
             return [together.failure]
-        return [fitted for skeleton in skeletons for fitted in self.fit([skeleton])]
+        return [fitted for order in orders for fitted in self._run([order])]
 
-    def _job(self, skeletons: Sequence[Skeleton]) -> Job:
+    def _job(self, orders: Sequence[_Order]) -> Job:
+        skeletons = [order.skeleton for order in orders]
+        given = [order.params for order in orders if order.params is not None]
+        counts = [skeleton.n_params for skeleton in skeletons]
+        arguments: tuple[object, ...] = (counts, np.concatenate(given)) if given else self._what_to_fit(skeletons)
+        n_rows = [(len(rows.target),) for rows in self._splits]
+        shapes = [shape for n in counts for shape in ((n,), (len(n_rows),), *n_rows)]
+        limits = replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes)))
+        return Job(
+            define_all([skeleton.source for skeleton in skeletons]),
+            ALL,
+            (*arguments, *(rows.inputs for rows in self._splits)),
+            tuple(map(Array, shapes)),
+            limits,
+            driver=_APPLYING if given else _FITTING,
+        )
+
+    def _what_to_fit(self, skeletons: Sequence[Skeleton]) -> tuple[object, ...]:
         parameters = [
             (
                 skeleton.n_params,
@@ -66,12 +101,7 @@ class Fitter:
             )
             for skeleton in skeletons
         ]
-        arguments = (self._method, parameters, self._splits[0].target, *(rows.inputs for rows in self._splits))
-        n_rows = [(len(rows.target),) for rows in self._splits]
-        shapes = [shape for n, *_ in parameters for shape in ((n,), (len(n_rows),), *n_rows)]
-        limits = replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes)))
-        source = define_all([skeleton.source for skeleton in skeletons])
-        return Job(source, ALL, arguments, tuple(map(Array, shapes)), limits, driver=_DRIVER)
+        return self._method, parameters, self._splits[0].target
 
 
 def define_all(sources: Sequence[str]) -> str:

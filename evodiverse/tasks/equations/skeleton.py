@@ -70,8 +70,13 @@ class Skeleton:
     linear: tuple[int, ...]
 
 
-def read_skeleton(source: str, variables: Sequence[str]) -> Skeleton:
+def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_PARAMS) -> Skeleton:
     """Return the skeleton that a program's function ``equation`` is; calls of its other functions are inlined.
+
+    Args:
+        source: Of the program.
+        variables: The names of its arguments.
+        most_params: How many parameters it may have.
 
     Raises:
         SkeletonError: It is none.
@@ -79,7 +84,7 @@ def read_skeleton(source: str, variables: Sequence[str]) -> Skeleton:
     tree = read_tree(source)
     function = find_function(tree, NAME)
     others = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node is not function}
-    return build_skeleton(function, variables, others)
+    return build_skeleton(function, variables, others, most_params)
 
 
 def read_tree(source: str) -> ast.Module:
@@ -112,7 +117,10 @@ def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
 
 
 def build_skeleton(
-    function: ast.FunctionDef, variables: Sequence[str], others: Mapping[str, ast.FunctionDef]
+    function: ast.FunctionDef,
+    variables: Sequence[str],
+    others: Mapping[str, ast.FunctionDef],
+    most_params: int = MAX_PARAMS,
 ) -> Skeleton:
     """Return the skeleton that a function is, which may call others by their names.
 
@@ -120,7 +128,7 @@ def build_skeleton(
         SkeletonError: It is none.
     """
     try:
-        statements = _Reader(variables, others).read(function)
+        statements = _Reader(variables, others, most_params).read(function)
     except SkeletonError:
         raise
     except RecursionError:
@@ -160,9 +168,10 @@ class _Scope(NamedTuple):
 class _Reader:
     """Reads a function's statements into assignments and one return."""
 
-    def __init__(self, variables: Sequence[str], others: Mapping[str, ast.FunctionDef]) -> None:
+    def __init__(self, variables: Sequence[str], others: Mapping[str, ast.FunctionDef], most_params: int) -> None:
         self._variables = tuple(variables)
         self._others = others
+        self._most_params = most_params
         self._taken = {*variables, PARAMS, NAME, "np"}
         self._last_names: dict[str, str] = {}
         self._scope = _Scope({}, {}, {})
@@ -428,8 +437,8 @@ class _Reader:
                 return None
 
     def _parameter(self, index: int) -> ast.expr:
-        if not 0 <= index < MAX_PARAMS:
-            raise self._refused(f"params[{index}], there are {MAX_PARAMS}")
+        if not 0 <= index < self._most_params:
+            raise self._refused(f"params[{index}], there are {self._most_params}")
         return ast.Subscript(ast.Name(PARAMS, ast.Load()), ast.Constant(index), ast.Load())
 
     def _integer(self, node: ast.expr) -> int:

@@ -18,6 +18,7 @@ from evodiverse.tasks.equations.metrics import WEIGHED, mean_squared_error, meas
 from evodiverse.tasks.equations.operators.trees import TreeSizeError, read_tree, write_infix
 from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import Rows, Splits
+from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.report import lay_out, read_params
 from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
@@ -36,9 +37,11 @@ class EquationTask:
 
     Args:
         dataset: What is to be explained.
-        initial: The skeletons that every pool starts from.
         sandbox: Runs the equations.
         settings: ``task``.
+        initial: The skeletons that every pool starts from.
+        given: The parameters of hypotheses by their keys, as many as there may be, for which all training rows may have
+            been used; None fits them.
     """
 
     columns: Mapping[str, type] = MappingProxyType(
@@ -59,12 +62,20 @@ class EquationTask:
     batch_size = 4
     summary_name = f"top-{N_TOP} train NMSE"
 
-    def __init__(self, dataset: Dataset, initial: Sequence[str], sandbox: Sandbox, settings: EquationSettings) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        sandbox: Sandbox,
+        settings: EquationSettings,
+        initial: Sequence[str] = (),
+        given: Mapping[str, FloatArray] | None = None,
+    ) -> None:
         self._initial = list(initial)
         self._dataset = dataset
+        self._given = given
         self._sandbox = sandbox
         train, *held_out = dataset.splits
-        self._rows = (*hold_back(train, settings.data.hold_back), *held_out)
+        self._rows = (*hold_back(train, settings.data.hold_back if given is None else 0.0), *held_out)
         limits = Limits(settings.timeout, settings.memory)
         self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
         self._is_log = settings.energy == "log"
@@ -141,7 +152,12 @@ class EquationTask:
         return dict(lay_out(listed, chosen, self._dataset, self._rows, predictions, self._sandbox))
 
     def _fit(self, hypotheses: Sequence[Hypothesis]) -> list[Fitted | Rejection]:
-        return self._fitter.fit([read_skeleton(one.genotype, self._dataset.names) for one in hypotheses])
+        names, given = self._dataset.names, self._given
+        if given is None:
+            return self._fitter.fit([read_skeleton(one.genotype, names) for one in hypotheses])
+        params = [given[one.key] for one in hypotheses]
+        pairs = zip(hypotheses, params, strict=True)
+        return self._fitter.apply([read_skeleton(one.genotype, names, len(own)) for one, own in pairs], params)
 
     def _evaluation(self, fitted: Fitted | Rejection) -> Evaluation:
         if isinstance(fitted, Rejection):

@@ -43,7 +43,7 @@ def make_task(
 ) -> EquationTask:
     data = DataSettings(hold_back=hold_back, normalize=normalize)
     return EquationTask(
-        dataset, initial_skeletons(dataset.names), sandbox, EquationSettings(problem="csv/x", data=data, **settings)
+        dataset, sandbox, EquationSettings(problem="csv/x", data=data, **settings), initial_skeletons(dataset.names)
     )
 
 

@@ -58,6 +58,26 @@ def drive(
     ]
 
 
+def apply(
+    functions: Callable[[], Sequence[Callable[..., Any]]],
+    counts: Sequence[int],
+    params: FloatArray,
+    *splits: FloatArray,
+) -> list[FloatArray]:
+    """Return what `drive` does of skeletons whose parameters are given; nothing is fitted.
+
+    Args:
+        functions: Gives the skeletons.
+        counts: How many parameters each of them has.
+        params: Those of all, one after the other.
+        splits: Inputs ``(n, variables)``.
+    """
+    each = np.split(params, np.cumsum(counts)[:-1])
+    return [
+        part for function, own in zip(functions(), each, strict=True) for part in _predict_all(function, own, splits)
+    ]
+
+
 def fit(
     function: Callable[..., Any],
     method: str,
@@ -78,15 +98,20 @@ def fit(
         target: ``(n,)``, of the first split.
         splits: Inputs ``(n, variables)``: what is fitted, then what is held out.
     """
-    predictors = [_predictor(function, inputs) for inputs in splits]
     with np.errstate(all="ignore"):
         if method == "bfgs":
-            params = fit_bfgs(predictors[0], target, n_params)
+            params = fit_bfgs(_predictor(function, splits[0]), target, n_params)
         else:
             params = fit_lm(function, splits[0], target, n_params, linear, units)
-        predictions = [
-            np.broadcast_to(predict(params), len(inputs)) for predict, inputs in zip(predictors, splits, strict=True)
-        ]
+    return _predict_all(function, params, splits)
+
+
+def _predict_all(
+    function: Callable[..., Any], params: FloatArray, splits: Sequence[FloatArray]
+) -> tuple[FloatArray, ...]:
+    """Return the parameters, which of the splits have predictions that are all finite, and those predictions."""
+    with np.errstate(all="ignore"):
+        predictions = [np.broadcast_to(_predictor(function, inputs)(params), len(inputs)) for inputs in splits]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     return (params, finite, *(np.nan_to_num(prediction, posinf=0, neginf=0) for prediction in predictions))
 

@@ -1,0 +1,244 @@
+"""Runs of engines that are not ours: planned like any run, and logged like one that ended with its start."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from hydra.conf import HydraConf
+from omegaconf import DictConfig, OmegaConf
+
+from evodiverse.data.artefacts import find_artefact
+from evodiverse.errors import InputError
+from evodiverse.kit.files import write_file
+from evodiverse.ports import Found
+from evodiverse.runlog.record import SETTINGS
+from evodiverse.runner.process import say
+from evodiverse.runner.rows import checkpoint, log_rows
+from evodiverse.search.advance import start
+from evodiverse.search.archive import Archive
+from evodiverse.search.attempts import Attempts
+from evodiverse.search.exchange import empty_pools
+from evodiverse.search.mating import Slot
+from evodiverse.settings.assembly import open_sandbox
+from evodiverse.settings.command_line import explain, plan_each
+from evodiverse.settings.compose import COMPOSITION_ERRORS
+from evodiverse.settings.freeze import freeze_method
+from evodiverse.settings.identity import digest, override_label
+from evodiverse.settings.plan import Plan, plan_run
+from evodiverse.settings.schema import register
+from evodiverse.store.opening import Identity, find_complete, open_run
+from evodiverse.store.run_directory import RunDirectory
+from evodiverse.tasks.equations.baselines import ENGINES
+from evodiverse.tasks.equations.baselines.apart import Answer, find_apart
+from evodiverse.tasks.equations.baselines.engine import Front, Order, write_model
+from evodiverse.tasks.equations.data import Dataset, read_dataset
+from evodiverse.tasks.equations.in_sandbox import fitting, matching
+from evodiverse.tasks.equations.metrics import OWN_FIT
+from evodiverse.tasks.equations.operators.trees import TreeSizeError
+from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.skeleton import SkeletonError
+from evodiverse.tasks.equations.task import EquationTask
+from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Reason, Rejection, Request, Stream
+
+# What every baseline is composed from: one pool, which keeps all.
+_BASE: Final = ("task=equation", "method=graph_ga", "llm=off")
+_KEYS: Final = ("task", "seed", "outputs", "overwrite", "dry_run", "sandbox.require")
+_EQUATIONS: Final = "evodiverse.tasks.equations"
+_COLUMNS: Final[Mapping[str, type]] = {**EquationTask.columns, "selected": int}
+_ERRORS: Final = ("nmse_train", "nmse_id", "nmse_ood")
+
+
+class Budget(NamedTuple):
+    """What an engine may use: wall time, or what it counts as evaluations."""
+
+    seconds: int | None
+    evaluations: int | None
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """The one that is set, as ``run.json`` records it."""
+        return {f"budget.{name}": value for name, value in self._asdict().items() if value is not None}
+
+    @property
+    def name(self) -> str:
+        """What stops a run that has spent it."""
+        return "budget" if self.seconds is None else "seconds"
+
+
+def run_all(engine: str, overrides: Sequence[str], budget: Budget) -> None:
+    """Make all runs that a command line names, after all of them have been checked.
+
+    Raises:
+        InputError: They cannot be meant, or the engine's library is missing.
+        ServiceError: The engine failed.
+    """
+    violations = [*_find_missing(engine), *_find_meaningless(overrides)]
+    if violations:
+        raise InputError(*violations)
+    register()
+    words = [*_BASE, *overrides]
+    try:
+        plans = plan_each(words, partial(plan_baseline, engine, budget))
+    except COMPOSITION_ERRORS as error:
+        raise explain(error, ["-m", *words], plan_run) from error
+    given = [f"--engine={engine}", *(f"--{key.removeprefix('budget.')}={n}" for key, n in budget.settings.items())]
+    for plan in plans:
+        if plan.config.dry_run:
+            say(f"would run in {plan.path}")
+        else:
+            run_baseline(engine, plan, budget, partial(_save, [*given, *overrides]))
+
+
+def _find_missing(engine: str) -> list[str]:
+    """Return which packages of an engine are missing."""
+    absent = [package for module, package in ENGINES[engine].libraries.items() if find_spec(module) is None]
+    return [f"--engine {engine} needs {' and '.join(absent)}; {ENGINES[engine].remedy}"] if absent else []
+
+
+def _find_meaningless(overrides: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong with settings that no engine reads."""
+    for override in overrides:
+        key = override.lstrip("+~").partition("=")[0]
+        is_task = key.startswith("task.") and not key.startswith(("task.defaults", "task.fit", "task.domain"))
+        if not (is_task or key in _KEYS):
+            yield f"{override} means nothing to a baseline; set keys of task, {', '.join(_KEYS[1:])} alone"
+
+
+def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: HydraConf) -> Plan:
+    """Check a composed configuration, and return the plan of the run in which an engine takes the place of the method.
+
+    Its settings are those of the task, the budget, what the engine is set to, and what every reader of a run needs.
+
+    Raises:
+        InputError: It cannot be meant; names everything that is wrong.
+    """
+    plan = plan_run(composed, hydra)
+    if plan.config.task["domain"] != _EQUATIONS:
+        raise InputError(f"task={plan.config.task['name']} has no equations; use task=equation")
+    needed = {key for _, key in SETTINGS}
+    settings = {key: value for key, value in plan.settings.items() if key.startswith("task.") or key in needed}
+    settings |= {"method.name": engine, "task.fit": OWN_FIT} | budget.settings
+    settings |= {f"engine.{key}": value for key, value in ENGINES[engine].settings.items()}
+    overrides = dict(sorted({**plan.overrides, **budget.settings}.items()))
+    outputs = plan.path.parents[4]
+    path = outputs / plan.config.task["name"] / engine / plan.config.llm.name / override_label(overrides)
+    return replace(plan, settings=settings, overrides=overrides, path=path / plan.path.name)
+
+
+def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path], None]) -> None:
+    """Run an engine on the training data of a task, and log its final front; a finished run only says so.
+
+    Args:
+        engine: Name of the engine.
+        plan: Of the run.
+        budget: Of the engine.
+        save: Writes what was asked for into the folder it is given.
+
+    Raises:
+        InputError: The run directory holds another run, or data cannot be used.
+        ServiceError: The engine failed.
+    """
+    sources = plan.find_sources(lambda name: find_artefact(name).sha256)
+    this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
+    complete = None if plan.config.overwrite else find_complete(this)
+    if complete is not None:
+        say(complete)
+        return
+    libraries = list(dict.fromkeys([*plan.libraries, *ENGINES[engine].libraries.values()]))
+    with ExitStack() as stack:
+        run = stack.enter_context(open_run(this, _COLUMNS, libraries, save, overwrite=plan.config.overwrite))
+        if isinstance(run, str):  # another process completed it meanwhile
+            say(run)
+            return
+        saved = run.directory.checkpoint() or _search(engine, plan, budget, run.directory)
+        run.stopped_by, run.facts = saved["stopped_by"], {"engine": saved["engine"]}
+        found = run.directory.rows("evaluations", ["call", "score", "selected", *_ERRORS])
+    say(f"complete, stopped by {run.stopped_by}: a front of {sum(row['call'] is not None for row in found):,}")
+    for line in _describe(engine, found):
+        say(line)
+    say(f"{plan.path}")
+
+
+def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) -> Mapping[str, Any]:
+    """Let an engine search, log what it finds, and return what is known of how it ended."""
+    dataset = read_dataset(plan.task)
+    train = dataset.splits.train
+    answer = find_apart(engine, Order(train.inputs, train.target, dataset.names, plan.config.seed, *budget))
+    ended = {
+        "stopped_by": "engine" if answer.front.is_finished else budget.name,
+        "engine": {"evaluations": answer.front.evaluations},
+    }
+    _log(engine, plan, dataset, answer, directory, ended)
+    return ended
+
+
+def _log(
+    engine: str, plan: Plan, dataset: Dataset, answer: Answer, directory: RunDirectory, ended: Mapping[str, object]
+) -> None:
+    """Evaluate an engine's models with the constants that it fitted, and commit them as iteration 0."""
+    began = time.perf_counter()
+    written, given = _write_models(answer.front, dataset.names)
+    method, archive = freeze_method(plan.config.method, has_model=False), Archive()
+    attempts = Attempts([Slot(slot, 0) for slot in range(len(written))], empty_pools(1), archive)
+    stream = Stream(plan.config.seed, 0)  # nothing is drawn
+    requests = [Request(0, 0, slot, 1, (), Prompt.COLD, stream) for slot in range(len(written))]
+    charged = attempts.settle(requests, [(Proposal(_text(one), engine), one) for one in written])
+    with closing(open_sandbox(plan.config.sandbox, (fitting.__name__, matching.__name__))) as sandbox:
+        task = EquationTask(dataset, sandbox, plan.task, given=given)
+        evaluations = task.evaluate(charged)
+        took = time.perf_counter() - began
+        chosen = written[answer.front.selected]
+        attempts.close([_mark(one, is_selected=own == chosen) for own, one in zip(charged, evaluations, strict=True)])
+        best = archive.best()
+        if best is not None:
+            directory.write_best(task.show_best([Found(best, 0, 0, archive.evaluation(best.call).details)]))
+    state, info = start(attempts, archive, method)
+    seconds = {"wall": answer.seconds + time.perf_counter() - began, "operator": answer.seconds, "oracle": took}
+    each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))
+    directory.commit(0, log_rows(info, method.ladder, each), {**checkpoint(state, archive, seconds), **ended})
+
+
+def _mark(evaluation: Evaluation, *, is_selected: bool) -> Evaluation:
+    return replace(evaluation, details={**evaluation.details, "selected": int(is_selected)})
+
+
+def _describe(engine: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the errors of the best equation and of the one that the engine would choose."""
+    good = [row for row in rows if row["score"] is not None]
+    best = max(good, key=lambda row: row["score"], default=None)
+    selected = next((row for row in good if row["selected"]), None)
+    for what, row in {"best by its training error": best, f"{engine}'s own choice": selected}.items():
+        if row is not None:
+            errors = [f"{name.removeprefix('nmse_')} {row[name]:.4g}" for name in _ERRORS if row[name] is not None]
+            yield f"{what}: NMSE {', '.join(errors)}"
+
+
+def _write_models(
+    front: Front, variables: tuple[str, ...]
+) -> tuple[list[Hypothesis | Rejection], dict[str, FloatArray]]:
+    """Return an engine's models as hypotheses, or why one is none, and the parameters of each by its key."""
+    written: list[Hypothesis | Rejection] = []
+    given: dict[str, FloatArray] = {}
+    for model in front.models:
+        try:
+            hypothesis, params = write_model(model, variables)
+        except (SkeletonError, TreeSizeError) as error:
+            written.append(Rejection(Reason.UNPARSABLE, str(error)))
+            continue
+        written.append(hypothesis)
+        given[hypothesis.key] = params
+    return written, given
+
+
+def _text(written: Hypothesis | Rejection) -> str | None:
+    return written.genotype if isinstance(written, Hypothesis) else None
+
+
+def _save(given: Sequence[str], folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    write_file(folder / "overrides.yaml", OmegaConf.to_yaml(OmegaConf.create(list(given))).encode())

@@ -1,0 +1,55 @@
+"""An engine in a process of its own: whatever its library does there, a signal ends it at once."""
+
+import multiprocessing
+import signal
+import time
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from evodiverse.errors import ServiceError, describe
+from evodiverse.tasks.equations.baselines import ENGINES
+from evodiverse.tasks.equations.baselines.engine import Front, Order
+
+
+class Answer(NamedTuple):
+    """What an engine found, and the wall time that it took."""
+
+    front: Front
+    seconds: float
+
+
+def find_apart(engine: str, order: Order) -> Answer:
+    """Return what an engine finds, on one thread of its libraries.
+
+    Raises:
+        ServiceError: It failed; says why.
+    """
+    context = multiprocessing.get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sending, engine, order), daemon=True)
+    process.start()
+    sending.close()
+    try:
+        answer: Answer | str = receiving.recv()
+    except EOFError:
+        process.join()
+        answer = f"its process ended with {process.exitcode}"
+    finally:
+        process.kill()
+        process.join()
+    if isinstance(answer, str):
+        raise ServiceError(f"{engine} failed ({answer}); the same command begins the run again")
+    return answer
+
+
+def _answer(sending: Connection, engine: str, order: Order) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to both; the other process ends this one
+    try:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            began = time.perf_counter()
+            front = ENGINES[engine].find_models(order)
+            sending.send(Answer(front, time.perf_counter() - began))
+    except Exception as error:  # noqa: BLE001 (whatever the library raises)
+        sending.send(describe(error))

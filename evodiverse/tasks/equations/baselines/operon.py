@@ -1,0 +1,110 @@
+"""Operon: genetic programming in C++ whose constants are fitted by Levenberg and Marquardt's steps (Burlacu 2020)."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+
+from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
+from evodiverse.tasks.equations.operators.trees import Node, call, number, variable
+
+libraries: Final[Mapping[str, str]] = {"pyoperon": "pyoperon", "sklearn": "scikit-learn"}
+remedy: Final = "pip install 'evodiverse[baselines]'"
+# Those of SRBench, with the largest of the sets of symbols and lengths that it tries; tanh is added, and a fit takes
+# five steps in place of one.
+settings: Final[Mapping[str, Any]] = {
+    "allowed_symbols": "add,sub,mul,div,sin,cos,tanh,exp,log,sqrt,pow,constant,variable",
+    "objectives": ["r2", "length"],
+    "population_size": 1000,
+    "max_length": 50,
+    "optimizer_iterations": 5,
+    "epsilon": 1e-5,
+    "model_selection_criterion": "minimum_description_length",
+    "n_threads": 1,
+}
+_ENDLESS: Final = 10**9
+_FOLDED: Final = {"Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide"}
+_ALONE: Final[Mapping[str, Callable[[Node], Node]]] = {
+    "Sub": lambda one: call("negative", one),
+    "Div": lambda one: call("divide", number(1), one),
+}
+_OTHERS: Final = {
+    "Cos": "cos",
+    "Exp": "exp",
+    "Log": "log",
+    "Pow": "power",
+    "Sin": "sin",
+    "Sqrt": "sqrt",
+    "Tanh": "tanh",
+}
+
+
+def find_models(order: Order) -> Front:
+    """Return Operon's Pareto front of error and length; it selects by the minimum description length.
+
+    That takes the noise for the training error of a random forest, as in SRBench.
+    """
+    from pyoperon.sklearn import SymbolicRegressor  # here: an extra
+
+    began = time.perf_counter()
+    noise = _estimate_noise(order)
+    left = None if order.seconds is None else max(1, round(order.seconds - (time.perf_counter() - began)))
+    regressor = SymbolicRegressor(
+        **settings,
+        uncertainty=[noise],
+        random_state=order.seed,
+        max_time=left,
+        max_evaluations=order.evaluations or _ENDLESS,
+        generations=_ENDLESS,
+    )
+    regressor.fit(order.inputs, order.target)
+    names = dict(zip(regressor.variables_, order.variables, strict=True))
+    criterion = settings["model_selection_criterion"]
+    front = regressor.pareto_front_
+    return Front(
+        models=[read_model(found["tree"].Nodes, names) for found in front],
+        selected=min(range(len(front)), key=lambda at: front[at][criterion]),
+        evaluations=regressor.stats_["residual_evaluations"] + regressor.stats_["jacobian_evaluations"],
+    )
+
+
+def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
+    """Return the model that Operon's nodes are; they stand in postfix order, the first argument last.
+
+    Args:
+        nodes: Operon's. The value of a node is a factor of it; that of a constant is the constant.
+        names: Of the variables, by their hashes.
+
+    Raises:
+        ValueError: A node is of a kind that no skeleton has.
+    """
+    constants, stack = Constants(), list[Node]()
+    for node in nodes:
+        kind = node.Type.name
+        if kind == "Constant":
+            stack.append(constants.add(node.Value))
+            continue
+        arguments = [stack.pop() for _ in range(node.Arity)]
+        read = variable(names[node.HashValue]) if kind == "Variable" else _read(kind, arguments)
+        stack.append(read if node.Value == 1 else call("multiply", constants.add(node.Value), read))
+    (tree,) = stack
+    return Model(tree, tuple(constants.values))
+
+
+def _read(kind: str, arguments: Sequence[Node]) -> Node:
+    if len(arguments) == 1 and kind in _ALONE:
+        return _ALONE[kind](*arguments)
+    if kind in _FOLDED:
+        return reduce(lambda one, other: call(_FOLDED[kind], one, other), arguments)
+    if kind in _OTHERS:
+        return call(_OTHERS[kind], *arguments)
+    raise ValueError(f"Operon's node {kind} has no counterpart in a skeleton")
+
+
+def _estimate_noise(order: Order) -> float:
+    from sklearn.ensemble import RandomForestRegressor
+
+    forest = RandomForestRegressor(random_state=order.seed % 2**32).fit(order.inputs, order.target)
+    return float(np.sqrt(np.mean((forest.predict(order.inputs) - order.target) ** 2)))

@@ -1,0 +1,105 @@
+"""Sparse regression: a few terms out of a library of candidates, chosen one after the other.
+
+The terms are chosen by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 1993).
+"""
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from itertools import combinations_with_replacement, islice
+from typing import Any, Final
+
+import numpy as np
+
+from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order, compute
+from evodiverse.tasks.equations.operators.trees import Node, call, number, variable
+from evodiverse.tasks.equations.problems.problem import FloatArray
+
+libraries: Final[Mapping[str, str]] = {"sklearn": "scikit-learn"}
+remedy: Final = "pip install 'evodiverse[baselines]'"
+settings: Final[Mapping[str, Any]] = {
+    "most_terms": 10,
+    "degree": 3,
+    "functions": ["inverse", "sqrt", "log", "exp", "sin", "cos", "tanh"],
+    "most_candidates": 2000,
+    "folds": 5,
+}
+# Of the largest value, below which a spread is rounding.
+_ROUNDING: Final = 1e-12
+
+
+def find_models(order: Order) -> Front:
+    """Return the best model of 1, 2, … terms; cross-validation on the training data selects the number.
+
+    One number of terms is an evaluation.
+    """
+    from sklearn.linear_model import OrthogonalMatchingPursuit  # here: an extra
+    from sklearn.model_selection import KFold, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    began = time.perf_counter()
+    trees, library = build_library(order)
+    folds = KFold(settings["folds"], shuffle=True, random_state=order.seed % 2**32)
+    models: list[Model] = []
+    errors: list[float] = []
+    most = min(settings["most_terms"], len(trees))
+    is_finished = False
+    for n_terms in range(1, most + 1):
+        is_late = order.seconds is not None and time.perf_counter() - began >= order.seconds
+        if models and (is_late or len(models) == order.evaluations):
+            break
+        pursuit = make_pipeline(StandardScaler(), OrthogonalMatchingPursuit(n_nonzero_coefs=n_terms))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # that it ended early, with fewer terms
+            chosen = np.flatnonzero(pursuit.fit(library, order.target)[-1].coef_)
+            scores = cross_val_score(pursuit, library, order.target, cv=folds, scoring="neg_mean_squared_error")
+        is_finished = n_terms == most or len(chosen) < n_terms
+        if len(chosen) < n_terms:
+            break
+        errors.append(-float(np.mean(scores)))
+        models.append(_solve([trees[at] for at in chosen], library[:, chosen], order.target))
+    return Front(models, int(np.argmin(errors)), len(models), is_finished)
+
+
+def build_library(order: Order) -> tuple[list[Node], FloatArray]:
+    """Return the candidate terms and their values ``(n, terms)``, without those that are constant or no numbers."""
+    columns = dict(zip(order.variables, order.inputs.T, strict=True))
+    trees, values = list[Node](), list[FloatArray]()
+    for tree in islice(_candidates(order.variables), settings["most_candidates"]):
+        column = compute(tree, columns, ())
+        with np.errstate(all="ignore"):
+            spread = np.std(column)
+        if np.isfinite(spread) and spread > _ROUNDING * np.abs(column).max():
+            trees.append(tree)
+            values.append(column)
+    return trees, np.column_stack(values)
+
+
+def _candidates(variables: tuple[str, ...]) -> Iterator[Node]:
+    """Yield monomials by rising degree, functions of variables, and those times a variable."""
+    leaves = [variable(name) for name in variables]
+    for degree in range(1, settings["degree"] + 1):
+        for factors in combinations_with_replacement(leaves, degree):
+            yield reduce(lambda one, other: call("multiply", one, other), factors)
+    functions = [_apply(name, leaf) for name in settings["functions"] for leaf in leaves]
+    yield from functions
+    yield from (call("multiply", leaf, function) for leaf in leaves for function in functions)
+
+
+def _apply(function: str, leaf: Node) -> Node:
+    return call("divide", number(1), leaf) if function == "inverse" else call(function, leaf)
+
+
+def _solve(terms: list[Node], columns: FloatArray, target: FloatArray) -> Model:
+    """Return the sum of some terms, each with the factor of least squared error, and of an offset."""
+    from sklearn.linear_model import LinearRegression
+
+    scales = np.std(columns, axis=0)  # a column that is 1e17 times as large would leave nothing of the others
+    fitted = LinearRegression().fit(columns / scales, target)
+    constants = Constants()
+    tree = constants.add(fitted.intercept_)
+    for factor, term in zip(fitted.coef_ / scales, terms, strict=True):
+        tree = call("add", tree, call("multiply", constants.add(factor), term))
+    return Model(tree, tuple(constants.values))
