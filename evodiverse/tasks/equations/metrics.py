@@ -145,14 +145,12 @@ def measure_accuracy(log: Log, problem: Problem | None) -> Measurement:
         problem: Has the law.
     """
     columns = {name: log.column(name) for name in COLUMNS}
-    front = find_front(
-        weigh(call, columns["genotype"][call], *(columns[name][call] for name in WEIGHED)) for call in log.scores
-    )
+    members = [weigh(call, columns["genotype"][call], *(columns[name][call] for name in WEIGHED)) for call in log.scores]
     found: dict[str, Value] = dict.fromkeys(("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50"))
-    if not front:
+    if not members:
         return found
-    selected = [member for member in front if columns["selected"][member.call]]
-    chosen = selected[0] if selected else choose(front)
+    selected = [member for member in members if columns["selected"][member.call]]
+    chosen = selected[0] if selected else choose(find_front(members))
     found |= {
         "chosen_nmse": columns["nmse_id"][chosen.call],
         "chosen_nmse_ood": columns["nmse_ood"][chosen.call],

@@ -1,0 +1,135 @@
+"""Ours and Operon on equations, at equal seconds on one core: python benchmarks/equations.py OUTPUTS [OPTION]... [PROBLEM]...
+
+A problem is builtin/NAME, or a folder of `benchmarks/laws.py`; none means all builtin ones. Each run has one core and
+one numerical thread. Stop it whenever you like: the same command goes on where it stopped. It prints the error on
+held-out data of the one equation that each run chooses, the median over seeds, and how often that equation, or one of
+the 50 best, is the law.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from evodiverse.commands.table_files import measure
+from evodiverse.runlog.runs import survey_runs
+from evodiverse.runner.workers import available_cores
+from evodiverse.tasks.equations.problems import PROBLEMS
+
+OURS, OPERON = "ours", "operon"
+# Errors below this are no more than rounding.
+TIE = 1e-8
+Results = dict[str, dict[str, dict[int, Mapping[str, Any]]]]
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("outputs", type=Path)
+    parser.add_argument("problems", nargs="*", default=[f"builtin/{name}" for name in PROBLEMS])
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--method", default="pt")
+    parser.add_argument("--fits", type=int, help="stop ours after so many fits, whatever time they take")
+    parser.add_argument("--engines", default=f"{OURS},{OPERON}")
+    return parser.parse_args()
+
+
+def describe(problem: str) -> list[str]:
+    """Return the settings of a problem."""
+    if problem.startswith("builtin/"):
+        return [f"task.problem={problem}"]
+    folder = Path(problem).absolute()
+    files = [f"task.data.{split}={folder / split}.csv" for split in ("train", "test_id", "test_ood")]
+    return [f"task.problem=csv/{folder.name}", "task.data.target=y", *files]
+
+
+def commands(arguments: argparse.Namespace) -> Iterator[list[str]]:
+    """Yield the commands of all runs, those of one seed before the next."""
+    ours = [f"method={arguments.method}", "search.early_stop=null", "evaluator.workers=1", "display=none"]
+    if arguments.fits is None:
+        ours += [f"budget.seconds={arguments.seconds}", "budget.oracle_calls=1000000"]
+    else:
+        ours += [f"budget.oracle_calls={arguments.fits}"]
+    operon = ["--engine", OPERON, "--seconds", str(arguments.seconds)]
+    starts = {OURS: ["evodiverse", "task=equation", *ours], OPERON: ["evodiverse.commands.baseline", *operon]}
+    for seed in range(arguments.seeds):
+        for problem in arguments.problems:
+            for engine in arguments.engines.split(","):
+                outputs = arguments.outputs / engine / problem.replace("/", "_")
+                yield ["-m", *starts[engine], *describe(problem), f"seed={seed}", f"outputs={outputs}"]
+
+
+def run_all(every: Sequence[list[str]]) -> None:
+    """Make the runs, one on each core, with one numerical thread."""
+    environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+    def run(number: int) -> None:
+        done = subprocess.run([sys.executable, *every[number]], env=environment, capture_output=True, text=True)
+        print(f"{number + 1} of {len(every)}: {' '.join(every[number][1:4])}", file=sys.stderr, flush=True)
+        if done.returncode:
+            print(done.stderr, file=sys.stderr)
+
+    with ThreadPoolExecutor(available_cores()) as pool:
+        list(pool.map(run, range(len(every))))
+
+
+def read_results(arguments: argparse.Namespace) -> Results:
+    """Return what was measured of each engine, problem and seed."""
+    found: Results = {}
+    for engine in arguments.engines.split(","):
+        for problem in arguments.problems:
+            folder = arguments.outputs / engine / problem.replace("/", "_")
+            runs = list(survey_runs(folder).complete)
+            seeds = {int(run.settings["seed"]): metrics for run, metrics in measure(runs, ()).runs}
+            found.setdefault(engine, {})[problem] = {seed: seeds[seed] for seed in sorted(seeds)}
+    return found
+
+
+def error(metrics: Mapping[str, Any]) -> float:
+    value = metrics["chosen_nmse"]
+    return inf if value is None else float(value)
+
+
+def print_results(results: Results, problems: Sequence[str]) -> None:
+    engines = list(results)
+    print(f"| problem | {' | '.join(f'{engine} | laws (50)' for engine in engines)} |")
+    print(f"|---|{'---|' * (2 * len(engines))}")
+    ahead = 0
+    for problem in problems:
+        cells, medians = [], []
+        for engine in engines:
+            seeds = results[engine][problem].values()
+            medians.append(median(map(error, seeds)) if seeds else inf)
+            known = [metrics for metrics in seeds if metrics["sa_1"] is not None]
+            laws = f"{sum(m['sa_1'] for m in known)} ({sum(m['sa_50'] for m in known)})" if known else "—"
+            cells.append(f"{medians[-1]:.1e} | {laws}")
+        if len(medians) == 2:
+            ahead += medians[0] <= max(medians[1], TIE)
+        print(f"| {problem} | {' | '.join(cells)} |")
+    if len(engines) == 2:
+        print(f"\n{engines[0]} is at or ahead of {engines[1]} on {ahead} of {len(problems)}")
+    for engine in engines:
+        every = [metrics for problem in problems for metrics in results[engine][problem].values()]
+        known = [metrics for metrics in every if metrics["sa_1"] is not None]
+        if known:
+            first, some = (sum(metrics[name] for metrics in known) / len(known) for name in ("sa_1", "sa_50"))
+            print(f"{engine}: SA@1 {first:.3f}, SA@50 {some:.3f} of {len(known)} runs")
+
+
+def main() -> None:
+    arguments = read_arguments()
+    run_all(list(commands(arguments)))
+    results = read_results(arguments)
+    print_results(results, arguments.problems)
+    (arguments.outputs / "results.json").write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
