@@ -145,7 +145,8 @@ def measure_accuracy(log: Log, problem: Problem | None) -> Measurement:
         problem: Has the law.
     """
     columns = {name: log.column(name) for name in COLUMNS}
-    members = [weigh(call, columns["genotype"][call], *(columns[name][call] for name in WEIGHED)) for call in log.scores]
+    genotypes = columns["genotype"]
+    members = [weigh(call, genotypes[call], *(columns[name][call] for name in WEIGHED)) for call in log.scores]
     found: dict[str, Value] = dict.fromkeys(("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50"))
     if not members:
         return found
@@ -162,7 +163,7 @@ def measure_accuracy(log: Log, problem: Problem | None) -> Measurement:
     others = [call for call in log.top(sorted(log.scores), N_BEST) if call != chosen.call][: N_BEST - 1]
 
     def is_law(call: int) -> bool:
-        return law.is_met(columns["genotype"][call], json.loads(columns["params"][call]))
+        return law.is_met(genotypes[call], json.loads(columns["params"][call]))
 
     is_first = is_law(chosen.call)
     return found | {"sa_1": int(is_first), "sa_50": int(is_first or any(map(is_law, others)))}
