@@ -255,7 +255,8 @@ class Snapshot:
         oracle_calls: Evaluations there are, those of the iteration under way among them.
         budget: Oracle calls the run may charge.
         best: Highest score, None before the first.
-        best_genotype: What has it, or what a `Choosing` task says of its own choice; None if that takes several lines.
+        best_genotype: What has it, None if that takes several lines.
+        headline: What a `Choosing` task says of the candidate that it chooses, None for another one.
         summary_name: Of `Summarizer`, None for a task that is none.
         summary: Its number.
         pools: In the order of the ladder.
@@ -277,6 +278,7 @@ class Snapshot:
     budget: int
     best: float | None
     best_genotype: str | None
+    headline: str | None
     summary_name: str | None
     summary: float | None
     pools: tuple[PoolView, ...]

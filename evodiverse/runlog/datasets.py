@@ -161,14 +161,16 @@ class DatasetReader:
             ValueError: It cannot be read, is a link or damaged, lacks a column or a value, has a column of another
                 type or a score that is not finite, or the parts together hold more than any run logs.
         """
-        texts = [name for name, kind in self._kinds.items() if kind == pa.string()]
         try:
             check_regular(part)
             footer = pq.read_metadata(part)
-            self._check_types(footer.schema.to_arrow_schema())
+            schema = footer.schema.to_arrow_schema()
+            self._check_types(schema)
             self._check_size(footer)
+            there = {name: kind for name, kind in self._kinds.items() if name in schema.names}
+            texts = [name for name, kind in there.items() if kind == pa.string()]
             with pq.ParquetFile(part, metadata=footer, page_checksum_verification=True, read_dictionary=texts) as file:
-                table = file.read(columns=list(self._kinds))  # passes over what there is not
+                table = file.read(columns=list(there))
         except (OSError, pa.ArrowException) as error:
             raise ValueError(describe(error)) from error
         self._check_values(table)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from math import inf
+from textwrap import shorten
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -23,6 +24,7 @@ from evodiverse.ports import Display, PoolView, Snapshot
 from evodiverse.vocabulary import Tally
 
 DISPLAYS = ("auto", "none", "plain", "rich")
+MAX_HEADLINE = 120  # characters of it in a line
 _MAX_SHARE = 0.01  # of a run's time
 
 
@@ -186,6 +188,8 @@ def format_snapshot(snapshot: Snapshot) -> str:
     parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
     if snapshot.seconds_left is not None:
         parts.append(f"{_duration(snapshot.seconds_left)} left")
+    if snapshot.headline is not None:
+        parts.append(shorten(snapshot.headline, MAX_HEADLINE, placeholder=" …"))
     return " | ".join(parts)
 
 
@@ -201,6 +205,7 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
         ("stopped by", str(snapshot.stopped_by)),
         ("oracle calls", f"{snapshot.oracle_calls:,} of {snapshot.budget:,} in {snapshot.iteration} iterations"),
         ("best", f"{_number(snapshot.best)}  {snapshot.best_genotype or ''}".rstrip()),
+        *([("chosen", snapshot.headline)] if snapshot.headline else []),
         *([(snapshot.summary_name, _number(snapshot.summary))] if snapshot.summary_name else []),
         *((f"pool {number}", _pool_line(pool)) for number, pool in enumerate(snapshot.pools)),
         *(
@@ -230,10 +235,11 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
     if snapshot.summary_name is not None:
         numbers[snapshot.summary_name] = f"[bold green]{_number(snapshot.summary)}[/]"
     facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
+    headline = [] if snapshot.headline is None else [Text(snapshot.headline)]
     llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_tally(snapshot.llm)}{_awaited(snapshot)}"]
     attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
     return Panel(
-        Group(head, facts, _draw_pools(snapshot), *_draw_swaps(snapshot), *llm, attempts),
+        Group(head, facts, *headline, _draw_pools(snapshot), *_draw_swaps(snapshot), *llm, attempts),
         title=Text(title),
         title_align="left",
         box=box.ROUNDED,

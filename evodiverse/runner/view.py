@@ -18,7 +18,7 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import SwapTrial, swap_rate
 from evodiverse.search.settings import Method
 from evodiverse.search.state import IterationInfo, State
-from evodiverse.vocabulary import Candidate, Outcome
+from evodiverse.vocabulary import Outcome
 
 N_EXCHANGES = 30
 N_BEST = 1000
@@ -85,7 +85,8 @@ class View:
             oracle_calls=self.n_evaluated,
             budget=self._budget,
             best=best.score if best else None,
-            best_genotype=self._tell(best),
+            best_genotype=best.genotype if best and "\n" not in best.genotype else None,
+            headline=self._tell(),
             summary_name=name,
             summary=summary,
             pools=self._pools(state) if state else (),
@@ -120,12 +121,10 @@ class View:
         self._n_seen = scores.size
         return records
 
-    def _tell(self, best: Candidate | None) -> str | None:
-        """Return what is said of the best candidate, or of the one that the task chooses."""
-        if best is None:
-            return None
+    def _tell(self) -> str | None:
+        """Return what a task says of the candidate that it chooses, None for a task that chooses none."""
         if not isinstance(self._task, Choosing):
-            return best.genotype if "\n" not in best.genotype else None
+            return None
         n_known = len(self._places)
         if self._headline is None or self._headline[0] != n_known:
             chosen_from = [self._found(call) for call in self._graded().values()]

@@ -67,7 +67,8 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
             return
         result = _search(plan, method, task, workers, standing.directory, display, check, by_model)
         standing.stopped_by = result.stopped_by
-    best = f"; best {result.best:.4g}  {result.best_genotype or ''}".rstrip() if result.best is not None else ""
+    shown = result.headline or result.best_genotype or ""
+    best = f"; best {result.best:.4g}  {shown}".rstrip() if result.best is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
 

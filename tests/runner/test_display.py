@@ -23,6 +23,7 @@ SNAPSHOT = Snapshot(
     budget=10_000,
     best=0.72,
     best_genotype="CCO",
+    headline=None,
     summary_name="diverse top-10",
     summary=0.6123,
     pools=(PoolView(0.8, 0.72, 0.61, 120), PoolView(0.2, 0.5, 0.25, 117)),
@@ -80,6 +81,15 @@ def test_a_line_says_all_that_is_known() -> None:
         "iteration 12 | 1,680/10,000 calls | best 0.720 | diverse top-10 0.612 | swaps 0.400, ξ 2.75 | 312 calls/s | "
         "1:01:01 left"
     )
+
+
+def test_what_a_task_chooses_stands_in_the_line_the_panel_and_the_summary() -> None:
+    told = replace(SNAPSHOT, headline="y = 3 * x**2 + 1  (held-out NMSE 1.2e-05)")
+    assert format_snapshot(told).endswith(" left | y = 3 * x**2 + 1 (held-out NMSE 1.2e-05)")
+    assert "y = 3 * x**2 + 1" in drawn(told)
+    assert ("chosen", told.headline) in summarize(told)
+    long = replace(SNAPSHOT, headline=" + ".join(["x"] * 100))
+    assert format_snapshot(long).endswith("x …")
 
 
 def test_a_line_leaves_out_what_a_method_does_not_have() -> None:
@@ -248,8 +258,8 @@ def test_a_summary_says_how_a_run_ended() -> None:
         "oracle calls": "1,680 of 10,000 in 12 iterations",
         "best": "0.720  CCO",
         "diverse top-10": "0.612",
-        "pool 0": "β = 0.8: best 0.720, mean 0.610, size 120",
-        "pool 1": "β = 0.2: best 0.500, mean 0.250, size 117",
+        "pool 0": "β = 0.8: best 0.720, median 0.610, size 120",
+        "pool 1": "β = 0.2: best 0.500, median 0.250, size 117",
         "swaps accepted": "0.400 on average over the last 3",
         "attempts": "12.5% rejected, 4.0% duplicate",
         "time": "wall 0:01:10, operator 0:00:40, oracle 0:00:20",
