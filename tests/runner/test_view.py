@@ -1,0 +1,64 @@
+"""What a person is told of a run, by a task that chooses by more than the score."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.ports import Found
+from evodiverse.runner.clock import Clock
+from evodiverse.runner.ledger import Caps, Ledger
+from evodiverse.runner.view import N_BEST, View
+from evodiverse.search.archive import Archive
+from evodiverse.search.state import Attempt, IterationInfo
+from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
+from tests.search.builders import make_method
+from tests.toys.bits.task import BitTask
+
+
+class ByOnes(BitTask):
+    """Chooses the string with the fewest ones; their number is its grade."""
+
+    def grade(self, hypothesis: Hypothesis) -> int:
+        return hypothesis.key.count("1")
+
+    def headline(self, found: Sequence[Found]) -> str:
+        return " ".join(sorted((one.candidate.key for one in found), key=lambda key: key.count("1")))
+
+
+def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]]) -> View:
+    """Return the view of a run that has evaluated these, in one iteration."""
+    archive = Archive(0)
+    attempts = []
+    for slot, (key, score) in enumerate(scores):
+        call = archive.reserve(key)
+        archive.record(Hypothesis(key, key), Evaluation(score, score, valid=score is not None))
+        attempts.append(Attempt(1, 0, slot, 1, Outcome.EVALUATED, "toy", (), key, key, call))
+    view = View(make_method(), 100_000, task, archive, Clock(), Ledger(Caps(), 1))
+    view.note(IterationInfo(1, (), tuple(attempts)))
+    return view
+
+
+def test_a_task_chooses_among_the_best_of_each_grade() -> None:
+    view = view_of(ByOnes(4, 1), [("1000", 0.1), ("0110", 0.9), ("0100", 0.3), ("1111", None), ("0010", 0.3)])
+    assert view.snapshot(None).headline == "0100 0110"
+
+
+def test_a_task_that_chooses_nothing_has_no_headline() -> None:
+    assert view_of(BitTask(4, 1), [("1000", 0.1)]).snapshot(None).headline is None
+    assert view_of(ByOnes(4, 1), [("1000", None)]).snapshot(None).headline is None
+
+
+def test_the_best_of_a_grade_is_shown_however_many_are_better() -> None:
+    better = [(f"{number:020b}", 1.0 + number) for number in range(3, 3 + 2 * N_BEST)]
+    shown = view_of(ByOnes(20, 1), [(f"{1:020b}", 0.5), *better]).best_found()
+    assert len(shown) == N_BEST + 1
+    assert shown[-1].candidate.call == 1
+
+
+@given(st.lists(st.floats(0, 1) | st.none(), min_size=1, max_size=60))
+def test_what_is_found_best_is_sorted(scores: list[float | None]) -> None:
+    view = view_of(ByOnes(6, 1), [(f"{number:06b}", score) for number, score in enumerate(scores)])
+    found = [(-(one.candidate.score or 0.0), one.candidate.call) for one in view.best_found()]
+    assert found == sorted(found)
+    assert len(found) == sum(score is not None for score in scores)
