@@ -41,7 +41,7 @@ class Study:
 STUDIES = {
     "selection": Study(
         MOLECULES,
-        range(4),
+        range(3),
         (
             "pt_diverse",
             "pt_diverse method.niche.share=[3,2]",

@@ -1,8 +1,8 @@
 """The tables of docs/findings.md: python benchmarks/findings_tables.py STUDY OUTPUTS.
 
 Writes what each complete run of a study measured to benchmarks/results/STUDY.csv, a line for each run, and prints for
-each task means over seeds and, against the method that the study names last, paired differences with their 95%
-bootstrap intervals and one-sided exact permutation p. Only seeds that both methods have are compared.
+each task means over seeds and, against Graph GA, paired differences and ratios of means with their 95% bootstrap
+intervals and one-sided exact permutation p. Only seeds that both methods have are compared.
 """
 
 import csv
@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from evodiverse.analysis.statistics import bootstrap_interval, permutation_p
+import numpy as np
+
+from evodiverse.analysis.statistics import N_RESAMPLES, bootstrap_interval, permutation_p
 from evodiverse.commands.table_files import measure
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.settings.identity import show
@@ -91,6 +93,15 @@ def print_means(task: str, table: Table, names: Sequence[str]) -> None:
         print(f"| `{method}` | {len(seeds)} | {' | '.join(cells)} |")
 
 
+def describe_ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    """Return how many times as large the mean of ours is, with its 95% percentile interval over resampled pairs."""
+    pairs = np.array([ours, theirs])
+    places = np.random.default_rng(0).integers(0, pairs.shape[1], (N_RESAMPLES, pairs.shape[1]))
+    means = pairs[:, places].mean(axis=2)
+    low, high = np.quantile(means[0] / np.maximum(means[1], 1e-9), [0.025, 0.975])
+    return f"{fmean(ours) / fmean(theirs):.1f} times [{low:.1f}, {high:.1f}]"
+
+
 def print_differences(task: str, table: Table, names: Sequence[str]) -> None:
     """Print how much each method is above the baseline on the same seeds."""
     print(f"\n| {task}, against `{BASELINE}` | pairs | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
@@ -104,7 +115,7 @@ def print_differences(task: str, table: Table, names: Sequence[str]) -> None:
             interval, p = bootstrap_interval(ours, theirs), permutation_p(ours, theirs)
             if interval is None or p is None:
                 raise ValueError(f"expected at least two pairs, got {common}")
-            ratio = f"; {fmean(ours) / fmean(theirs):.1f} times" if fmean(theirs) > 0 else ""
+            ratio = f"; {describe_ratio(ours, theirs)}" if fmean(theirs) > 0 else ""
             cells.append(f"{interval.mean:+.3g} [{interval.low:.3g}, {interval.high:.3g}], p = {p:.3g}{ratio}")
         print(f"| `{method}` | {len(common)} | {' | '.join(cells)} |")
 
