@@ -24,7 +24,10 @@ LONG = "search.early_stop=null"
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Methods, as they are written on the command line, on the same tasks and seeds; None: the task's own budget."""
+    """Methods, as they are written on the command line, on the same tasks and seeds.
+
+    ``oracle_calls`` are those of each run, None for the task's own budget.
+    """
 
     tasks: tuple[str, ...]
     seeds: range

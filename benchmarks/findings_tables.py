@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from evodiverse.analysis.statistics import N_RESAMPLES, bootstrap_interval, permutation_p
+from evodiverse.analysis.statistics import bootstrap_interval, draw_resamples, permutation_p
 from evodiverse.commands.table_files import measure
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.settings.identity import show
@@ -96,8 +96,7 @@ def print_means(task: str, table: Table, names: Sequence[str]) -> None:
 def describe_ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
     """Return how many times as large the mean of ours is, with its 95% percentile interval over resampled pairs."""
     pairs = np.array([ours, theirs])
-    places = np.random.default_rng(0).integers(0, pairs.shape[1], (N_RESAMPLES, pairs.shape[1]))
-    means = pairs[:, places].mean(axis=2)
+    means = pairs[:, draw_resamples(len(ours))].mean(axis=2)
     low, high = np.quantile(means[0] / np.maximum(means[1], 1e-9), [0.025, 0.975])
     return f"{fmean(ours) / fmean(theirs):.1f} times [{low:.1f}, {high:.1f}]"
 

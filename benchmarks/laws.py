@@ -1,7 +1,7 @@
 """Forty laws that nobody tuned anything on: python benchmarks/laws.py FOLDER.
 
 A law is a product or a sum of products of factors that physics, biology, chemistry and materials science use, with
-constants, ranges of inputs, numbers of rows and noise drawn from one fixed seed. The first `N_SHOWN` are to look at
+constants, ranges of inputs, numbers of rows and noise drawn from one fixed seed. The first ten are to look at
 while the search is worked on; the others are for one measurement at the end. FOLDER/NAME gets the data of each as CSV
 files and law.json.
 """
@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from evodiverse.tasks.equations.problems.problem import FloatArray
 
 SEED = 20_261_122
-N_LAWS, N_SHOWN = 40, 10
+N_LAWS = 40
 N_TEST = 500
 SIZES = (100, 200, 500, 2_000)
 NOISES = (0.0, 0.0, 1e-3, 1e-2, 3e-2)
@@ -29,38 +28,25 @@ NOISES = (0.0, 0.0, 1e-3, 1e-2, 3e-2)
 # A factor that changes the law by less, in units of the target's standard deviation, cannot be found.
 LEAST_EFFECT = 0.05
 
-# A factor of a variable x as text, its constants, each between bounds for an x between 0 and 1, and its weight.
-FACTORS: dict[str, tuple[str, tuple[tuple[float, float], ...], float]] = {
-    "linear": ("{x}", (), 3.0),
-    "power": ("{x}**{0}", ((-1.5, 2.5),), 1.5),
-    "square": ("{x}**2", (), 1.5),
-    "root": ("np.sqrt({x})", (), 1.0),
-    "inverse": ("(1 / {x})", (), 1.0),
-    "affine": ("({0} + {x})", ((0.3, 3.0),), 1.0),
-    "crowding": ("(1 - {x} / {0})", ((1.2, 3.0),), 1.0),
-    "saturation": ("({x} / ({0} + {x}))", ((0.1, 1.5),), 1.5),
-    "hill": ("({x}**2 / ({0} + {x}**2))", ((0.05, 0.8),), 0.7),
-    "decay": ("np.exp(-{0} * {x})", ((0.5, 4.0),), 1.5),
-    "arrhenius": ("np.exp(-{0} / {x})", ((0.2, 1.5),), 1.0),
-    "sigmoid": ("(1 / (1 + np.exp(-{0} * ({x} - {1}))))", ((4.0, 15.0), (0.3, 0.7)), 0.7),
-    "onset": ("np.tanh({0} * {x})", ((0.7, 3.0),), 0.7),
-    "bell": ("np.exp(-{0} * ({x} - {1})**2)", ((2.0, 12.0), (0.3, 0.7)), 0.7),
-    "wave": ("np.sin({0} * {x})", ((2.0, 8.0),), 1.0),
-    "logarithm": ("np.log(1 + {0} * {x})", ((0.5, 6.0),), 0.8),
-}
-# By which power of an input's scale each constant of a factor grows, where it does.
-POWERS = {
-    "affine": (1,),
-    "crowding": (1,),
-    "saturation": (1,),
-    "hill": (2,),
-    "decay": (-1,),
-    "arrhenius": (1,),
-    "sigmoid": (-1, 1),
-    "onset": (-1,),
-    "bell": (-2, 1),
-    "wave": (-1,),
-    "logarithm": (-1,),
+# A factor of a variable x as text, its weight, and its constants: each between bounds for an x between 0 and 1, and the
+# power of x's scale that they grow with.
+FACTORS: dict[str, tuple[str, float, tuple[tuple[float, float, int], ...]]] = {
+    "linear": ("{x}", 3.0, ()),
+    "power": ("{x}**{0}", 1.5, ((-1.5, 2.5, 0),)),
+    "square": ("{x}**2", 1.5, ()),
+    "root": ("np.sqrt({x})", 1.0, ()),
+    "inverse": ("(1 / {x})", 1.0, ()),
+    "affine": ("({0} + {x})", 1.0, ((0.3, 3.0, 1),)),
+    "crowding": ("(1 - {x} / {0})", 1.0, ((1.2, 3.0, 1),)),
+    "saturation": ("({x} / ({0} + {x}))", 1.5, ((0.1, 1.5, 1),)),
+    "hill": ("({x}**2 / ({0} + {x}**2))", 0.7, ((0.05, 0.8, 2),)),
+    "decay": ("np.exp(-{0} * {x})", 1.5, ((0.5, 4.0, -1),)),
+    "arrhenius": ("np.exp(-{0} / {x})", 1.0, ((0.2, 1.5, 1),)),
+    "sigmoid": ("(1 / (1 + np.exp(-{0} * ({x} - {1}))))", 0.7, ((4.0, 15.0, -1), (0.3, 0.7, 1))),
+    "onset": ("np.tanh({0} * {x})", 0.7, ((0.7, 3.0, -1),)),
+    "bell": ("np.exp(-{0} * ({x} - {1})**2)", 0.7, ((2.0, 12.0, -2), (0.3, 0.7, 1))),
+    "wave": ("np.sin({0} * {x})", 1.0, ((2.0, 8.0, -1),)),
+    "logarithm": ("np.log(1 + {0} * {x})", 0.8, ((0.5, 6.0, -1),)),
 }
 SCALES = (0.5, 1.0, 2.0, 5.0, 20.0)
 """What inputs reach from a twentieth of."""
@@ -146,11 +132,10 @@ def _draw(name: str, rng: np.random.Generator) -> Law:
 def _factor(variable: str, scale: float, constant: Callable[[float, float], str], rng: np.random.Generator) -> str:
     """Return a factor of a variable between 0 and ``scale``, with constants that suit it."""
     names = list(FACTORS)
-    weights = np.array([FACTORS[name][2] for name in names])
+    weights = np.array([weight for _, weight, _ in FACTORS.values()])
     kind = names[rng.choice(len(names), p=weights / weights.sum())]
-    text, bounds, _ = FACTORS[kind]
-    powers = POWERS.get(kind, (0,) * len(bounds))
-    values = [constant(low * scale**by, high * scale**by) for (low, high), by in zip(bounds, powers, strict=True)]
+    text, _, constants = FACTORS[kind]
+    values = [constant(low * scale**power, high * scale**power) for low, high, power in constants]
     return text.format(*values, x=variable)
 
 

@@ -41,9 +41,13 @@ def bootstrap_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interv
     differences = _differences(ours, theirs)
     if len(differences) < 2:
         return None
-    places = np.random.default_rng(0).integers(0, len(differences), (N_RESAMPLES, len(differences)))
-    low, high = np.quantile(differences[places].mean(axis=1), [0.025, 0.975])
+    low, high = np.quantile(differences[draw_resamples(len(differences))].mean(axis=1), [0.025, 0.975])
     return Interval(fmean(differences.tolist()), float(low), float(high))
+
+
+def draw_resamples(n_pairs: int) -> NDArray[np.int64]:
+    """Return which pairs each bootstrap resample holds, ``(N_RESAMPLES, n_pairs)``, always the same."""
+    return np.random.default_rng(0).integers(0, n_pairs, (N_RESAMPLES, n_pairs))
 
 
 def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | None:

@@ -4,8 +4,6 @@ import ast
 import hashlib
 import inspect
 import logging
-import os
-import tempfile
 import zipfile
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,6 +15,7 @@ import numpy as np
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, describe, reason
+from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded
 from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.csv_data import read_splits
@@ -180,9 +179,6 @@ def _read(path: Path) -> Splits:
 
 
 def _write(path: Path, splits: Splits) -> None:
-    """Write a file that is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {f"{name}{at}": array for at, rows in enumerate(splits) for name, array in rows._asdict().items()}
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-        np.savez(file, **arrays)
-    os.replace(file.name, path)
+    replace_file(path, lambda file: np.savez(file, **arrays))
