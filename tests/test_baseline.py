@@ -16,12 +16,12 @@ from evodiverse.runlog.runs import Run, read_record, survey_runs
 from evodiverse.tasks.equations.baselines import ENGINES, apart
 from evodiverse.tasks.equations.baselines.apart import Answer, find_apart
 from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
+from evodiverse.tasks.equations.metrics import COLUMNS
 from evodiverse.tasks.equations.operators.trees import call, variable
 from tests import starts
 from tests.runs import FROM_ROOT, ROOT, rows
 
 TWO_TERMS = Budget(None, 2)
-ERRORS = ("nmse_train", "nmse_id", "nmse_ood")
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_run_is_complete_and_its_method_is_the_engine(spring: list[str], tmp_p
     assert (run.task, run.method, run.llm, run.seed) == ("equation", "sparse", "off", 3)
     assert run.path.relative_to(tmp_path).parts[:4] == ("outputs", "equation", "sparse", "off")
     assert run.record["overrides"]["budget.evaluations"] == 2
-    log = read_log(run, "genotype", *ERRORS)
+    log = read_log(run, COLUMNS)
     assert log.n_calls == len(log.final_union) >= 1
     assert log.column("nmse_id")[1] == pytest.approx(0, abs=1e-20)
     assert (run.path / "best" / "equation.py").is_file()

@@ -1,6 +1,7 @@
 """What a person is told of a run, by a task that chooses by more than the score."""
 
 from collections.abc import Sequence
+from itertools import combinations, islice
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,7 +51,8 @@ def test_a_task_that_chooses_nothing_has_no_headline() -> None:
 
 
 def test_the_best_of_a_grade_is_shown_however_many_are_better() -> None:
-    better = [(f"{number:020b}", 1.0 + number) for number in range(3, 3 + 2 * N_BEST)]
+    fours = islice(combinations(range(20), 4), 2 * N_BEST)
+    better = [("".join("01"[at in ones] for at in range(20)), 1.0 + number) for number, ones in enumerate(fours)]
     shown = view_of(ByOnes(20, 1), [(f"{1:020b}", 0.5), *better]).best_found()
     assert len(shown) == N_BEST + 1
     assert shown[-1].candidate.call == 1

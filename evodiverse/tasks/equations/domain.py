@@ -49,10 +49,9 @@ def find_violations(settings: EquationSettings) -> list[str]:
 
 def count_initial(settings: EquationSettings) -> int:
     """Return how many skeletons a search starts from."""
-    try:
-        return len(_initial(settings))
-    except InputError:  # `find_violations` says what is wrong
-        return 0
+    if settings.initial.path is None:
+        return len(initial_skeletons(["x"]))
+    return 0 if find_violations(settings) else len(_initial(settings))
 
 
 def _initial(settings: EquationSettings) -> list[str]:

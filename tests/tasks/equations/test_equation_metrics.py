@@ -1,5 +1,6 @@
 """The metrics of equation runs, on runs worked by hand."""
 
+import json
 import math
 from collections.abc import Sequence
 
@@ -10,8 +11,17 @@ from hypothesis import strategies as st
 
 from evodiverse.diversity.distances import Vectors
 from evodiverse.runlog.log import Log
+from evodiverse.runlog.values import Measurement
 from evodiverse.tasks.equations import metrics as equations
-from evodiverse.tasks.equations.metrics import count_structures, find_science, measure_equations, read_body
+from evodiverse.tasks.equations.metrics import (
+    COLUMNS,
+    count_structures,
+    find_science,
+    measure_accuracy,
+    measure_equations,
+    read_body,
+)
+from evodiverse.tasks.equations.problems import PROBLEMS
 from tests.analysis.builders import evaluated_row, make_log
 
 # call, score, NMSE and accuracy, strict and lenient, on held-out data; the second failed, the last is no number there
@@ -36,6 +46,7 @@ def encode(bodies: Sequence[str]) -> Vectors:
 def log_of(rows: Sequence[tuple[int, float | None, float | None, int | None, int | None]] = ROWS) -> Log:
     attempts = [
         {
+            **dict.fromkeys(COLUMNS),
             **evaluated_row(0, call, f"k{call}", score),
             "genotype": genotype(call),
             "nmse_train": None if score is None else -score,
@@ -71,6 +82,58 @@ def test_only_the_best_ten_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equations, "N_TOP", 2)
     found = measure_equations(log_of(), {})
     assert (found["top10_nmse"], found["top10_acc"], found["top10_acc_95"]) == (pytest.approx(0.16), 0.5, 1.0)
+
+
+# The one equation that is chosen
+
+LAW = ("params[0] * P - params[1] * P * P - params[2] / (1 + params[3] / P**2)", [0.35, 0.035, 0.5, 1.5])
+LINE = ("params[0] * P", [0.2])
+BETTER_LINE = ("params[0] * P + params[1] / P", [0.2, 0.1])
+
+
+def accuracy_of(*found: tuple[tuple[str, list[float]], float, float], selected: int | None = None) -> Measurement:
+    """Measure equations of population2, each with its errors on the fitted data and on rows held back."""
+    rows = [
+        {
+            **dict.fromkeys(COLUMNS),
+            **evaluated_row(0, call, f"k{call}", -fitted),
+            "genotype": f"def equation(P, params):\n    return {expression}\n",
+            "params": json.dumps(params),
+            "nmse_train": fitted,
+            "nmse_held": held,
+            "nmse_held_se": held / 10,
+            "nmse_id": 2 * held,
+            "selected": None if selected is None else float(call == selected),
+        }
+        for call, ((expression, params), fitted, held) in enumerate(found, start=1)
+    ]
+    return measure_accuracy(make_log(rows, [[[1]]]), PROBLEMS["population2"])
+
+
+def test_a_run_that_ends_with_the_law_has_found_it() -> None:
+    found = accuracy_of((LINE, 0.1, 0.1), (LAW, 1e-9, 1e-9))
+    assert (found["sa_1"], found["sa_50"], found["chosen_nmse"]) == (1, 1, 2e-9)
+
+
+def test_a_law_that_is_not_chosen_counts_among_the_best_fifty(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = [(LINE, 0.1, 0.1), (BETTER_LINE, 0.03, 0.03), (LAW, 0.02, 0.5)]
+    found = accuracy_of(*every)
+    assert (found["sa_1"], found["sa_50"], found["chosen_nmse"]) == (0, 1, 0.06)
+    assert accuracy_of(*every[:2])["sa_50"] == 0
+    monkeypatch.setattr(equations, "N_BEST", 1)
+    assert accuracy_of(*every)["sa_50"] == 0
+
+
+def test_the_choice_of_a_baseline_is_its_own() -> None:
+    found = accuracy_of((LINE, 0.1, 0.1), (LAW, 1e-9, 1e-9), selected=1)
+    assert (found["sa_1"], found["sa_50"], found["chosen_nmse"]) == (0, 1, 0.2)
+
+
+def test_data_without_a_law_have_no_symbolic_accuracy() -> None:
+    (row,) = [{**dict.fromkeys(COLUMNS), **evaluated_row(0, 1, "k", -0.5), "genotype": genotype(1), "nmse_train": 0.5}]
+    found = measure_accuracy(make_log([row], [[[1]]]), None)
+    assert (found["sa_1"], found["sa_50"]) == (None, None)
+    assert found["chosen_complexity"] == 1
 
 
 # Structures
