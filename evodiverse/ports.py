@@ -229,8 +229,8 @@ class Store(Protocol):
     def checkpoint(self) -> Mapping[str, Any] | None:
         """Return the last checkpoint written, None before the first."""
 
-    def write_best(self, files: Mapping[str, bytes]) -> None:
-        """Replace files by name of what a person wants to look at."""
+    def write_best(self, files: Mapping[str, bytes], chosen: str | None = None) -> None:
+        """Replace files by name of what a person wants to look at, and what is said of the candidate chosen."""
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all rows of a dataset that are written, in the order committed."""

@@ -26,7 +26,7 @@ from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.kit.text import printable
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
-from evodiverse.runlog.record import CODE
+from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.vocabulary import Outcome
 
@@ -65,7 +65,7 @@ def print_run(path: Path, console: Console) -> None:
             "run it again with overwrite=true"
         )
     evaluations = rows(log.attempts)
-    facts = [*_describe_record(run, record), *_describe_totals(run, log, evaluations)]
+    facts = [*_describe_record(run, record), *_describe_totals(run, log, evaluations), *_describe_chosen(path)]
     console.print(_text(str(path), style="bold"), soft_wrap=True)
     console.print(_grid(facts))
     for title, drawn in _sections(run, log, evaluations):
@@ -139,6 +139,17 @@ def _describe_totals(run: Run, log: Log, evaluations: Sequence[Row]) -> list[tup
         ("iterations", _text(f"{max(row['iteration'] for row in evaluations):,}")),
         ("oracle calls", _text(f"{log.n_calls:,} of {_quantity(budget)}, {failed:,} failed")),
     ]
+
+
+def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
+    """Return what the task said last of the candidate that it chooses, nothing for a task that chooses none."""
+    file = path / BEST / CHOSEN
+    try:
+        return [("chosen", _text(read_file(file, _MOST_BYTES).decode().strip()))]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
 
 
 def _sections(run: Run, log: Log, evaluations: Sequence[Row]) -> list[tuple[str, list[RenderableType]]]:

@@ -12,6 +12,12 @@ RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20
 """A ``run.json`` is never longer; most have 5 kB."""
 
+BEST: Final = "best"
+"""The folder for people."""
+
+CHOSEN: Final = "chosen.txt"
+"""The file of that folder with what a task says of the candidate that it chooses, on one line."""
+
 CODE: Final = "code/"
 """What the roles of a user's files of code begin with, among the sources."""
 

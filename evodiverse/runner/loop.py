@@ -301,7 +301,8 @@ class Loop:
         """Lay out the best candidates, now and then, since it costs time."""
         if isinstance(self._setup.task, Showcase):
             began = time.perf_counter()
-            self._setup.store.write_best(contracts.show_best(self._setup.task, self._view.best_found()))
+            files = contracts.show_best(self._setup.task, self._view.best_found())
+            self._setup.store.write_best(files, self._view.headline())
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
 

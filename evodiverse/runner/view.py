@@ -86,7 +86,7 @@ class View:
             budget=self._budget,
             best=best.score if best else None,
             best_genotype=best.genotype if best and "\n" not in best.genotype else None,
-            headline=self._tell(),
+            headline=self.headline(),
             summary_name=name,
             summary=summary,
             pools=self._pools(state) if state else (),
@@ -121,7 +121,7 @@ class View:
         self._n_seen = scores.size
         return records
 
-    def _tell(self) -> str | None:
+    def headline(self) -> str | None:
         """Return what a task says of the candidate that it chooses, None for a task that chooses none."""
         if not isinstance(self._task, Choosing):
             return None

@@ -16,13 +16,13 @@ from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, replace_file, sync_folder, write_file
 from evodiverse.ports import Row
 from evodiverse.runlog.datasets import DATASETS
-from evodiverse.runlog.record import RECORD
+from evodiverse.runlog.record import BEST, CHOSEN, RECORD
 from evodiverse.store.datasets import check_part, read_rows, schemas, write_part
 from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import LOCK
 
-FOLDERS = ("checkpoint", "best")
+FOLDERS = ("checkpoint", BEST)
 CHECKPOINT = "checkpoint/state.json"
 JOURNAL = "checkpoint/journal"
 WRITE_SHARE = 0.01
@@ -192,16 +192,21 @@ class RunDirectory:
         ended = time.monotonic()
         self._due = ended + min((ended - began) / self._write_share, self._max_wait)
 
-    def write_best(self, files: Mapping[str, bytes]) -> None:
+    def write_best(self, files: Mapping[str, bytes], chosen: str | None = None) -> None:
         """Replace files of ``best/``.
+
+        Args:
+            files: By name.
+            chosen: What the task says of the candidate that it chooses.
 
         Raises:
             InputError: A folder of it has become a link.
             ServiceError: The disk is full or gone.
         """
         with writing_to(self.path):
-            for name, content in files.items():
-                path = self.path / "best" / name
+            said = {} if chosen is None else {CHOSEN: f"{chosen}\n".encode()}
+            for name, content in {**files, **said}.items():
+                path = self.path / BEST / name
                 refuse_link(path.parent)
                 path.parent.mkdir(exist_ok=True)
                 write_file(path, content)

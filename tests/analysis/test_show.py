@@ -51,6 +51,15 @@ def copy(run: Path, tmp_path: Path) -> Path:
 # What a run is
 
 
+def test_what_a_task_chooses_is_shown_as_its_file_says(copy: Path) -> None:
+    assert "chosen" not in printed(copy)
+    (copy / "best" / "chosen.txt").write_text("y = 3 * x  (held-out NMSE 0.1)\n")
+    assert fact(printed(copy), "chosen") == "y = 3 * x  (held-out NMSE 0.1)"
+    (copy / "best" / "chosen.txt").write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"chosen\.txt cannot be read .*; move it away"):
+        printed(copy)
+
+
 def test_the_first_lines_say_which_run_it_is_and_how_it_ended(run: Path) -> None:
     text = printed(run)
     assert text.splitlines()[0] == str(run)
