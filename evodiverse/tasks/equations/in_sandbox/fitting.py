@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
+from evodiverse.tasks.equations.in_sandbox.linear_value import LinearValue
+
 FloatArray = NDArray[np.float64]
 Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 
 # Starting points of the parameters that the skeleton is not linear in, at most and for each of them: ones, and others
 # spread over magnitudes.
-N_STARTS, N_STARTS_EACH = 250, 80
+N_STARTS, N_STARTS_EACH = 500, 160
 SPREAD = 1.2
 # Starts are compared on a few of the rows, the best of them descend there, and what is best then on some, and on all.
 N_FEW, N_SOME = 80, 800
-N_BEST = 8
-N_STEPS, N_LAST_STEPS = 20, 6
+N_BEST = 12
+N_STEPS, N_LAST_STEPS = 30, 6
 # Of the squared error, relative; a step that gains less is the last.
-GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-4, 1e-5, 1e-5
+GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-3, 1e-4, 1e-4
 _DIFFERENCE = 1e-7
 _FLOOR = 1e-24
-# Squares of larger predictions overflow.
-_LARGEST = 1e150
-# Of a direction's share in the square, below which it is none of its own.
-_RANK = 1e-13
+# Of a linear parameter's own square, added to it, so that what depends on others has a solution too.
+_RIDGE = 1e-13
 
 
 def drive(
@@ -152,14 +152,14 @@ def fit_lm(
 
     def model(n_rows: int) -> _Projected:
         some = np.linspace(0, len(target) - 1, n_rows).astype(int) if n_rows < len(target) else slice(None)
-        return _Projected(_predictor(function, inputs[some]), target[some], n_params, linear)
+        return _Projected(function, inputs[some], target[some], n_params, linear)
 
     few = model(N_FEW)
     starts = np.ones((1, len(few.others)))
     if few.others:
         n_starts = min(N_STARTS, N_STARTS_EACH * len(few.others))
         starts = _spread(n_starts, [units[at] for at in few.others])
-        ranking = np.argsort(_squared(few.solve(starts)[1]), kind="stable")
+        ranking = np.argsort(few.weigh(starts), kind="stable")
         tried, errors = _descend(few, starts[ranking[:N_BEST]], N_STEPS, GAIN_FEW)
         starts = tried[few.others, int(np.argmin(errors))][None]
         if len(target) > N_SOME:
@@ -198,8 +198,11 @@ def _even(n: int, dimensions: int) -> FloatArray:
 class _Projected:
     """The model as a function of its other parameters alone, the linear ones being the best for these."""
 
-    def __init__(self, predict: Predict, target: FloatArray, n_params: int, linear: Sequence[int]) -> None:
-        self._predict = predict
+    def __init__(
+        self, function: Callable[..., Any], inputs: FloatArray, target: FloatArray, n_params: int, linear: Sequence[int]
+    ) -> None:
+        self._function = function
+        self._columns = list(inputs.T)
         self._target = target
         self._n_params = n_params
         self._linear = list(linear)
@@ -220,38 +223,63 @@ class _Projected:
             for place, value in zip(places, values, strict=True):
                 params[place] = value[:, :, None]
         shape = np.broadcast_shapes(linear.shape[1:], others.shape[1:])
-        return np.broadcast_to(self._predict(params), (*shape, len(self._target)))
+        return np.broadcast_to(self._function(*self._columns, params), (*shape, len(self._target)))
 
     def solve(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return all parameters ``(n_params, starts)``, residuals ``(starts, n)`` and a basis of the linear part."""
-        n_starts, n_linear = len(theta), len(self._linear)
-        params = np.zeros((self._n_params, n_starts))
+        params = np.zeros((self._n_params, len(theta)))
         params[self.others] = theta.T
-        units = np.concatenate([np.zeros((n_linear, 1)), np.eye(n_linear)], axis=1)  # none, and each alone
-        predicted = self._at(units[:, None], theta.T[:, :, None])
-        offset, columns = predicted[:, 0], predicted[:, 1:] - predicted[:, :1]
-        if not n_linear:
-            return params, offset - self._target, columns
-        largest = np.abs(predicted).max(axis=(1, 2))
-        usable = largest < _LARGEST
-        if not usable.all():
-            columns = np.where(usable[:, None, None], columns, 0.0)
-        scale = np.sqrt(np.einsum("sln,sln->sl", columns, columns))
-        scale = np.where(scale > 0, scale, 1.0)
-        columns = columns / scale[:, :, None]
-        values, vectors = np.linalg.eigh(columns @ columns.transpose(0, 2, 1))
-        kept = values > _RANK * values[:, -1:]
-        reciprocals = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)[:, None]
-        basis = (vectors * np.sqrt(reciprocals)).transpose(0, 2, 1) @ columns
-        inverse = (vectors * reciprocals) @ vectors.transpose(0, 2, 1)
-        left = np.where(usable[:, None], self._target - offset, 0.0)
-        solved = np.zeros((n_starts, n_linear))
-        for _ in range(2):  # once more for what rounding left
-            step = (inverse @ (columns @ left[:, :, None]))[:, :, 0]
+        columns, left, scale = self._parts(theta)
+        if not self._linear:
+            return params, -left, columns
+        inverse = np.linalg.inv(np.linalg.cholesky(self._square(columns)))
+        basis = inverse @ columns
+        solved = np.zeros(scale.shape)
+        for _ in range(2):  # once more for what the ridge and rounding left
+            step = ((basis @ left[:, :, None]).transpose(0, 2, 1) @ inverse)[:, 0]
             left = left - (step[:, None] @ columns)[:, 0]
             solved = solved + step
         params[self._linear] = (solved / scale).T
-        return params, np.where(usable[:, None], -left, np.inf), basis
+        return params, -left, basis
+
+    def weigh(self, theta: FloatArray) -> FloatArray:
+        """Return the squared errors ``(starts,)``, by fewer digits than those of the residuals have."""
+        columns, left, _ = self._parts(theta)
+        errors = _squared(left)
+        if self._linear:
+            along = columns @ left[:, :, None]
+            errors = errors - (along * np.linalg.solve(self._square(columns), along)).sum(axis=(1, 2))
+        return np.where(np.isfinite(errors), errors, np.inf)
+
+    def _parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the columns of a linear least-squares problem for each start, its target, and the columns' lengths.
+
+        The columns ``(starts, linear, n)`` have length 1, or 0; the lengths are ``(starts, linear)``. Where something
+        overflows or is no number, the columns are 0 and the target ``(starts, n)`` is infinite.
+        """
+        params: list[Any] = [None] * self._n_params
+        for place in self._linear:
+            params[place] = LinearValue(0.0, {place: 1.0})
+        for place, value in zip(self.others, theta.T, strict=True):
+            params[place] = value[:, None]
+        shape = (len(theta), len(self._target))
+        value = self._function(*self._columns, params)
+        offset, factors = (value.offset, value.factors) if isinstance(value, LinearValue) else (value, {})
+        left = np.broadcast_to(self._target - offset, shape)
+        columns = np.empty((shape[0], len(self._linear), shape[1]))
+        for at, place in enumerate(self._linear):
+            columns[:, at] = factors.get(place, 0.0)
+        squares = np.einsum("sln,sln->sl", columns, columns)
+        usable = np.isfinite(squares).all(axis=1) & np.isfinite(_squared(left))
+        if not usable.all():
+            columns, squares = np.where(usable[:, None, None], columns, 0.0), np.where(usable[:, None], squares, 0.0)
+            left = np.where(usable[:, None], left, np.inf)
+        scale = np.sqrt(np.where(squares > 0, squares, 1.0))
+        columns /= scale[:, :, None]
+        return columns, left, scale
+
+    def _square(self, columns: FloatArray) -> FloatArray:
+        return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(len(self._linear))
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Jacobian ``(starts, others, n)`` of the residuals, without the part that the linear ones mend."""

@@ -270,11 +270,11 @@ def write_infix(node: Node, params: Sequence[float]) -> str:
     strength = _PRECEDENCE[node.operation]
     left, right = node.arguments
     first = _enclose(left, params, strength + (node.operation == "power"), begins=node.operation != "power")
+    if node.operation == "add" and (term := write_infix(right, params)).startswith("-"):
+        return f"{first} - {term[1:]}"
     second = _enclose(right, params, strength + (node.operation in ("subtract", "divide")), begins=False)
     if node.operation == "power":
         return f"{first}**{second}"
-    if node.operation == "add" and second.startswith("(-") and right.operation != "add":
-        return f"{first} - {second[2:-1]}"
     return f"{first} {_SIGNS[node.operation]} {second}"
 
 
