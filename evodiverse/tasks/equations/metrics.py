@@ -20,7 +20,7 @@ from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.front import choose, find_front, weigh
-from evodiverse.tasks.equations.problems import PROBLEMS, Problem
+from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
 from evodiverse.tasks.equations.symbolic import N_BEST, Law
@@ -92,7 +92,8 @@ class EquationMetrics:
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
         """Return what `measure_equations` and `measure_accuracy` do."""
-        return {**measure_equations(log, tools.encoders), **measure_accuracy(log, self._problem)}
+        law = None if self._problem is None else Law(self._problem, builtin_splits(self._problem))
+        return {**measure_equations(log, tools.encoders), **measure_accuracy(log, law)}
 
 
 def find_science(settings: Mapping[str, Any]) -> str | None:
@@ -134,15 +135,15 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     }
 
 
-def measure_accuracy(log: Log, problem: Problem | None) -> Measurement:
+def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     """Return what is said of the one equation that a run chooses, a baseline by itself, and whether laws are found.
 
     ``chosen_*`` are NMSE and complexity of that equation. ``sa_1`` is 1 if it is the law up to the law's constants,
-    ``sa_50`` if it or one of the 49 with the smallest error on the fitted data is; None where no law is known.
+    ``sa_50`` if it or one of the 49 with the smallest error on the fitted data is; both None where no law is known.
 
     Args:
         log: The run's log, with `COLUMNS`.
-        problem: Has the law.
+        law: Of the problem, None where it is not known.
     """
     columns = {name: log.column(name) for name in COLUMNS}
     genotypes = columns["genotype"]
@@ -157,9 +158,8 @@ def measure_accuracy(log: Log, problem: Problem | None) -> Measurement:
         "chosen_nmse_ood": columns["nmse_ood"][chosen.call],
         "chosen_complexity": chosen.complexity,
     }
-    if problem is None:
+    if law is None:
         return found
-    law = Law(problem, builtin_splits(problem))
     others = [call for call in log.top(sorted(log.scores), N_BEST) if call != chosen.call][: N_BEST - 1]
 
     def is_law(call: int) -> bool:

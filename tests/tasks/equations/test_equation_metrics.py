@@ -13,6 +13,7 @@ from evodiverse.diversity.distances import Vectors
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 from evodiverse.tasks.equations import metrics as equations
+from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.metrics import (
     COLUMNS,
     count_structures,
@@ -22,6 +23,7 @@ from evodiverse.tasks.equations.metrics import (
     read_body,
 )
 from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.symbolic import Law
 from tests.analysis.builders import evaluated_row, make_log
 
 # call, score, NMSE and accuracy, strict and lenient, on held-out data; the second failed, the last is no number there
@@ -107,7 +109,8 @@ def accuracy_of(*found: tuple[tuple[str, list[float]], float, float], selected: 
         }
         for call, ((expression, params), fitted, held) in enumerate(found, start=1)
     ]
-    return measure_accuracy(make_log(rows, [[[1]]]), PROBLEMS["population2"])
+    problem = PROBLEMS["population2"]
+    return measure_accuracy(make_log(rows, [[[1]]]), Law(problem, builtin_splits(problem)))
 
 
 def test_a_run_that_ends_with_the_law_has_found_it() -> None:
