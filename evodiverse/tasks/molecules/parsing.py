@@ -31,7 +31,9 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
         for atom in molecule.GetAtoms():
             atom.SetAtomMapNum(0)  # a label, not a part of the molecule
         Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)  # labels may have made neighbors look different
-    canonical = Chem.MolToSmiles(molecule)
+        canonical = Chem.MolToSmiles(molecule)
+    else:
+        canonical = canonical_form(text.strip())
     if "*" in canonical or "~" in canonical:
         return Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
     if "." in canonical and not allow_fragments:
@@ -39,13 +41,19 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
     return Hypothesis(canonical, canonical)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def molecule_of(smiles: str) -> Chem.Mol:
     """Return the molecule that RDKit reads in a SMILES; None, which RDKit's types do not tell, where it reads none.
 
     The result is cached and shared, since several look at a new molecule one after the other: copy it before an edit.
     """
     return Chem.MolFromSmiles(smiles)
+
+
+@lru_cache(maxsize=2048)
+def canonical_form(smiles: str) -> str:
+    """Return the canonical isomeric SMILES of what RDKit reads in a SMILES, cached as the molecule itself."""
+    return Chem.MolToSmiles(molecule_of(smiles))
 
 
 def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:

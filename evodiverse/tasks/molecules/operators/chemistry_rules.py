@@ -11,7 +11,7 @@ from typing import Final, cast
 import numpy as np
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.parsing import molecule_of
+from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
 
 TRIES: Final = 10
 """How often each level of Graph GA tries again before it gives up."""
@@ -56,8 +56,9 @@ def canonical_smiles(mol: Chem.Mol) -> str | None:
     Reading it back also drops stereo marks that an edit has left on atoms and bonds that are no stereocenters any more.
     """
     Chem.SetDoubleBondNeighborDirections(mol)  # without them the writer forgets cis and trans in an edited molecule
-    parsed: Chem.Mol | None = molecule_of(Chem.MolToSmiles(mol))
-    return None if parsed is None else Chem.MolToSmiles(parsed)
+    smiles = Chem.MolToSmiles(mol)
+    parsed: Chem.Mol | None = molecule_of(smiles)
+    return None if parsed is None else canonical_form(smiles)
 
 
 def is_sanitizable(mol: Chem.Mol) -> bool:
