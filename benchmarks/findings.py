@@ -77,6 +77,7 @@ STUDIES = {
         MOLECULES,
         range(20, 24),
         (
+            "diverse",
             "diverse method.screen=null",
             "diverse method.survivors.rule=sample",
             "diverse method.swap.rule=none",

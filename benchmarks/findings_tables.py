@@ -1,8 +1,8 @@
 """The tables of docs/findings.md: python benchmarks/findings_tables.py STUDY OUTPUTS.
 
 Writes what each complete run of a study measured to benchmarks/results/STUDY.csv, a line for each run, and prints for
-each task means over seeds and, against Graph GA, paired differences and ratios of means with their 95% bootstrap
-intervals and one-sided exact permutation p. Only seeds that both methods have are compared.
+each task means over seeds and, against Graph GA, or diverse for the ablations, paired differences and ratios of means
+with their 95% bootstrap intervals and one-sided exact permutation p. Only seeds that both methods have are compared.
 """
 
 import csv
@@ -41,7 +41,7 @@ COMPARED = {
 }
 # What all runs of a study have in common, or what the task's column says.
 UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem")
-BASELINE = "graph_ga"
+BASELINE, ABLATED = "graph_ga", "diverse"
 
 Table = dict[str, dict[int, Mapping[str, float]]]
 
@@ -101,16 +101,16 @@ def describe_ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
     return f"{fmean(ours) / fmean(theirs):.1f} times [{low:.1f}, {high:.1f}]"
 
 
-def print_differences(task: str, table: Table, names: Sequence[str]) -> None:
+def print_differences(task: str, table: Table, names: Sequence[str], baseline: str) -> None:
     """Print how much each method is above the baseline on the same seeds."""
-    print(f"\n| {task}, against `{BASELINE}` | pairs | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
+    print(f"\n| {task}, against `{baseline}` | pairs | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
     for method, seeds in table.items():
-        common = sorted(seeds.keys() & table[BASELINE].keys())
-        if method == BASELINE or len(common) < 2:
+        common = sorted(seeds.keys() & table[baseline].keys())
+        if method == baseline or len(common) < 2:
             continue
         cells = []
         for name in names:
-            ours, theirs = ([float(side[seed][name]) for seed in common] for side in (seeds, table[BASELINE]))
+            ours, theirs = ([float(side[seed][name]) for seed in common] for side in (seeds, table[baseline]))
             interval, p = bootstrap_interval(ours, theirs), permutation_p(ours, theirs)
             if interval is None or p is None:
                 raise ValueError(f"expected at least two pairs, got {common}")
@@ -121,12 +121,12 @@ def print_differences(task: str, table: Table, names: Sequence[str]) -> None:
 
 def main() -> None:
     study, outputs = sys.argv[1:]
-    tables = read(Path(outputs))
+    tables, baseline = read(Path(outputs)), ABLATED if study == "ablations" else BASELINE
     write_lines(RESULTS / f"{study}.csv", tables)
     for (kind, task), table in sorted(tables.items()):
         print_means(task, table, METRICS[kind])
-        if BASELINE in table:
-            print_differences(task, table, COMPARED[kind])
+        if baseline in table:
+            print_differences(task, table, COMPARED[kind], baseline)
 
 
 if __name__ == "__main__":

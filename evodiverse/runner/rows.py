@@ -1,7 +1,7 @@
 """Records of the search core as rows of the log, and back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from math import isnan
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 from evodiverse.ports import Row
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
-from evodiverse.search.exchange import SwapTrial
-from evodiverse.search.state import Attempt, IterationInfo, Progress, State
+from evodiverse.search.exchange import Migration, SwapTrial
+from evodiverse.search.state import Adaptation, Attempt, IterationInfo, Progress, Screened, State
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 
 
@@ -24,11 +24,16 @@ def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int,
             iteration | {"pool": pool, "beta": beta, "members": members.tolist()}
             for pool, (beta, members) in enumerate(zip(ladder, info.pools, strict=True))
         ],
-        "swaps": [iteration | asdict(trial) for trial in info.trials],
-        "migrations": [iteration | asdict(migration) for migration in info.migrations],
-        "adaptation": [iteration | asdict(adaptation) for adaptation in info.adaptations],
-        "screened": [asdict(screened) for screened in info.screened],
+        "swaps": [_row(trial, info.iteration) for trial in info.trials],
+        "migrations": [_row(migration, info.iteration) for migration in info.migrations],
+        "adaptation": [_row(adaptation, info.iteration) for adaptation in info.adaptations],
+        "screened": [_row(screened, info.iteration) for screened in info.screened],
     }
+
+
+def _row(record: SwapTrial | Migration | Adaptation | Screened, iteration: int) -> Row:
+    """Return the fields of a record by name, without the copies that `dataclasses.asdict` makes of them."""
+    return {"iteration": iteration} | {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:

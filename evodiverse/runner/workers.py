@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from evodiverse.errors import ContractError, ServiceError, describe
 from evodiverse.kit.own_code import name_of
+from evodiverse.kit.threads import THREADS
 from evodiverse.ports import Batching, Featured, Journal, Operator, Outsourcing, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
@@ -112,6 +113,8 @@ class Workers:
                 self._threads.submit(self._outsourced.prepare)
         if self._has_processes:
             os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
+            for name in THREADS:
+                os.environ.setdefault(name, "1")  # unless the user has chosen
             context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
             if sys.platform == "linux":
                 used = [type(part).__module__ for part in (self._bench.task, self._bench.operator, self._bench.journal)]

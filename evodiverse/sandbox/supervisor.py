@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.errors import ServiceError, reason
+from evodiverse.kit.threads import THREADS
 from evodiverse.sandbox import wire
 from evodiverse.sandbox.disk import CountedFolder, program_folder, remove
 from evodiverse.sandbox.kernel import Ending
@@ -220,11 +221,10 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
 
 def _environment() -> dict[str, str]:
     """Return what the warm parent needs to start; it empties it before there are programs."""
-    threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
     kept = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
     return {
         **{name: os.environ[name] for name in kept if name in os.environ},
-        **dict.fromkeys(threads, "1"),
+        **dict.fromkeys(THREADS, "1"),
         "PYTHONHASHSEED": "0",
         "LC_ALL": "C.UTF-8",
     }

@@ -1,4 +1,7 @@
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,6 +10,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import ContractError, Interrupted, ServiceError
+from evodiverse.kit.threads import THREADS
 from evodiverse.runner.rows import read_record
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.streams import Purpose, Streams
@@ -21,6 +25,7 @@ from evodiverse.vocabulary import (
     Rejection,
     Request,
 )
+from tests.starts import ROOT
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.task import BitTask
 
@@ -65,6 +70,31 @@ class ShortOperator(BitCrossover):
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         return super().propose(requests)[:-1]
+
+
+class ThreadsTask(BitTask):
+    """Says how many threads numerical libraries will use where it reads proposals."""
+
+    def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
+        return [Hypothesis(os.environ.get("OMP_NUM_THREADS", "as many as cores"), "") for _ in genotypes]
+
+
+def print_threads() -> None:
+    with workers_of(ThreadsTask(6, 1), BitCrossover(), 2) as workers:
+        ((_, read),) = workers.propose(requests(1))
+    sys.stdout.write(str(read))
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [({}, "1"), ({"OMP_NUM_THREADS": "3"}, "3")])
+def test_a_worker_process_has_one_numerical_thread_unless_the_user_chose(
+    chosen: Mapping[str, str], expected: str
+) -> None:
+    code = f"from {__name__} import print_threads; print_threads()"  # the environment is that of the first worker
+    environment = {name: value for name, value in os.environ.items() if name not in THREADS}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**environment, **chosen}, cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout == str(Hypothesis(expected, ""))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
+from evodiverse.tasks.molecules.parsing import molecule_of
+
 SIMILARITY_LIMIT = 0.4
 
 _N_BITS = 2048
@@ -17,7 +19,7 @@ _GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=_N_BITS)
 @lru_cache(maxsize=50_000)
 def fingerprint(smiles: str) -> DataStructs.ExplicitBitVect:
     """Return the Morgan fingerprint of a valid SMILES."""
-    return molecule_fingerprint(Chem.MolFromSmiles(smiles))
+    return molecule_fingerprint(molecule_of(smiles))
 
 
 def molecule_fingerprint(molecule: Chem.Mol) -> DataStructs.ExplicitBitVect:

@@ -18,6 +18,7 @@ from rdkit.Chem import rdFingerprintGenerator
 from evodiverse.errors import DataError, InputError, Interrupted, describe
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
+from evodiverse.tasks.molecules.parsing import molecule_of
 
 OracleFunction = Callable[[list[str]], ArrayLike]
 
@@ -140,7 +141,7 @@ class ForestOracle:
         Returns:
             ``(n,)`` in [0, 1], higher is better; NaN where the SMILES cannot be parsed or has no atoms.
         """
-        molecules = [Chem.MolFromSmiles(text) for text in smiles]
+        molecules = [molecule_of(text) for text in smiles]
         is_molecule = np.array([mol is not None and mol.GetNumAtoms() > 0 for mol in molecules], dtype=np.bool_)
         scores = np.full(len(molecules), np.nan)
         valid = [mol for mol, is_valid in zip(molecules, is_molecule, strict=True) if is_valid]

@@ -1,5 +1,7 @@
 """From text to a molecule: the one place where SMILES are read and identity is decided."""
 
+from functools import lru_cache
+
 from rdkit import Chem, rdBase
 
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
@@ -25,10 +27,13 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
     if isinstance(molecule, Rejection):
         return molecule
     if ":" in text:
+        molecule = Chem.Mol(molecule)
         for atom in molecule.GetAtoms():
             atom.SetAtomMapNum(0)  # a label, not a part of the molecule
         Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)  # labels may have made neighbors look different
-    canonical = Chem.MolToSmiles(molecule)
+        canonical = Chem.MolToSmiles(molecule)
+    else:
+        canonical = canonical_form(text.strip())
     if "*" in canonical or "~" in canonical:
         return Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
     if "." in canonical and not allow_fragments:
@@ -36,8 +41,26 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
     return Hypothesis(canonical, canonical)
 
 
+@lru_cache(maxsize=2048)
+def molecule_of(smiles: str) -> Chem.Mol:
+    """Return the molecule that RDKit reads in a SMILES; None, which RDKit's types do not tell, where it reads none.
+
+    The result is cached and shared, since several look at a new molecule one after the other: copy it before an edit.
+    """
+    return Chem.MolFromSmiles(smiles)
+
+
+@lru_cache(maxsize=2048)
+def canonical_form(smiles: str) -> str:
+    """Return the canonical isomeric SMILES of what RDKit reads in a SMILES, cached as the molecule itself."""
+    return Chem.MolToSmiles(molecule_of(smiles))
+
+
 def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
-    """Return what RDKit reads in ``text``, maybe several fragments or placeholders, or why that is no molecule."""
+    """Return what RDKit reads in ``text``, maybe several fragments or placeholders, or why that is no molecule.
+
+    The molecule is shared: copy it before an edit.
+    """
     smiles = text.strip()
     if not smiles:
         return Rejection(Reason.EMPTY)
@@ -53,7 +76,7 @@ def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
             excess = None if graph is None else _find_excess(graph, max_heavy_atoms)
             if excess is not None:
                 return Rejection(Reason.TOO_LARGE, excess)
-        molecule: Chem.Mol | None = Chem.MolFromSmiles(smiles)
+        molecule: Chem.Mol | None = molecule_of(smiles)
     if molecule is None:
         return Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")
     n_heavy = molecule.GetNumHeavyAtoms()

@@ -11,6 +11,8 @@ from typing import Final, cast
 import numpy as np
 from rdkit import Chem
 
+from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
+
 TRIES: Final = 10
 """How often each level of Graph GA tries again before it gives up."""
 
@@ -40,12 +42,12 @@ def has_allowed_rings(mol: Chem.Mol) -> bool:
     Args:
         mol: Sanitized, so that its rings are known and aromatic bonds are not taken for double bonds.
     """
-    rings = mol.GetRingInfo().AtomRings()
-    if not rings:
+    sizes = [len(ring) for ring in mol.GetRingInfo().AtomRings()]
+    if not sizes:
         return True
-    if max(map(len, rings)) > MAX_RING or mol.HasSubstructMatch(_RING_ALLENE):
+    if max(sizes) > MAX_RING or mol.HasSubstructMatch(_RING_ALLENE):
         return False
-    return min(map(len, rings)) > 4 or not mol.HasSubstructMatch(_SMALL_RING_DOUBLE_BOND)
+    return min(sizes) > 4 or not mol.HasSubstructMatch(_SMALL_RING_DOUBLE_BOND)
 
 
 def canonical_smiles(mol: Chem.Mol) -> str | None:
@@ -54,8 +56,9 @@ def canonical_smiles(mol: Chem.Mol) -> str | None:
     Reading it back also drops stereo marks that an edit has left on atoms and bonds that are no stereocenters any more.
     """
     Chem.SetDoubleBondNeighborDirections(mol)  # without them the writer forgets cis and trans in an edited molecule
-    parsed = Chem.MolFromSmiles(Chem.MolToSmiles(mol))
-    return None if parsed is None else Chem.MolToSmiles(parsed)
+    smiles = Chem.MolToSmiles(mol)
+    parsed: Chem.Mol | None = molecule_of(smiles)
+    return None if parsed is None else canonical_form(smiles)
 
 
 def is_sanitizable(mol: Chem.Mol) -> bool:
