@@ -14,8 +14,8 @@ from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import MAX_SIZE, TreeSizeError, read_tree
 from evodiverse.vocabulary import Detail
 
-EXACT: Final = 1e-12
-"""Error, in units of the target's variance, up to which equations explain all there is."""
+EXACT: Final = 1e-20
+"""Error, in units of the target's variance, up to which equations explain all there is: numbers have 16 digits."""
 
 
 class Member(NamedTuple):

@@ -49,7 +49,7 @@ def test_the_front_s_end_that_only_fits_is_not_chosen() -> None:
 
 
 def test_errors_that_are_no_more_than_rounding_are_alike() -> None:
-    assert choose([Member(1, 5, 1e-15, 1e-15, 0.0), Member(2, 9, 1e-30, 1e-30, 0.0)]).call == 1
+    assert choose([Member(1, 5, 1e-22, 1e-22, 0.0), Member(2, 9, 1e-30, 1e-30, 0.0)]).call == 1
 
 
 def test_without_rows_held_back_the_smallest_error_is_chosen() -> None:

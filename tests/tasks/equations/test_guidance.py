@@ -74,10 +74,20 @@ def test_terms_with_no_numbers_do_not_stop_a_suggestion() -> None:
     assert guide(X * V).suggest([], broken, np.random.default_rng(0)) is None
 
 
-def test_the_weakest_term_is_the_one_that_the_others_can_do_without() -> None:
+def test_the_weakest_term_goes_which_the_others_can_do_without() -> None:
     target = 2 * X + 3 * V**2 + 0.01 * np.sin(X)
-    assert guide(target).find_weakest([X, np.sin(X), V**2]) == 1
-    assert guide(target).find_weakest([np.exp(-V), X, V**2]) == 0
+    assert guide(target).find_needed([X, np.sin(X), V**2]) == [0, 2]
+    assert guide(target).find_needed([np.exp(-V), X, V**2]) == [1, 2]
+
+
+def test_with_the_weakest_term_goes_what_is_of_no_use() -> None:
+    assert guide(2 * X + 3 * V**2).find_needed([1e-19 * np.exp(-V), X, 1e-12 * np.sin(X), V**2, 1e-20 * V]) == [1, 3]
+    noisy = 2 * X + 3 * V**2 + 0.3 * np.random.default_rng(0).standard_normal(len(X))
+    assert guide(noisy).find_needed([X, V**2, np.sin(X), np.exp(-V)])[:2] == [0, 1]
+
+
+def test_one_term_always_stays() -> None:
+    assert guide(np.zeros(len(X))).find_needed([X, V]) in ([0], [1])
 
 
 def test_the_same_rows_suggest_the_same() -> None:

@@ -20,8 +20,11 @@ FloatArray = NDArray[np.float64]
 N_ROWS: Final = 256
 # How often the best of all suggestions is taken, and of what is left the best, and so on.
 TAKEN: Final = 0.3
+USELESS: Final = 1e-3
 _DIGITS: Final = 9
 _LARGEST: Final = 1e100
+# Of the target's square, less than which is no more than rounding.
+_ROUNDING: Final = 1e-22
 # Of a column's square, below which the others span it.
 _RANK: Final = 1e-8
 
@@ -86,13 +89,31 @@ class Guide:
         at = list(best.values())[min(int(rng.geometric(TAKEN)), len(best)) - 1]
         return self._suggestions[at], columns[at]
 
-    def find_weakest(self, terms: Sequence[FloatArray]) -> int:
-        """Return which of at least two terms the others can best do without."""
-        losses = [
-            float(_gains(self._target, [*terms[:at], *terms[at + 1 :]], _unit(term)[None])[0])
-            for at, term in enumerate(terms)
-        ]
-        return int(np.argmin(losses))
+    def find_needed(self, terms: Sequence[FloatArray]) -> list[int]:
+        """Return which of at least two terms stay when the weakest goes, and after it each that is of no use.
+
+        The weakest is the one that the others can best do without; of no use is one without which the error rises by
+        less than `USELESS` of what it is, as far as it is more than rounding.
+        """
+        kept = list(range(len(terms)))
+        while len(kept) > 1:
+            values = [terms[at] for at in kept]
+            losses = [
+                float(_gains(self._target, [*values[:at], *values[at + 1 :]], _unit(term)[None])[0])
+                for at, term in enumerate(values)
+            ]
+            weakest = int(np.argmin(losses))
+            if len(kept) < len(terms) and losses[weakest] > USELESS * max(_rest(self._target, values), _ROUNDING):
+                break
+            del kept[weakest]
+        return kept
+
+
+def _rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:
+    """Return which share of the target's squares a basis leaves."""
+    orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
+    left = target - orthogonal @ (orthogonal.T @ target)
+    return float(left @ left) / (float(target @ target) or 1.0)
 
 
 def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:

@@ -75,7 +75,7 @@ MUTATIONS: Final = {
     "insert_parameter": 1.0,
     "remove_parameter": 0.5,
 }
-GUIDED: Final = {"term": 1.5, "product": 2.0, "fresh": 0.5, "multiply": 3.0, "replace": 2.0, "drop": 0.7, "snap": 0.7}
+GUIDED: Final = {"term": 1.5, "product": 2.0, "fresh": 0.5, "multiply": 3.0, "replace": 2.0, "prune": 1.0, "snap": 0.7}
 GUIDED_RATE: Final = 0.5
 """How often the data say what is done first."""
 
@@ -104,7 +104,7 @@ class EquationOperator:
             "fresh": self._begin_afresh,
             "multiply": self._multiply_suggested,
             "replace": self._replace_suggested,
-            "drop": self._drop_weakest,
+            "prune": self._prune,
             "snap": _snap,
         }
         self._edits: Mapping[str, Edit] = {
@@ -249,13 +249,12 @@ class EquationOperator:
         terms[at] = call("multiply", rest, self._build(found[0], next_parameter(tree) + 1))
         return _total(terms)
 
-    def _drop_weakest(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
-        """Remove the term that the others can best do without."""
+    def _prune(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
+        """Remove the term that the others can best do without, and each that is of no use."""
         terms = _terms(tree)
         if len(terms) < 2:
             return None
-        del terms[self._guide.find_weakest(self._values(terms, params))]
-        return _total(terms)
+        return _total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
 
     def _add_product(self, tree: Node, rng: np.random.Generator) -> Node:
         """Add a product of factors of different variables."""
