@@ -59,7 +59,7 @@ class EquationTask:
             "acc01_95_ood": int,
         }
     )
-    batch_size = 4
+    batch_size = 16
     summary_name = f"top-{N_TOP} train NMSE"
 
     def __init__(

@@ -19,7 +19,7 @@ from evodiverse.tasks.equations.problems import PROBLEMS, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.tasks.equations.task import EquationTask
-from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Rejection, Stream
+from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Job, Rejection, Stream
 
 X = np.linspace(0.5, 3, 60)
 SPLITS = Splits(*(Rows(x[:, None], 3 * x + 2) for x in (X, X[:20] + 0.01, X[:10] + 5)))
@@ -121,6 +121,20 @@ def test_a_fit_that_fails_takes_none_down_with_it(sandbox: ProcessSandbox) -> No
     assert [evaluation.error.partition(":")[0] for evaluation in together] == ["", "non_finite", "crashed", ""]
     alone = [task.evaluate([one])[0] for one in parsed if isinstance(one, Hypothesis)]
     assert together == alone
+
+
+def test_an_equation_without_numbers_takes_no_process_of_its_own(
+    sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+    run = sandbox.run
+    monkeypatch.setattr(sandbox, "run", lambda some: (jobs.extend(some), run(some))[1])
+    task = make_task(sandbox)
+    broken = "params[0] * np.log(-x) + params[1] / (x - x)"
+    texts = [f"def equation(x, params):\n    return {right}\n" for right in ("params[0] * x", broken, "x")]
+    parsed = [one for one in task.parse(texts) if isinstance(one, Hypothesis)]
+    assert [evaluation.valid for evaluation in task.evaluate(parsed)] == [True, False, True]
+    assert len(jobs) == 1
 
 
 def test_the_floor_of_the_energy_is_in_units_of_the_variance(sandbox: ProcessSandbox) -> None:

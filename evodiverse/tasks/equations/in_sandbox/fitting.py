@@ -109,11 +109,15 @@ def fit(
 def _predict_all(
     function: Callable[..., Any], params: FloatArray, splits: Sequence[FloatArray]
 ) -> tuple[FloatArray, ...]:
-    """Return the parameters, which of the splits have predictions that are all finite, and those predictions."""
+    """Return the parameters, which of the splits have predictions that are all finite, and those predictions.
+
+    What is no number is 0 in what is returned, since the sandbox takes another for a failure.
+    """
     with np.errstate(all="ignore"):
         predictions = [np.broadcast_to(_predictor(function, inputs)(params), len(inputs)) for inputs in splits]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
-    return (params, finite, *(np.nan_to_num(prediction, posinf=0, neginf=0) for prediction in predictions))
+    params, *predictions = (np.nan_to_num(values, posinf=0, neginf=0) for values in (params, *predictions))
+    return (params, finite, *predictions)
 
 
 def _predictor(function: Callable[..., Any], inputs: FloatArray) -> Predict:
