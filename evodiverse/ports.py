@@ -6,7 +6,7 @@ All of them work on batches: one answer per item, in the order of the items. An 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -118,15 +118,16 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A candidate, where the search found it, and the domain's own columns of it.
-
-    ``pool`` is None for one that all pools share.
-    """
+    """A candidate, and where the search found it; ``pool`` is None for one that all pools share."""
 
     candidate: Candidate
     iteration: int
     pool: int | None
-    details: Mapping[str, Detail] = field(default_factory=dict)
+
+    @property
+    def details(self) -> Mapping[str, Detail]:
+        """The domain's own columns of it."""
+        return self.candidate.details
 
 
 @runtime_checkable

@@ -196,7 +196,7 @@ def _log(
         attempts.close([_mark(one, is_selected=own == chosen) for own, one in zip(charged, evaluations, strict=True)])
         best = archive.best()
         if best is not None:
-            directory.write_best(task.show_best([Found(best, 0, 0, archive.evaluation(best.call).details)]))
+            directory.write_best(task.show_best([Found(best, 0, 0)]))
     state, info = start(attempts, archive, method)
     seconds = {"wall": answer.seconds + time.perf_counter() - began, "operator": answer.seconds, "oracle": took}
     each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))

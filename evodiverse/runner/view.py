@@ -145,7 +145,7 @@ class View:
         return self._best_of_grade
 
     def _found(self, call: int) -> Found:
-        return Found(self._archive.candidate(call), *self._places[call - 1], self._archive.evaluation(call).details)
+        return Found(self._archive.candidate(call), *self._places[call - 1])
 
     def _note_exchange(self, trials: Sequence[SwapTrial]) -> None:
         if trials:

@@ -149,7 +149,7 @@ def test_what_is_best_is_shown_also_if_it_cannot_be_fitted_again(sandbox: Proces
     task = make_task(sandbox, timeout=1e-9)
     details = {"params": "[3.0, 2.0]", "mse": 0.0}
     source = read_skeleton("def equation(x, params):\n    return params[0] * x + params[1]\n", ["x"]).source
-    found = Found(Candidate(1, source, "k", 0.0, 0.0), 0, None, details)
+    found = Found(Candidate(1, source, "k", 0.0, 0.0, details=details), 0, None)
     files = task.show_best([found])
     assert set(files) == {"equation.py", "equation.tex", "equation.json", "fit.png", "hall_of_fame.csv"}
     assert task.show_best([found]) == {}  # what is there already is not made again
@@ -159,7 +159,7 @@ def test_the_module_that_is_written_holds_no_code_of_anybody_else(sandbox: Proce
     hostile = Variable('y"""\nraise SystemExit("hostile")\n"""', 'say """ here')
     task = make_task(sandbox, Dataset(hostile, DATASET.variables, SPLITS, None))
     source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
-    found = Found(Candidate(1, source, "k", 0.0, 0.0), 0, None, {"params": "[3.0]"})
+    found = Found(Candidate(1, source, "k", 0.0, 0.0, details={"params": "[3.0]"}), 0, None)
     scope: dict[str, Any] = {}
     exec(task.show_best([found])["equation.py"], scope)  # noqa: S102
     assert scope["equation"](2.0) == 6.0

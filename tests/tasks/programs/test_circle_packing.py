@@ -28,7 +28,7 @@ def scored(centers: np.ndarray = CENTERS, radii: np.ndarray = RADII, reported: f
 
 
 def found(answer: Scored, pool: int | None = 1) -> Found:
-    return Found(Candidate(113, "source", "key", answer.score, -answer.score), 57, pool, answer.details)
+    return Found(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
 
 
 def run(source: str) -> tuple[np.ndarray, np.ndarray, float]:

@@ -121,7 +121,7 @@ def test_the_summary_is_the_mean_of_the_best_100() -> None:
 
 def found(call: int, score: float) -> Found:
     details = {"packing": json.dumps({"centers": [[0.25, 0.5], [0.75, 0.5]], "radii": [0.2, 0.1]})} if score else {}
-    return Found(Candidate(call, f"# {call}\n", "k", score, -score), 3, 1, details)
+    return Found(Candidate(call, f"# {call}\n", "k", score, -score, details=details), 3, 1)
 
 
 def test_the_best_program_is_shown_with_its_packing() -> None:
