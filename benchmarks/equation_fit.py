@@ -1,21 +1,47 @@
-"""Fits of the true skeletons of all builtin problems by both methods, side by side.
+"""Fits of the true skeletons of all builtin problems by both methods, side by side, and what the parts of one cost.
 
 OMP_NUM_THREADS=1 python benchmarks/equation_fit.py, with one thread as in the sandbox
 """
 
 import time
+from collections import defaultdict
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.tasks.equations.data import builtin_splits
+from evodiverse.tasks.equations.fitter import Fitter
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import PROBLEMS, Problem
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.tasks.equations.starts import find_ranges, find_units
+from evodiverse.vocabulary import Limits
 
 METHODS = ("lm", "bfgs")
 RECOVERED = 1e-10
+N_TOGETHER, N_TRIVIAL = 8, 64
+
+
+class Parts:
+    """Seconds by what was done."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def wrap(self, place: Any, name: str, label: Callable[..., str]) -> None:
+        """Let a function note how long it takes."""
+        function = getattr(place, name)
+
+        def timed(*arguments: Any) -> Any:
+            began = time.perf_counter()
+            answer = function(*arguments)
+            self.seconds[label(*arguments)] += time.perf_counter() - began
+            return answer
+
+        setattr(place, name, timed)
 
 
 def fit(problem: Problem, method: str) -> tuple[float, float]:
@@ -30,6 +56,43 @@ def fit(problem: Problem, method: str) -> tuple[float, float]:
     _, _, predicted = fitting.fit(scope["equation"], method, skeleton.n_params, skeleton.linear, units, target, inputs)
     seconds = time.perf_counter() - began
     return float(np.mean((predicted - target) ** 2) / np.var(target)), seconds
+
+
+def measure_parts() -> None:
+    """Print what the parts of a fit by lm cost, on average over all problems."""
+    parts = Parts()
+    parts.wrap(fitting._Projected, "weigh", lambda *_: "comparing the starts on 80 rows")
+    parts.wrap(fitting, "_descend", lambda model, *_: f"descent on {len(model._target)} rows")
+    parts.wrap(fitting, "_predict_all", lambda *_: "predictions")
+    for problem in PROBLEMS.values():
+        names = [variable.name for variable in problem.variables]
+        began = time.perf_counter()
+        skeleton = read_skeleton(problem.skeleton, names)
+        parts.seconds["reading the skeleton"] += time.perf_counter() - began
+        ranges = find_ranges(names, builtin_splits(problem).train.inputs)
+        began = time.perf_counter()
+        find_units(skeleton.source, skeleton.n_params, ranges)
+        parts.seconds["units of the parameters"] += time.perf_counter() - began
+        fit(problem, "lm")
+    for name, seconds in parts.seconds.items():
+        print(f"{name}: {1e3 * seconds / len(PROBLEMS):.2f} ms")
+
+
+def measure_processes() -> None:
+    """Print what the sandbox adds to a fit that takes no time."""
+    problem = PROBLEMS["oscillator8"]
+    names = [variable.name for variable in problem.variables]
+    header = f"def equation({', '.join(names)}, params):\n    return"
+    trivial = [read_skeleton(f"{header} {at}.5 * params[0]\n", names) for at in range(N_TRIVIAL)]
+    sandbox = ProcessSandbox([fitting.__name__])
+    fitter = Fitter(sandbox, names, builtin_splits(problem), "lm", Limits(30.0, 2048))
+    fitter.fit(trivial[:1])
+    for size in (1, N_TOGETHER):
+        began = time.perf_counter()
+        for at in range(0, N_TRIVIAL, size):
+            fitter.fit(trivial[at : at + size])
+        print(f"process, {size} at a time: {1e3 * (time.perf_counter() - began) / N_TRIVIAL:.1f} ms a fit")
+    sandbox.close()
 
 
 def main() -> None:
@@ -48,6 +111,9 @@ def main() -> None:
         f"lm is {median(ratios):.1f} times faster (median), no worse in "
         f"{sum(r['lm'][0] <= max(r['bfgs'][0], RECOVERED) for r in fits.values())} of {len(fits)}"
     )
+    print("\nOf a fit by lm, mean over the problems:")
+    measure_parts()
+    measure_processes()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,19 @@ OTHERS = (
     "task=equation task.problem=builtin/reaction3",
     "task=circle_packing",
 )
+EQUATIONS = tuple(
+    f"task=equation task.problem=builtin/{name}"
+    for name in (
+        "oscillator1",
+        "oscillator2",
+        "bacterial_growth",
+        "population1",
+        "reaction1",
+        "reaction2",
+        "aluminium",
+        "material1",
+    )
+)
 LONG = "search.early_stop=null"
 
 
@@ -83,6 +96,25 @@ STUDIES = {
             "diverse method.swap.rule=none",
             "diverse method.swap.rule=ring",
             "diverse method.ladder=[inf] method.capacity=240",
+        ),
+    ),
+    "equations": Study(
+        EQUATIONS,
+        range(3),
+        (
+            "pt",
+            "tempering",
+            "ensemble",
+            "random_swap",
+            "pt3",
+            "pt task.energy=raw_mse",
+            "pt method.ladder=[0.5,0.01]",
+            "pt method.ladder=[1.5,0.01]",
+            "pt method.ladder=[0.8,0.5]",
+            "pt method.swap.period=2",
+            "pt method.swap.period=20",
+            "pt method.swap.size=1",
+            "pt method.swap.size=10",
         ),
     ),
 }

@@ -1,14 +1,16 @@
 """The tables of docs/findings.md: python benchmarks/findings_tables.py STUDY OUTPUTS.
 
 Writes what each complete run of a study measured to benchmarks/results/STUDY.csv, a line for each run, and prints for
-each task means over seeds and, against Graph GA, or diverse for the ablations, paired differences and ratios of means
-with their 95% bootstrap intervals and one-sided exact permutation p. Only seeds that both methods have are compared.
+each task means over seeds and, against Graph GA, diverse for its ablations, or pt for the paper's on equations, paired
+differences and ratios of means with their 95% bootstrap intervals and one-sided exact permutation p. Only seeds that
+both methods have are compared. The paper's ablations are paired over all problems together.
 """
 
 import csv
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import log10
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -31,17 +33,38 @@ METRICS = {
         "top10",
         "no_hit_percent",
     ],
-    "equations": ["best_nmse", "n_structures_1e3", "n_different_structures_1e3"],
+    "equations": [
+        "best_nmse",
+        "log10_nmse",
+        "best_acc_95",
+        "top10_acc_95",
+        "buffer_diversity.tfidf",
+        "n_structures_1e3",
+        "n_different_structures_1e3",
+        "sa_1",
+        "sa_50",
+    ],
     "programs": ["best_sum", "n_near_best", "n_different_near_best"],
 }
 COMPARED = {
     "molecules": ["different_hits_0.5_0.4", "div_hits", "different_top10", "pmo_auc"],
-    "equations": ["n_structures_1e3", "n_different_structures_1e3"],
+    "equations": [
+        "log10_nmse",
+        "best_acc_95",
+        "top10_acc_95",
+        "buffer_diversity.tfidf",
+        "n_structures_1e3",
+        "n_different_structures_1e3",
+    ],
     "programs": ["best_sum", "n_near_best", "n_different_near_best"],
 }
 # What all runs of a study have in common, or what the task's column says.
 UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem")
-BASELINE, ABLATED = "graph_ga", "diverse"
+BASELINES = {"ablations": "diverse", "equations": "pt"}
+BASELINE = "graph_ga"
+POOLED = ("equations",)
+# Errors are read between these, so that one without a number, or a law that is met, does not decide a mean.
+LOWEST_NMSE, HIGHEST_NMSE = 1e-20, 1e2
 
 Table = dict[str, dict[int, Mapping[str, float]]]
 
@@ -61,6 +84,9 @@ def read(outputs: Path) -> dict[tuple[str, str], Table]:
     for run, metrics in measured.runs:
         task = str(run.settings.get("task.problem") or run.task)
         kind = run.domain.rpartition(".")[2]
+        if kind == "equations":
+            error = min(max(float(metrics["best_nmse"]), LOWEST_NMSE), HIGHEST_NMSE)
+            metrics = {**metrics, "log10_nmse": log10(error)}
         tables[kind, task][label(run)][int(run.settings["seed"])] = metrics
     return tables
 
@@ -79,6 +105,16 @@ def write_lines(path: Path, tables: Mapping[tuple[str, str], Table]) -> None:
                     writer.writerow(
                         [task, method, seed, *("" if value is None else f"{value:.6g}" for value in values)]
                     )
+
+
+def pool(tables: Mapping[tuple[str, str], Table]) -> dict[tuple[str, str], Table]:
+    """Return one table of all tasks of a kind, in which a seed of a task is one of all seeds."""
+    pooled: dict[tuple[str, str], Table] = {}
+    for at, ((kind, _), table) in enumerate(sorted(tables.items())):
+        together = pooled.setdefault((kind, f"all {kind}"), {})
+        for method, seeds in table.items():
+            together.setdefault(method, {}).update({1000 * at + seed: metrics for seed, metrics in seeds.items()})
+    return pooled
 
 
 def print_means(task: str, table: Table, names: Sequence[str]) -> None:
@@ -121,9 +157,9 @@ def print_differences(task: str, table: Table, names: Sequence[str], baseline: s
 
 def main() -> None:
     study, outputs = sys.argv[1:]
-    tables, baseline = read(Path(outputs)), ABLATED if study == "ablations" else BASELINE
+    tables, baseline = read(Path(outputs)), BASELINES.get(study, BASELINE)
     write_lines(RESULTS / f"{study}.csv", tables)
-    for (kind, task), table in sorted(tables.items()):
+    for (kind, task), table in sorted((pool(tables) if study in POOLED else tables).items()):
         print_means(task, table, METRICS[kind])
         if baseline in table:
             print_differences(task, table, COMPARED[kind], baseline)
