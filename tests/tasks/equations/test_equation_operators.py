@@ -1,5 +1,6 @@
 """The classical operator of equations: allowed children, made of the request alone."""
 
+import json
 import os
 import pickle
 import subprocess
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.operator import CROSSOVERS, FAILED, MUTATIONS, EquationOperator
+from evodiverse.tasks.equations.operators.operator import CROSSOVERS, FAILED, GUIDED, MUTATIONS, EquationOperator
 from evodiverse.tasks.equations.operators.trees import Kind, leaves, read_tree, write_tree
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
@@ -52,6 +53,37 @@ def test_all_that_there_is_is_done() -> None:
     proposals = OPERATOR.propose([request(RICH, LINEAR, slot=slot) for slot in range(600)])
     done = Counter(name for proposal in proposals for name in proposal.operator.split("+"))
     assert set(done) == {f"crossover_{kind}" for kind in CROSSOVERS} | {f"mutation_{kind}" for kind in MUTATIONS}
+
+
+FULL = (
+    "params[0] * x + params[1] * v + params[2] * np.sin(params[3] * x) + params[4] * np.cos(params[5] * v)"
+    " + params[6] * x * v + params[7] * np.tanh(params[8] * x) + params[9]"
+)
+
+
+def fitted(expression: str, params: list[float], slot: int) -> Request:
+    source = read_skeleton(f"def equation(x, v, params):\n    return {expression}\n", XV).source
+    parent = Candidate(1, source, source, -1.0, 0.0, details={"params": json.dumps(params)})
+    return Request(1, 0, slot, 1, (parent,), Prompt.COLD, Stream(3, 5, 1, 0, slot))
+
+
+def test_the_data_say_what_half_of_the_children_are_like() -> None:
+    full = [3.0, -0.5, 0.4, 2.1, 0.2, 1.4, -1.0, 0.3, 0.9, 0.05]
+    requests = [fitted(FULL, full, slot) for slot in range(200)]
+    requests += [fitted("params[0] * x + params[1] * v", [3.0, -0.5], slot) for slot in range(200, 400)]
+    proposals = OPERATOR.propose(requests)
+    done = Counter(name for proposal in proposals for name in proposal.operator.split("+"))
+    assert {f"guided_{kind}" for kind in GUIDED} <= set(done)
+    assert 0.3 < sum(proposal.operator.startswith("guided") for proposal in proposals) / 400 < 0.6
+
+
+def test_the_weakest_term_is_exchanged_for_what_explains_more() -> None:
+    two = "params[0] * x ** 3 + params[1] * np.cos(params[2] * v)"
+    proposals = OPERATOR.propose([fitted(two, [1.0, 1e-6, 1.3], slot) for slot in range(300)])
+    exchanged = [str(one.genotype) for one in proposals if one.operator == "guided_exchange"]
+    assert exchanged
+    assert all("(x ** (3))" in child and "np.cos" not in child for child in exchanged)
+    assert any("np.exp" in child for child in exchanged)
 
 
 def test_the_better_parent_is_changed_more_often() -> None:

@@ -75,7 +75,17 @@ MUTATIONS: Final = {
     "insert_parameter": 1.0,
     "remove_parameter": 0.5,
 }
-GUIDED: Final = {"term": 1.5, "product": 2.0, "fresh": 0.5, "multiply": 3.0, "replace": 2.0, "prune": 1.0, "snap": 0.7}
+GUIDED: Final = {
+    "term": 1.5,
+    "product": 2.0,
+    "fresh": 0.5,
+    "multiply": 3.0,
+    "replace": 2.0,
+    "exchange": 3.0,
+    "prune": 1.0,
+    "snap": 0.7,
+}
+PRODUCT_RATE: Final = 0.5
 GUIDED_RATE: Final = 0.5
 """How often the data say what is done first."""
 
@@ -104,6 +114,7 @@ class EquationOperator:
             "fresh": self._begin_afresh,
             "multiply": self._multiply_suggested,
             "replace": self._replace_suggested,
+            "exchange": self._exchange,
             "prune": self._prune,
             "snap": _snap,
         }
@@ -255,6 +266,14 @@ class EquationOperator:
         if len(terms) < 2:
             return None
         return _total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
+
+    def _exchange(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+        """Put what explains much of what is left in the place of the term that the others can best do without."""
+        shorter = self._prune(tree, params, rng)
+        if shorter is None:
+            return None
+        add = self._add_suggested_product if rng.random() < PRODUCT_RATE else self._add_suggested_term
+        return add(shorter, params, rng)
 
     def _add_product(self, tree: Node, rng: np.random.Generator) -> Node:
         """Add a product of factors of different variables."""
