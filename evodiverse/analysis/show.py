@@ -2,9 +2,9 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from rich.console import Console, RenderableType
@@ -30,6 +30,7 @@ from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.vocabulary import Outcome
 
+Parsed = TypeVar("Parsed")
 N_BARS = 32
 _MOST_BYTES = 1 << 16
 _STYLES = {"complete": "green", "failed": "red"}
@@ -83,14 +84,27 @@ def read_overrides(path: Path) -> list[str] | None:
     """
     file = path / ".hydra" / "overrides.yaml"
     try:
-        overrides = yaml.load(read_file(file, _MOST_BYTES), _PlainLoader)  # noqa: S506 (it makes text and lists alone)
+        overrides = _read(file, lambda content: yaml.load(content, _PlainLoader))  # noqa: S506 (text and lists alone)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
     if not (isinstance(overrides, list) and all(isinstance(override, str) for override in overrides)):
         raise InputError(f"{file} cannot be read (expected a list of texts); move it away")
     return overrides
+
+
+def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
+    """Return what a small file of a run holds.
+
+    Raises:
+        FileNotFoundError: There is none.
+        InputError: It is damaged; names it.
+    """
+    try:
+        return parse(read_file(file, _MOST_BYTES))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
 
 
 def thin(values: Sequence[float], n_most: int) -> list[float]:
@@ -143,13 +157,11 @@ def _describe_totals(run: Run, log: Log, evaluations: Sequence[Row]) -> list[tup
 
 def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
     """Return what the task said last of the candidate that it chooses, nothing for a task that chooses none."""
-    file = path / BEST / CHOSEN
     try:
-        return [("chosen", _text(read_file(file, _MOST_BYTES).decode().strip()))]
+        said = _read(path / BEST / CHOSEN, bytes.decode)
     except FileNotFoundError:
         return []
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
+    return [("chosen", _text(said.strip()))]
 
 
 def _sections(run: Run, log: Log, evaluations: Sequence[Row]) -> list[tuple[str, list[RenderableType]]]:
