@@ -111,9 +111,14 @@ class Guide:
 
 def _rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:
     """Return which share of the target's squares a basis leaves."""
-    orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
-    left = target - orthogonal @ (orthogonal.T @ target)
+    _, left = _project(target, basis)
     return float(left @ left) / (float(target @ target) or 1.0)
+
+
+def _project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return an orthogonal basis ``(n, k)`` of what k columns span, and what they leave of a target."""
+    orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
+    return orthogonal, target - orthogonal @ (orthogonal.T @ target)
 
 
 def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
@@ -127,8 +132,7 @@ def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray)
     lengths = np.einsum("mn,mn->m", columns, columns)
     own, squares = lengths, float(target @ target) or 1.0
     if basis:
-        orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
-        target = target - orthogonal @ (orthogonal.T @ target)
+        orthogonal, target = _project(target, basis)
         own = lengths - ((columns @ orthogonal) ** 2).sum(axis=1)
     is_new = own > _RANK * lengths
     explained = (columns @ target) ** 2 / np.where(is_new, own, 1.0) / squares
