@@ -3,6 +3,7 @@
 OMP_NUM_THREADS=1 python benchmarks/equation_fit.py, with one thread as in the sandbox
 """
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -61,18 +62,13 @@ def fit(problem: Problem, method: str) -> tuple[float, float]:
 def measure_parts() -> None:
     """Print what the parts of a fit by lm cost, on average over all problems."""
     parts = Parts()
-    parts.wrap(fitting._Projected, "weigh", lambda *_: "comparing the starts on 80 rows")
+    here = sys.modules[__name__]
+    parts.wrap(here, "read_skeleton", lambda *_: "reading the skeleton")
+    parts.wrap(here, "find_units", lambda *_: "units of the parameters")
+    parts.wrap(fitting._Projected, "weigh", lambda *_: f"comparing the starts on {fitting.N_FEW} rows")
     parts.wrap(fitting, "_descend", lambda model, *_: f"descent on {len(model._target)} rows")
     parts.wrap(fitting, "_predict_all", lambda *_: "predictions")
     for problem in PROBLEMS.values():
-        names = [variable.name for variable in problem.variables]
-        began = time.perf_counter()
-        skeleton = read_skeleton(problem.skeleton, names)
-        parts.seconds["reading the skeleton"] += time.perf_counter() - began
-        ranges = find_ranges(names, builtin_splits(problem).train.inputs)
-        began = time.perf_counter()
-        find_units(skeleton.source, skeleton.n_params, ranges)
-        parts.seconds["units of the parameters"] += time.perf_counter() - began
         fit(problem, "lm")
     for name, seconds in parts.seconds.items():
         print(f"{name}: {1e3 * seconds / len(PROBLEMS):.2f} ms")

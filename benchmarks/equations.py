@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from pathlib import Path
@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from evodiverse.commands.table_files import measure
+from evodiverse.kit.threads import THREADS
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
 from evodiverse.runner.workers import available_cores
@@ -74,7 +75,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[list[str]]:
 
 def run_all(every: Sequence[list[str]]) -> None:
     """Make the runs, one on each core, with one numerical thread."""
-    environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    environment = os.environ | dict.fromkeys(THREADS, "1")
 
     def run(number: int) -> None:
         done = subprocess.run([sys.executable, *every[number]], env=environment, capture_output=True, text=True)
@@ -116,6 +117,12 @@ def middle(runs: Collection[Mapping[str, Any]], name: str) -> float:
     return median(inf if metrics[name] is None else float(metrics[name]) for metrics in runs) if runs else inf
 
 
+def count_laws(runs: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
+    """Return of how many runs the law is known, and how many find it at first place and among the best 50."""
+    known = [metrics for metrics in runs if metrics["sa_1"] is not None]
+    return len(known), sum(metrics["sa_1"] for metrics in known), sum(metrics["sa_50"] for metrics in known)
+
+
 def print_results(results: Results, problems: Sequence[str]) -> None:
     engines = list(results)
     print(f"| problem | {' | '.join(f'{engine} | fits best | laws (50)' for engine in engines)} |")
@@ -127,20 +134,18 @@ def print_results(results: Results, problems: Sequence[str]) -> None:
             runs = results[engine][problem].values()
             chosen, best = middle(runs, "chosen_nmse"), middle(runs, "best_nmse")
             errors.append((chosen, best))
-            known = [metrics for metrics in runs if metrics["sa_1"] is not None]
-            laws = f"{sum(m['sa_1'] for m in known)} ({sum(m['sa_50'] for m in known)})" if known else "—"
-            cells.append(f"{chosen:.1e} | {best:.1e} | {laws}")
+            n_known, n_first, n_some = count_laws(runs)
+            cells.append(f"{chosen:.1e} | {best:.1e} | {f'{n_first} ({n_some})' if n_known else '—'}")
         if len(errors) == 2:
             ahead += errors[0][0] <= max(min(errors[1]), TIE)
         print(f"| {problem} | {' | '.join(cells)} |")
     if len(engines) == 2:
         print(f"\n{engines[0]} is at or ahead of {engines[1]} on {ahead} of {len(problems)}")
     for engine in engines:
-        every = [metrics for problem in problems for metrics in results[engine][problem].values()]
-        known = [metrics for metrics in every if metrics["sa_1"] is not None]
-        if known:
-            first, some = (sum(metrics[name] for metrics in known) / len(known) for name in ("sa_1", "sa_50"))
-            print(f"{engine}: SA@1 {first:.3f}, SA@50 {some:.3f} of {len(known)} runs")
+        every = (metrics for problem in problems for metrics in results[engine][problem].values())
+        n_known, n_first, n_some = count_laws(every)
+        if n_known:
+            print(f"{engine}: SA@1 {n_first / n_known:.3f}, SA@50 {n_some / n_known:.3f} of {n_known} runs")
 
 
 def main() -> None:
