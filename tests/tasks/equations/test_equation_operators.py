@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evodiverse.tasks.equations.operators.crossovers import CROSSOVERS
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.operator import CROSSOVERS, FAILED, GUIDED, MUTATIONS, EquationOperator
+from evodiverse.tasks.equations.operators.guided import GUIDED
+from evodiverse.tasks.equations.operators.mutations import MUTATIONS
+from evodiverse.tasks.equations.operators.operator import FAILED, EquationOperator
 from evodiverse.tasks.equations.operators.trees import Kind, leaves, read_tree, write_tree
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton

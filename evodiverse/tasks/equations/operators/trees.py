@@ -146,6 +146,11 @@ def _kind(operation: str, at: int) -> Kind:
     return Kind.EXPONENT if operation == "power" and at == 1 else Kind.REAL
 
 
+def draw_place(found: Sequence[tuple[Path, Node, Kind]], rng: np.random.Generator) -> tuple[Path, Node, Kind]:
+    """Draw one of the places of a tree."""
+    return found[int(rng.integers(len(found)))]
+
+
 def put(node: Node, path: Path, new: Node) -> Node:
     """Return a tree with another node at a place."""
     if not path:

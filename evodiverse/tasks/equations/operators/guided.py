@@ -1,0 +1,186 @@
+"""Changes of an equation that its data and its fitted parameters suggest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from evodiverse.kit.choice import pick
+from evodiverse.tasks.equations.operators.factors import build_factor
+from evodiverse.tasks.equations.operators.grammar import Grammar
+from evodiverse.tasks.equations.operators.guidance import FloatArray, Guide, Suggestion
+from evodiverse.tasks.equations.operators.sums import build_product, build_total, find_factors, find_terms
+from evodiverse.tasks.equations.operators.trees import (
+    PARAMETER,
+    Kind,
+    Node,
+    call,
+    next_parameter,
+    number,
+    parameter,
+    places,
+    variable,
+)
+
+GUIDED: Final = {
+    "term": 1.5,
+    "product": 2.0,
+    "fresh": 0.5,
+    "multiply": 3.0,
+    "replace": 2.0,
+    "exchange": 3.0,
+    "prune": 1.0,
+    "snap": 0.7,
+}
+PRODUCT_RATE: Final = 0.5
+"""How often a product of factors, not one alone, takes the place of the weakest term."""
+
+MAX_FACTORS: Final = 4
+"""Of a new product."""
+
+SNAP_EXPONENT, SNAP, LARGEST_FRACTION = 0.1, 0.003, 12
+"""How near a parameter must be to a small fraction, relative to its size, and how large that may be."""
+
+GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
+
+
+class GuidedEdits:
+    """Changes fitted equations as their data suggest.
+
+    Args:
+        grammar: Knows the variables.
+        guide: Knows the data.
+    """
+
+    def __init__(self, grammar: Grammar, guide: Guide) -> None:
+        self._grammar = grammar
+        self._guide = guide
+        self._edits: Mapping[str, GuidedEdit] = {
+            "term": self._add_suggested_term,
+            "product": self._add_suggested_product,
+            "fresh": self._begin_afresh,
+            "multiply": self._multiply_suggested,
+            "replace": self._replace_suggested,
+            "exchange": self._exchange,
+            "prune": self._prune,
+            "snap": _snap,
+        }
+
+    def edit(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> tuple[Node | None, str]:
+        """Return a changed tree, None where the change does not apply, and what was done.
+
+        Args:
+            tree: The equation.
+            params: Its fitted parameters.
+            rng: Consumed as often as needed.
+        """
+        kind = pick(GUIDED.items(), rng)
+        return self._edits[kind](tree, params, rng), f"guided_{kind}"
+
+    def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+        """Add a factor that explains much of what is left."""
+        found = self._guide.suggest(self._values(find_terms(tree), params), None, rng)
+        if found is None:
+            return None
+        first = next_parameter(tree)
+        return call("add", tree, call("multiply", parameter(first), self._build(found[0], first + 1)))
+
+    def _add_suggested_product(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+        """Add a product of factors that explains much of what is left."""
+        term = self._suggest_product(next_parameter(tree), self._values(find_terms(tree), params), rng)
+        return None if term is None else call("add", tree, term)
+
+    def _begin_afresh(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
+        """Return a product of factors that explains much by itself."""
+        return self._suggest_product(0, [], rng)
+
+    def _suggest_product(self, first: int, others: Sequence[FloatArray], rng: np.random.Generator) -> Node | None:
+        """Return a scaled product of factors, one chosen after the other, that explains much of what others leave."""
+        term, scale = parameter(first), None
+        for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
+            found = self._guide.suggest(others, scale, rng)
+            if found is None:
+                break
+            suggestion, scale = found
+            term = call("multiply", term, self._build(suggestion, next_parameter(term)))
+        return term if term.arguments else None
+
+    def _multiply_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+        """Multiply a term by a factor with which it explains much of what the others leave."""
+        terms = find_terms(tree)
+        at = int(rng.integers(len(terms)))
+        values = self._values(terms, params)
+        found = self._guide.suggest([*values[:at], *values[at + 1 :]], values[at], rng)
+        if found is None:
+            return None
+        terms[at] = call("multiply", terms[at], self._build(found[0], next_parameter(tree)))
+        return build_total(terms)
+
+    def _replace_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+        """Put a factor in the place of one of a term's, such that it explains much of what the others leave."""
+        terms = find_terms(tree)
+        at = int(rng.integers(len(terms)))
+        factors = find_factors(terms[at])
+        changeable = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
+        if not changeable:
+            return None
+        del factors[changeable[rng.integers(len(changeable))]]
+        rest = build_product(factors) if factors else parameter(next_parameter(tree))
+        scale = self._guide.evaluate(rest, params) if factors else None
+        values = self._values(terms, params)
+        found = self._guide.suggest([*values[:at], *values[at + 1 :]], scale, rng)
+        if found is None:
+            return None
+        terms[at] = call("multiply", rest, self._build(found[0], next_parameter(tree) + 1))
+        return build_total(terms)
+
+    def _prune(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
+        """Remove the term that the others can best do without, and each that is of no use."""
+        terms = find_terms(tree)
+        if len(terms) < 2:
+            return None
+        return build_total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
+
+    def _exchange(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+        """Put what explains much of what is left in the place of the term that the others can best do without."""
+        shorter = self._prune(tree, params, rng)
+        if shorter is None:
+            return None
+        add = self._add_suggested_product if rng.random() < PRODUCT_RATE else self._add_suggested_term
+        return add(shorter, params, rng)
+
+    def _values(self, terms: Sequence[Node], params: Sequence[float]) -> list[FloatArray]:
+        return [self._guide.evaluate(term, params) for term in terms]
+
+    def _build(self, suggestion: Suggestion, first: int) -> Node:
+        return build_factor(suggestion.factor, variable(suggestion.variable), first, self._grammar.guard)
+
+
+def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+    """Put a small fraction in the place of a parameter that is nearly one."""
+    near: dict[str | float, float] = {}
+    for _, node, kind in places(tree):
+        if node.operation == PARAMETER:
+            value = params[int(node.value)]
+            fraction = _nearest_fraction(value)
+            within = SNAP_EXPONENT if kind is Kind.EXPONENT else SNAP
+            if abs(value) <= LARGEST_FRACTION and abs(value - fraction) <= within * max(abs(value), 0.5):
+                near[node.value] = fraction
+    if not near:
+        return None
+    chosen = list(near)[rng.integers(len(near))]
+    return _substitute(tree, chosen, number(near[chosen]))
+
+
+def _nearest_fraction(value: float) -> float:
+    """Return the nearest multiple of a half or a third."""
+    return min(round(value * 2) / 2, round(value * 3) / 3, key=lambda fraction: abs(value - fraction))
+
+
+def _substitute(node: Node, value: str | float, new: Node) -> Node:
+    """Return a tree with an expression in the place of a parameter."""
+    if node.operation == PARAMETER:
+        return new if node.value == value else node
+    if not node.arguments:
+        return node
+    return call(node.operation, *(_substitute(argument, value, new) for argument in node.arguments))

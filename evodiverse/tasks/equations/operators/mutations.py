@@ -1,0 +1,213 @@
+"""Mutations of an equation that ask no data."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from evodiverse.kit.choice import pick
+from evodiverse.tasks.equations.operators.grammar import ARITHMETIC, FUNCTIONS, Grammar
+from evodiverse.tasks.equations.operators.sums import build_product, build_total, find_factors, find_terms
+from evodiverse.tasks.equations.operators.trees import (
+    NUMBER,
+    PARAMETER,
+    VARIABLE,
+    Kind,
+    Node,
+    call,
+    draw_place,
+    leaves,
+    next_parameter,
+    parameter,
+    places,
+    put,
+    variable,
+)
+
+MUTATIONS: Final = {
+    "multiply_factor": 4.0,
+    "replace_factor": 3.0,
+    "remove_factor": 0.7,
+    "add_product": 2.0,
+    "add_term": 1.5,
+    "replace_term": 2.0,
+    "remove_term": 0.7,
+    "subtree": 1.5,
+    "point": 1.5,
+    "wrap": 1.0,
+    "hoist": 0.5,
+    "insert_parameter": 1.0,
+    "remove_parameter": 0.5,
+}
+MAX_FACTORS: Final = 3
+"""Of a new term."""
+
+DEPTH: Final = 4
+"""Levels of a random expression."""
+
+WRAP_FUNCTION_RATE: Final = 0.3
+SAME_VARIABLE_RATE: Final = 0.7
+
+Edit = Callable[[Node, np.random.Generator], Node | None]
+
+
+class Mutations:
+    """Changes equations of a problem's variables here and there.
+
+    Args:
+        grammar: Draws what is new.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._edits: Mapping[str, Edit] = {
+            "multiply_factor": self._multiply_factor,
+            "replace_factor": self._replace_factor,
+            "remove_factor": self._remove_factor,
+            "add_product": self._add_product,
+            "add_term": self._add_term,
+            "replace_term": self._replace_term,
+            "remove_term": self._remove_term,
+            "subtree": self._subtree,
+            "point": self._point,
+            "wrap": self._wrap,
+            "hoist": self._hoist,
+            "insert_parameter": self._insert_parameter,
+            "remove_parameter": self._remove_parameter,
+        }
+
+    def mutate(self, tree: Node, rng: np.random.Generator) -> tuple[Node | None, str]:
+        """Return a changed tree, None where the change does not apply, and what was done."""
+        kind = pick(MUTATIONS.items(), rng)
+        return self._edits[kind](tree, rng), f"mutation_{kind}"
+
+    def _add_product(self, tree: Node, rng: np.random.Generator) -> Node:
+        """Add a product of factors of different variables."""
+        first = next_parameter(tree)
+        term = parameter(first)
+        names = self._grammar.variables
+        n_factors = min(int(rng.integers(1, MAX_FACTORS + 1)), len(names))
+        for at in rng.permutation(len(names))[:n_factors].tolist():
+            term = call("multiply", term, self._grammar.draw_factor(variable(names[at]), next_parameter(term), rng))
+        return call("add", tree, term)
+
+    def _multiply_factor(self, tree: Node, rng: np.random.Generator) -> Node:
+        """Multiply a term by a factor."""
+        terms = find_terms(tree)
+        at = int(rng.integers(len(terms)))
+        factor = self._grammar.draw_factor(self._grammar.draw_variable(rng), next_parameter(tree), rng)
+        terms[at] = call("multiply", terms[at], factor)
+        return build_total(terms)
+
+    def _replace_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
+        """Put a factor in the place of one of a term's, mostly of the same variable."""
+        terms = find_terms(tree)
+        at = int(rng.integers(len(terms)))
+        factors = find_factors(terms[at])
+        places_of = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
+        if not places_of:
+            return None
+        place = places_of[rng.integers(len(places_of))]
+        names = sorted({str(leaf.value) for leaf in leaves(factors[place][0], VARIABLE)})
+        same = variable(names[rng.integers(len(names))])
+        x = same if rng.random() < SAME_VARIABLE_RATE else self._grammar.draw_variable(rng)
+        factors[place] = (self._grammar.draw_factor(x, next_parameter(tree), rng), True)
+        terms[at] = build_product(factors)
+        return build_total(terms)
+
+    def _remove_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
+        terms = find_terms(tree)
+        at = int(rng.integers(len(terms)))
+        factors = find_factors(terms[at])
+        if len(factors) < 2:
+            return None
+        del factors[rng.integers(len(factors))]
+        terms[at] = build_product(factors)
+        return build_total(terms)
+
+    def _add_term(self, tree: Node, rng: np.random.Generator) -> Node:
+        first = next_parameter(tree)
+        return call("add", tree, call("multiply", parameter(first), self._draw(Kind.REAL, first + 1, rng)))
+
+    def _replace_term(self, tree: Node, rng: np.random.Generator) -> Node | None:
+        shorter = self._remove_term(tree, rng)
+        return None if shorter is None else self._add_term(shorter, rng)
+
+    def _remove_term(self, tree: Node, rng: np.random.Generator) -> Node | None:
+        terms = find_terms(tree)
+        if len(terms) < 2:
+            return None
+        at = rng.integers(len(terms))
+        return build_total([*terms[:at], *terms[at + 1 :]])
+
+    def _subtree(self, tree: Node, rng: np.random.Generator) -> Node:
+        path, _, kind = draw_place(list(places(tree))[1:] or list(places(tree)), rng)
+        return put(tree, path, self._draw(kind, next_parameter(tree), rng))
+
+    def _point(self, tree: Node, rng: np.random.Generator) -> Node | None:
+        """Exchange one operation, variable or number for another of its kind."""
+        found = [place for place in places(tree) if place[1].operation not in (PARAMETER, "where")]
+        if not found:
+            return None
+        path, node, kind = draw_place(found, rng)
+        if node.operation in ARITHMETIC:
+            return put(tree, path, call(_other(ARITHMETIC, node.operation, rng), *node.arguments))
+        if node.operation in FUNCTIONS:
+            return put(tree, path, self._grammar.guard(call(_other(FUNCTIONS, node.operation, rng), *node.arguments)))
+        if node.operation == VARIABLE:
+            return put(tree, path, self._grammar.draw_variable(rng))
+        if node.operation == NUMBER:
+            return put(tree, path, self._grammar.draw(kind, 1, next_parameter(tree), rng))
+        return None
+
+    def _wrap(self, tree: Node, rng: np.random.Generator) -> Node:
+        """Put an operation around an expression; what else it needs is random."""
+        path, node, _ = draw_place([place for place in places(tree) if place[2] is Kind.REAL], rng)
+        if rng.random() < WRAP_FUNCTION_RATE:
+            return put(tree, path, self._grammar.guard(call(_other(FUNCTIONS, node.operation, rng), node)))
+        return put(
+            tree, path, call(_other(ARITHMETIC, "", rng), node, self._draw(Kind.REAL, next_parameter(tree), rng))
+        )
+
+    def _hoist(self, tree: Node, rng: np.random.Generator) -> Node | None:
+        """Put an expression in the place of one that it is a part of."""
+        found = [(path, node, kind) for path, node, kind in places(tree) if node.arguments]
+        if not found:
+            return None
+        path, node, kind = draw_place(found, rng)
+        inner = [part for _, part, other in places(node) if other is kind and part is not node]
+        return put(tree, path, inner[rng.integers(len(inner))]) if inner else None
+
+    def _insert_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
+        """Scale an expression, move it by a constant, or raise it to a power."""
+        path, node, _ = draw_place([place for place in places(tree) if place[2] is Kind.REAL], rng)
+        free = parameter(next_parameter(tree))
+        match rng.integers(5):
+            case 0:
+                return put(tree, path, self._grammar.guard(call("power", node, free)))
+            case 1 | 2:
+                return put(tree, path, call("add", node, free))
+            case _:
+                return put(tree, path, call("multiply", node, free))
+
+    def _remove_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
+        """Put the other argument in the place of an operation with a parameter."""
+        found = [
+            (path, other)
+            for path, node, kind in places(tree)
+            if kind is Kind.REAL and len(node.arguments) == 2
+            for one, other in (node.arguments, node.arguments[::-1])
+            if one.operation == PARAMETER
+        ]
+        if not found:
+            return None
+        path, other = found[rng.integers(len(found))]
+        return put(tree, path, other)
+
+    def _draw(self, kind: Kind, first: int, rng: np.random.Generator) -> Node:
+        return self._grammar.draw(kind, int(rng.integers(2, DEPTH + 1)), first, rng)
+
+
+def _other(names: Sequence[str], name: str, rng: np.random.Generator) -> str:
+    others = [other for other in names if other != name]
+    return others[rng.integers(len(others))]

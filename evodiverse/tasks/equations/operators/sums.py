@@ -1,0 +1,46 @@
+"""An equation as a sum of products: its terms, and the factors of each."""
+
+from collections.abc import Sequence
+
+from evodiverse.tasks.equations.operators.trees import Node, call, number
+
+
+def find_terms(tree: Node) -> list[Node]:
+    """Return the terms of the sum that a tree is."""
+    if tree.operation == "add":
+        return [term for argument in tree.arguments for term in find_terms(argument)]
+    if tree.operation == "subtract":
+        left, right = tree.arguments
+        return [*find_terms(left), *(call("negative", term) for term in find_terms(right))]
+    return [tree]
+
+
+def build_total(terms: Sequence[Node]) -> Node:
+    """Return the sum of at least one term."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = call("add", total, term)
+    return total
+
+
+def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
+    """Return the factors of a product, each with whether it is above the line."""
+    if term.operation == "multiply":
+        return [pair for argument in term.arguments for pair in find_factors(argument, above=above)]
+    if term.operation == "divide":
+        dividend, divisor = term.arguments
+        return [*find_factors(dividend, above=above), *find_factors(divisor, above=not above)]
+    return [(term, above)]
+
+
+def build_product(factors: Sequence[tuple[Node, bool]]) -> Node:
+    """Return the product of at least one factor, each with whether it is above the line."""
+    product: Node | None = None
+    for factor, is_above in sorted(factors, key=lambda pair: not pair[1]):
+        if product is None:
+            product = factor if is_above else call("divide", number(1), factor)
+        else:
+            product = call("multiply" if is_above else "divide", product, factor)
+    if product is None:
+        raise ValueError("a product has at least one factor")
+    return product
