@@ -11,9 +11,21 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import DTypeLike, NDArray
 
 Detail: TypeAlias = float | int | str | None
 Number = TypeVar("Number", int, float)
+
+
+class _Key(ISeedSequence):
+    """The key of a Philox generator as numpy takes it without asking the system for entropy first."""
+
+    def __init__(self, *words: int) -> None:
+        self._words = np.array(words, dtype=np.uint64)
+
+    def generate_state(self, n_words: int, dtype: DTypeLike = np.uint32) -> NDArray[np.uint64]:  # noqa: ARG002
+        return self._words
 
 
 class Stream(NamedTuple):
@@ -32,9 +44,8 @@ class Stream(NamedTuple):
 
     def rng(self) -> np.random.Generator:
         """Return a new generator at the start of this stream."""
-        key = np.array([self.seed, self.purpose], dtype=np.uint64)
         counter = np.array([0, self.iteration, self.pool << 32 | self.slot, self.attempt], dtype=np.uint64)
-        return np.random.Generator(np.random.Philox(key=key, counter=counter))
+        return np.random.Generator(np.random.Philox(_Key(self.seed, self.purpose), counter=counter))  # type: ignore[arg-type]
 
 
 class Outcome(StrEnum):
