@@ -41,8 +41,8 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("outputs", type=Path)
     parser.add_argument("problems", nargs="*", default=[f"builtin/{name}" for name in PROBLEMS])
     parser.add_argument("--seconds", type=int, default=30)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--method", default="pt")
+    parser.add_argument("--seeds", default="20,21,22,23,24")
+    parser.add_argument("--method", default="pt_niche")
     parser.add_argument("--fits", type=int, help="stop ours after so many fits, whatever time they take")
     parser.add_argument("--engines", default=f"{OURS},{OPERON}")
     return parser.parse_args()
@@ -66,7 +66,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[list[str]]:
         ours += [f"budget.oracle_calls={arguments.fits}"]
     operon = ["--engine", OPERON, "--seconds", str(arguments.seconds)]
     starts = {OURS: ["evodiverse", "task=equation", *ours], OPERON: ["evodiverse.commands.baseline", *operon]}
-    for seed in range(arguments.seeds):
+    for seed in arguments.seeds.split(","):
         for problem in arguments.problems:
             for engine in arguments.engines.split(","):
                 outputs = arguments.outputs / engine / problem.replace("/", "_")
