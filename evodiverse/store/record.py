@@ -154,8 +154,8 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
 
     The body sets ``stopped_by``. What it raises is recorded and goes on.
     """
-    directory.write_record(record)
     try:
+        directory.write_record(record)  # whoever reads that it runs may end it at once
         yield record
     except KeyboardInterrupt:
         record["status"] = "interrupted"
