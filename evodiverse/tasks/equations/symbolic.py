@@ -36,7 +36,7 @@ class Law:
 
     def __init__(self, problem: Problem, splits: Splits) -> None:
         self._names = [variable.name for variable in problem.variables]
-        self._tree = read_tree(read_skeleton(problem.skeleton, self._names).source)
+        self._tree = read_tree(read_skeleton(problem.skeleton, self._names, len(problem.constants)).source)
         self._constants = np.array(problem.constants)
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 

@@ -1,11 +1,13 @@
 """Whether an equation is the law, up to the law's constants."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.tasks.equations.symbolic import Law
 
 
@@ -37,6 +39,15 @@ def test_a_law_may_be_written_in_another_form() -> None:
     expression = "params[0] * P - params[1] * P * P - params[2] / (1 + params[3] / P**2)"
     assert is_met("population2", expression, [0.35, 0.035, 0.5, 1.5])
     assert not is_met("population2", "params[0] * P - params[1] * P * P", [0.35, 0.035])
+
+
+def test_a_law_may_have_more_constants_than_an_equation_may_have_parameters() -> None:
+    problem = PROBLEMS["population2"]
+    law = " + ".join(f"params[{power}] * P**{power}" for power in range(MAX_PARAMS + 1))
+    longer = replace(problem, law=law, constants=(1.0,) * (MAX_PARAMS + 1))
+    terms = " + ".join(f"P**{power}" for power in range(MAX_PARAMS + 1))
+    skeleton = read_skeleton(f"def equation(P, params):\n    return {terms}\n", ["P"])
+    assert Law(longer, builtin_splits(problem)).is_met(skeleton.source, [])
 
 
 def test_what_gives_no_numbers_is_no_law() -> None:
