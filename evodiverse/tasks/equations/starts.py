@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evodiverse.tasks.equations.operators.sums import find_factors
 from evodiverse.tasks.equations.operators.trees import NUMBER, PARAMETER, VARIABLE, Node, TreeSizeError, read_tree
 
 FloatArray = NDArray[np.float64]
@@ -96,7 +97,7 @@ class _Finder:
                 self.visit(addend, size)
 
     def _visit_product(self, node: Node, size: float) -> None:
-        factors = list(_factors(node))
+        factors = find_factors(node)
         rest = size
         unknown = []
         for factor, is_above in factors:
@@ -177,10 +178,3 @@ def _addends(node: Node) -> list[Node]:
     if node.operation in _SUMS:
         return [addend for argument in node.arguments for addend in _addends(argument)]
     return [node]
-
-
-def _factors(node: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
-    if node.operation not in _PRODUCTS:
-        return [(node, above)]
-    first, second = node.arguments
-    return [*_factors(first, above=above), *_factors(second, above=above == (node.operation == "multiply"))]

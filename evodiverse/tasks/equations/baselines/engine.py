@@ -11,6 +11,7 @@ import numpy as np
 from evodiverse.tasks.equations.operators.trees import (
     PARAMETER,
     Node,
+    leaves,
     parameter,
     write_tree,
 )
@@ -104,29 +105,8 @@ def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, F
     Raises:
         SkeletonError: It is larger than a skeleton can be.
     """
-    places = list(dict.fromkeys(int(leaf.value) for leaf in _parameters(model.tree)))
+    places = list(dict.fromkeys(int(leaf.value) for leaf in leaves(model.tree, PARAMETER)))
     params = np.array([model.constants[place] for place in places], dtype=np.float64)
     source = read_skeleton(write_tree(model.tree, variables), variables, len(params)).source
     key = hashlib.sha256(f"{source}{json.dumps(params.tolist())}".encode()).hexdigest()
     return Hypothesis(source, key), params
-
-
-def _parameters(node: Node) -> list[Node]:
-    if node.operation == PARAMETER:
-        return [node]
-    return [leaf for argument in node.arguments for leaf in _parameters(argument)]
-
-
-def compute(node: Node, columns: Mapping[str, FloatArray], constants: Sequence[float]) -> Any:
-    """Return the values of a tree, by numpy's functions; what is no number is NaN or infinite."""
-    match node.operation:
-        case "variable":
-            return columns[str(node.value)]
-        case "parameter":
-            return np.float64(constants[int(node.value)])
-        case "number":
-            return np.float64(node.value)
-        case "constant":
-            return np.float64(getattr(np, str(node.value)))
-    with np.errstate(all="ignore"):
-        return getattr(np, node.operation)(*(compute(part, columns, constants) for part in node.arguments))

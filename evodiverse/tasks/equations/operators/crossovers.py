@@ -6,7 +6,14 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.sums import build_product, build_total, find_factors, find_terms
-from evodiverse.tasks.equations.operators.trees import Node, draw_place, next_parameter, places, put, shift_parameters
+from evodiverse.tasks.equations.operators.trees import (
+    Node,
+    draw_inner_place,
+    next_parameter,
+    places,
+    put,
+    shift_parameters,
+)
 
 CROSSOVERS: Final = {"subtree": 1.0, "terms": 1.5, "factors": 1.0}
 
@@ -19,7 +26,7 @@ def cross(tree: Node, other: Node, rng: np.random.Generator) -> tuple[Node, str]
 
 
 def _cross_subtrees(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
-    path, _, kind = draw_place(list(places(tree))[1:] or list(places(tree)), rng)
+    path, _, kind = draw_inner_place(tree, rng)
     given = [node for _, node, other in places(donor) if other is kind]
     return put(tree, path, given[rng.integers(len(given))]) if given else tree
 

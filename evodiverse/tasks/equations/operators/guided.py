@@ -9,7 +9,13 @@ from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.factors import build_factor
 from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.guidance import FloatArray, Guide, Suggestion
-from evodiverse.tasks.equations.operators.sums import build_product, build_total, find_factors, find_terms
+from evodiverse.tasks.equations.operators.sums import (
+    build_product,
+    build_total,
+    draw_factor_place,
+    find_factors,
+    find_terms,
+)
 from evodiverse.tasks.equations.operators.trees import (
     PARAMETER,
     Kind,
@@ -19,6 +25,7 @@ from evodiverse.tasks.equations.operators.trees import (
     number,
     parameter,
     places,
+    replace_parameters,
     variable,
 )
 
@@ -121,10 +128,10 @@ class GuidedEdits:
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         factors = find_factors(terms[at])
-        changeable = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
-        if not changeable:
+        place = draw_factor_place(factors, rng)
+        if place is None:
             return None
-        del factors[changeable[rng.integers(len(changeable))]]
+        del factors[place]
         rest = build_product(factors) if factors else parameter(next_parameter(tree))
         scale = self._guide.evaluate(rest, params) if factors else None
         values = self._values(terms, params)
@@ -169,18 +176,9 @@ def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node
     if not near:
         return None
     chosen = list(near)[rng.integers(len(near))]
-    return _substitute(tree, chosen, number(near[chosen]))
+    return replace_parameters(tree, lambda leaf: number(near[chosen]) if leaf.value == chosen else leaf)
 
 
 def _nearest_fraction(value: float) -> float:
     """Return the nearest multiple of a half or a third."""
     return min(round(value * 2) / 2, round(value * 3) / 3, key=lambda fraction: abs(value - fraction))
-
-
-def _substitute(node: Node, value: str | float, new: Node) -> Node:
-    """Return a tree with an expression in the place of a parameter."""
-    if node.operation == PARAMETER:
-        return new if node.value == value else node
-    if not node.arguments:
-        return node
-    return call(node.operation, *(_substitute(argument, value, new) for argument in node.arguments))

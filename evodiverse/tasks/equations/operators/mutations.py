@@ -7,7 +7,13 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.grammar import ARITHMETIC, FUNCTIONS, Grammar
-from evodiverse.tasks.equations.operators.sums import build_product, build_total, find_factors, find_terms
+from evodiverse.tasks.equations.operators.sums import (
+    build_product,
+    build_total,
+    draw_factor_place,
+    find_factors,
+    find_terms,
+)
 from evodiverse.tasks.equations.operators.trees import (
     NUMBER,
     PARAMETER,
@@ -15,6 +21,7 @@ from evodiverse.tasks.equations.operators.trees import (
     Kind,
     Node,
     call,
+    draw_inner_place,
     draw_place,
     leaves,
     next_parameter,
@@ -104,10 +111,9 @@ class Mutations:
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         factors = find_factors(terms[at])
-        places_of = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
-        if not places_of:
+        place = draw_factor_place(factors, rng)
+        if place is None:
             return None
-        place = places_of[rng.integers(len(places_of))]
         names = sorted({str(leaf.value) for leaf in leaves(factors[place][0], VARIABLE)})
         same = variable(names[rng.integers(len(names))])
         x = same if rng.random() < SAME_VARIABLE_RATE else self._grammar.draw_variable(rng)
@@ -141,7 +147,7 @@ class Mutations:
         return build_total([*terms[:at], *terms[at + 1 :]])
 
     def _subtree(self, tree: Node, rng: np.random.Generator) -> Node:
-        path, _, kind = draw_place(list(places(tree))[1:] or list(places(tree)), rng)
+        path, _, kind = draw_inner_place(tree, rng)
         return put(tree, path, self._draw(kind, next_parameter(tree), rng))
 
     def _point(self, tree: Node, rng: np.random.Generator) -> Node | None:

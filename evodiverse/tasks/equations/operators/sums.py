@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from evodiverse.tasks.equations.operators.trees import Node, call, number
 
 
@@ -31,6 +33,12 @@ def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
         dividend, divisor = term.arguments
         return [*find_factors(dividend, above=above), *find_factors(divisor, above=not above)]
     return [(term, above)]
+
+
+def draw_factor_place(factors: Sequence[tuple[Node, bool]], rng: np.random.Generator) -> int | None:
+    """Draw the place of a factor that has a variable, None where none has."""
+    changeable = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
+    return changeable[rng.integers(len(changeable))] if changeable else None
 
 
 def build_product(factors: Sequence[tuple[Node, bool]]) -> Node:

@@ -1,7 +1,7 @@
 """Skeletons as expression trees, which the classical operator takes apart and puts together."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
@@ -146,6 +146,12 @@ def _kind(operation: str, at: int) -> Kind:
     return Kind.EXPONENT if operation == "power" and at == 1 else Kind.REAL
 
 
+def draw_inner_place(node: Node, rng: np.random.Generator) -> tuple[Path, Node, Kind]:
+    """Draw a place below the root of a tree, the root where there is none."""
+    root, *inner = places(node)
+    return draw_place(inner or [root], rng)
+
+
 def draw_place(found: Sequence[tuple[Path, Node, Kind]], rng: np.random.Generator) -> tuple[Path, Node, Kind]:
     """Draw one of the places of a tree."""
     return found[int(rng.integers(len(found)))]
@@ -161,11 +167,18 @@ def put(node: Node, path: Path, new: Node) -> Node:
     return Node(node.operation, tuple(arguments), node.value)
 
 
+def replace_parameters(node: Node, replace: Callable[[Node], Node]) -> Node:
+    """Return a tree with what a function gives for each parameter in its place."""
+    if node.operation == PARAMETER:
+        return replace(node)
+    if not node.arguments:
+        return node
+    return call(node.operation, *(replace_parameters(argument, replace) for argument in node.arguments))
+
+
 def shift_parameters(node: Node, by: int) -> Node:
     """Return a tree with other parameters."""
-    if node.operation == PARAMETER:
-        return parameter(int(node.value) + by)
-    return Node(node.operation, tuple(shift_parameters(argument, by) for argument in node.arguments), node.value)
+    return replace_parameters(node, lambda leaf: parameter(int(leaf.value) + by))
 
 
 def next_parameter(node: Node) -> int:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evodiverse.tasks.equations.baselines.engine import compute
 from evodiverse.tasks.equations.baselines.infix import read_infix
+from evodiverse.tasks.equations.operators.trees import evaluate
 
 NAMES = {"x0": "a", "x1": "b"}
 A, B = np.array([0.5, 2.0, 3.0]), np.array([1.5, -0.5, 0.25])
@@ -25,7 +25,7 @@ A, B = np.array([0.5, 2.0, 3.0]), np.array([1.5, -0.5, 0.25])
 def test_a_text_means_what_its_author_means(text: str, expected: np.ndarray, constants: tuple[float, ...]) -> None:
     model = read_infix(text, NAMES)
     assert model.constants == constants
-    assert compute(model.tree, {"a": A, "b": B}, model.constants) == pytest.approx(expected, rel=1e-15)
+    assert evaluate(model.tree, {"a": A, "b": B}, model.constants) == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from evodiverse.tasks.equations.baselines import pysr
-from evodiverse.tasks.equations.baselines.engine import Order, compute
+from evodiverse.tasks.equations.baselines.engine import Order
+from evodiverse.tasks.equations.operators.trees import evaluate
 
 INPUTS = np.random.default_rng(0).uniform(0.5, 2, size=(100, 2))
 TARGET = 2.5 * np.cos(INPUTS[:, 0]) + INPUTS[:, 1]
@@ -41,7 +42,7 @@ def test_the_hall_of_fame_is_read_with_our_names(monkeypatch: pytest.MonkeyPatch
     front = pysr.find_models(ORDER)
     assert [model.constants for model in front.models] == [(), (2.5,)]
     model = front.models[front.selected]
-    assert compute(model.tree, {"S": INPUTS[:, 0], "beta": INPUTS[:, 1]}, model.constants) == pytest.approx(TARGET)
+    assert evaluate(model.tree, {"S": INPUTS[:, 0], "beta": INPUTS[:, 1]}, model.constants) == pytest.approx(TARGET)
 
 
 def test_the_budget_and_the_seed_are_pysr_s(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,5 +60,5 @@ def test_the_budget_and_the_seed_are_pysr_s(monkeypatch: pytest.MonkeyPatch) -> 
 def test_pysr_itself_finds_the_law() -> None:
     front = pysr.find_models(ORDER)
     columns = {"S": INPUTS[:, 0], "beta": INPUTS[:, 1]}
-    errors = [np.var(compute(model.tree, columns, model.constants) - TARGET) for model in front.models]
+    errors = [np.var(evaluate(model.tree, columns, model.constants) - TARGET) for model in front.models]
     assert min(errors) < 1e-6 * np.var(TARGET)
