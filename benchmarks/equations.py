@@ -3,11 +3,12 @@
 A problem is builtin/NAME, or a folder of `benchmarks/laws.py`; none means all builtin ones. Each run has one core and
 one numerical thread. Stop it whenever you like: the same command goes on where it stopped. It prints medians over
 seeds of the error on held-out data, of the one equation that a run chooses and of the one that fits best, and how often
-the chosen one, or one of the 50 that fit best, is the law. Ours is ahead of Operon where what it chooses is no worse
-than the better of Operon's two.
+the chosen one, or one of the 50 that fit best, is the law; OUTPUTS/results.csv has every run. Ours is ahead of Operon
+where what it chooses is no worse than the better of Operon's two.
 """
 
 import argparse
+import csv
 import json
 import os
 import subprocess
@@ -148,12 +149,23 @@ def print_results(results: Results, problems: Sequence[str]) -> None:
             print(f"{engine}: SA@1 {n_first / n_known:.3f}, SA@50 {n_some / n_known:.3f} of {n_known} runs")
 
 
+def write_results(results: Results, path: Path) -> None:
+    """Write what was measured, a run a line."""
+    names = ["chosen_nmse", "best_nmse", "sa_1", "sa_50"]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["engine", "problem", "seed", *names])
+        for engine, problems in results.items():
+            for problem, seeds in problems.items():
+                writer.writerows([engine, problem, seed, *map(run.get, names)] for seed, run in seeds.items())
+
+
 def main() -> None:
     arguments = read_arguments()
     run_all(list(commands(arguments)))
     results = read_results(arguments)
     print_results(results, arguments.problems)
-    (arguments.outputs / "results.json").write_text(json.dumps(results, indent=1))
+    write_results(results, arguments.outputs / "results.csv")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ files and law.json.
 
 import csv
 import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,14 @@ def _draw(name: str, rng: np.random.Generator) -> Law:
     expression = terms[0] + "".join(sign + term for sign, term in zip(signs, terms[1:], strict=True))
     lows, highs = tuple((0.05 * scales).tolist()), tuple(scales.tolist())
     n_rows, noise = int(rng.choice(SIZES)), float(rng.choice(NOISES))
-    return Law(name, variables, expression, tuple(constants), lows, highs, n_rows, noise)
+    return Law(name, variables, *_number(expression, constants), lows, highs, n_rows, noise)
+
+
+def _number(expression: str, constants: Sequence[float]) -> tuple[str, tuple[float, ...]]:
+    """Return an expression whose constants are numbered as they come, and the constants."""
+    drawn = [int(number) for number in re.findall(r"params\[(\d+)\]", expression)]
+    numbered = re.sub(r"params\[(\d+)\]", lambda found: f"params[{drawn.index(int(found[1]))}]", expression)
+    return numbered, tuple(constants[number] for number in drawn)
 
 
 def _factor(variable: str, scale: float, constant: Callable[[float, float], str], rng: np.random.Generator) -> str:

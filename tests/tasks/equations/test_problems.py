@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from evodiverse.tasks.equations.problems import PROBLEMS, Splits
+from evodiverse.tasks.equations.problems import PROBLEMS, Problem, Splits, Variable
 from evodiverse.tasks.equations.problems.sampling import N_TEST, N_TRAIN
 
 
@@ -17,6 +17,12 @@ def data(name: str) -> Splits:
 def test_there_are_eight_of_each_domain() -> None:
     domains = Counter(problem.domain for problem in PROBLEMS.values())
     assert domains == {"physics": 8, "biology": 8, "chemistry": 8, "materials": 8}
+
+
+@pytest.mark.parametrize("law", ["params[1] * t + params[0]", "params[0] * t", "params[0] * t + params[2]"])
+def test_the_constants_of_a_law_come_in_its_order(law: str) -> None:
+    with pytest.raises(ValueError, match="params 0 to 1 should come in this order"):
+        Problem("law", "physics", Variable("y", ""), (Variable("t", ""),), law, (1.0, 2.0), data)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

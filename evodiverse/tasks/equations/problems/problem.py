@@ -1,5 +1,6 @@
 """What a builtin problem is: a law, its constants, and how its data come about."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -48,9 +49,12 @@ class Problem:
         domain: physics, biology, chemistry or materials.
         target: What the law gives.
         variables: What it depends on.
-        law: An expression of the variables and ``params``, in numpy's words.
+        law: An expression of the variables and ``params``, which are numbered as they come, in numpy's words.
         constants: What ``params`` are in truth.
         sample: Makes the data.
+
+    Raises:
+        ValueError: The params of the law are not numbered as they come, or are not as many as the constants.
     """
 
     name: str
@@ -60,6 +64,12 @@ class Problem:
     law: str
     constants: tuple[float, ...]
     sample: "Callable[[Problem], Splits]"
+
+    def __post_init__(self) -> None:
+        numbers = list(dict.fromkeys(re.findall(r"params\[(\d+)\]", self.law)))
+        if numbers != [str(number) for number in range(len(self.constants))]:
+            last = len(self.constants) - 1
+            raise ValueError(f"{self.name}: params 0 to {last} should come in this order: {self.law}")
 
     @property
     def skeleton(self) -> str:
