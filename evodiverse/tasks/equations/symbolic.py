@@ -58,7 +58,8 @@ class Law:
         known = np.isfinite(expected)
         if not known.any() or not np.isfinite(given[known]).all():
             return False
-        scale = float(np.sqrt(np.mean(given[known] ** 2))) or 1.0
+        largest = float(np.abs(given[known]).max()) or 1.0
+        scale = largest * (float(np.sqrt(np.mean((given[known] / largest) ** 2))) or 1.0)  # a square might overflow
 
         def residues(moves: FloatArray) -> FloatArray:
             values = self._values(self._tree, (self._constants * (1 + moves)).tolist())

@@ -50,5 +50,9 @@ def test_a_law_may_have_more_constants_than_an_equation_may_have_parameters() ->
     assert Law(longer, builtin_splits(problem)).is_met(skeleton.source, [])
 
 
+def test_an_equation_of_huge_values_is_no_law() -> None:
+    assert not is_met("population2", "params[0] * P", [1e200])
+
+
 def test_what_gives_no_numbers_is_no_law() -> None:
     assert not is_met("population2", "np.log(-P)", [])
