@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import log10
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 import numpy as np
 
@@ -47,6 +47,7 @@ METRICS = {
     "programs": ["best_sum", "n_near_best", "n_different_near_best"],
 }
 NOT_COMPARED = {"hits_0.5", "different_hits_0.7_0.4", "top10", "no_hit_percent", "best_nmse", "sa_1", "sa_50"}
+MEDIANS = {"best_nmse"}
 # What all runs of a study have in common, or what the task's column says.
 UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem")
 BASELINES = {"ablations": "diverse", "equations": "pt"}
@@ -106,15 +107,21 @@ def pool(tables: Mapping[tuple[str, str], Table]) -> dict[tuple[str, str], Table
     return pooled
 
 
+def summarise(name: str, values: Sequence[float]) -> str:
+    """Return mean and standard deviation, or the median where errors differ by orders and may be infinite."""
+    if name in MEDIANS:
+        return f"{median(values):.1e}"
+    return f"{fmean(values):.3g}" + (f" ± {stdev(values):.3g}" if len(values) > 1 else "")
+
+
 def print_means(task: str, table: Table, names: Sequence[str]) -> None:
-    """Print mean and standard deviation over seeds of each method."""
+    """Print means, standard deviations and medians over seeds of each method."""
     print(f"\n| {task} | runs | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
     for method, seeds in table.items():
         cells = []
         for name in names:
             values = [float(metrics[name]) for metrics in seeds.values() if metrics.get(name) is not None]
-            spread = f" ± {stdev(values):.3g}" if len(values) > 1 else ""
-            cells.append(f"{fmean(values):.3g}{spread}" if values else "—")
+            cells.append(summarise(name, values) if values else "—")
         print(f"| `{method}` | {len(seeds)} | {' | '.join(cells)} |")
 
 
