@@ -17,8 +17,8 @@ from evodiverse.tasks.equations.front import Member
 from evodiverse.tasks.equations.in_sandbox import matching
 from evodiverse.tasks.equations.problems import Problem, Rows
 from evodiverse.tasks.equations.problems.problem import FloatArray
-from evodiverse.tasks.equations.skeleton import NAME, PARAMS, read_skeleton
-from evodiverse.tasks.equations.symbolic import draw_points
+from evodiverse.tasks.equations.skeleton import NAME, PARAMS
+from evodiverse.tasks.equations.symbolic import draw_points, read_law
 from evodiverse.vocabulary import Job, Limits
 
 SPLITS: Final = {
@@ -129,9 +129,8 @@ def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset,
     Two formulas that give the same values on a box twice as wide as all data are one. None: they could not be
     compared, in the time there is.
     """
-    known = read_skeleton(law.skeleton, dataset.names).source
     arguments = (list(params), list(law.constants), draw_points(dataset.splits))
-    (execution,) = sandbox.run([Job(define_all([source, known]), ALL, arguments, None, _LIMITS, _MATCHING)])
+    (execution,) = sandbox.run([Job(define_all([source, read_law(law)]), ALL, arguments, None, _LIMITS, _MATCHING)])
     return execution.value if isinstance(execution.value, bool) else None
 
 
@@ -142,8 +141,7 @@ def _write_tex(found: Found, dataset: Dataset, sandbox: Sandbox) -> str:
     if shown is None:
         lines = ["% sympy cannot show this equation; it stands in equation.py"]
     if law is not None:
-        known = read_skeleton(law.skeleton, dataset.names).source
-        lines.append(f"% the law: {write_latex(target, known, law.constants, sandbox, simplifies=False)}")
+        lines.append(f"% the law: {write_latex(target, read_law(law), law.constants, sandbox, simplifies=False)}")
     return "\n".join(lines) + "\n"
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import norm
 from scipy.optimize import least_squares
 
 from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, evaluate, read_tree
@@ -36,7 +37,7 @@ class Law:
 
     def __init__(self, problem: Problem, splits: Splits) -> None:
         self._names = [variable.name for variable in problem.variables]
-        self._tree = read_tree(read_skeleton(problem.skeleton, self._names, len(problem.constants)).source)
+        self._tree = read_tree(read_law(problem))
         self._constants = np.array(problem.constants)
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 
@@ -58,8 +59,7 @@ class Law:
         known = np.isfinite(expected)
         if not known.any() or not np.isfinite(given[known]).all():
             return False
-        largest = float(np.abs(given[known]).max()) or 1.0
-        scale = largest * (float(np.sqrt(np.mean((given[known] / largest) ** 2))) or 1.0)  # a square might overflow
+        scale = float(norm(given[known] / np.sqrt(known.sum()))) or 1.0  # BLAS squares no huge value
 
         def residues(moves: FloatArray) -> FloatArray:
             values = self._values(self._tree, (self._constants * (1 + moves)).tolist())
@@ -78,6 +78,11 @@ class Law:
 
     def _values(self, tree: Node, params: Sequence[float]) -> FloatArray:
         return np.broadcast_to(evaluate(tree, self._columns, params), N_POINTS)
+
+
+def read_law(problem: Problem) -> str:
+    """Return the law of a problem in its one form; it may have more constants than a hypothesis."""
+    return read_skeleton(problem.skeleton, [one.name for one in problem.variables], len(problem.constants)).source
 
 
 def draw_points(splits: Splits) -> FloatArray:

@@ -1,12 +1,16 @@
 """Whether an equation is the law, up to the law's constants."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from evodiverse.tasks.equations.data import builtin_splits
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.tasks.equations.data import Dataset, builtin_splits
+from evodiverse.tasks.equations.in_sandbox import matching
 from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.report import is_law
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.tasks.equations.symbolic import Law
 
@@ -47,7 +51,11 @@ def test_a_law_may_have_more_constants_than_an_equation_may_have_parameters() ->
     longer = replace(problem, law=law, constants=(1.0,) * (MAX_PARAMS + 1))
     terms = " + ".join(f"P**{power}" for power in range(MAX_PARAMS + 1))
     skeleton = read_skeleton(f"def equation(P, params):\n    return {terms}\n", ["P"])
-    assert Law(longer, builtin_splits(problem)).is_met(skeleton.source, [])
+    splits = builtin_splits(problem)
+    assert Law(longer, splits).is_met(skeleton.source, [])
+    with closing(ProcessSandbox([matching.__name__])) as sandbox:
+        dataset = Dataset(longer.target, longer.variables, splits, longer)
+        assert is_law(skeleton.source, [], longer, dataset, sandbox)
 
 
 def test_an_equation_of_huge_values_is_no_law() -> None:
