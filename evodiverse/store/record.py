@@ -176,4 +176,5 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
         except ServiceError as error:
             if record["status"] == "complete":
                 raise
-            _LOG.warning("%s", error)
+            if record.get("error") != describe(error):
+                _LOG.warning("%s", error)

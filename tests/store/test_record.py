@@ -15,6 +15,8 @@ import pytest
 from evodiverse import __version__
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.settings.assembly import run as start
+from evodiverse.store.record import kept
+from evodiverse.store.run_directory import RunDirectory
 from tests.runs import Silent, log, plan, run_toy, stop_after, write_at_once
 
 pytestmark = pytest.mark.usefixtures("written_at_once")
@@ -338,3 +340,11 @@ def test_hydras_files_are_written_only_after_all_checks(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"method.swap.size must not exceed"):
         run_toy(tmp_path, "method.swap.size=11")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_record_that_cannot_be_begun_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    directory = RunDirectory(tmp_path / "run", {})
+    shutil.rmtree(directory.path)
+    with pytest.raises(ServiceError, match="cannot write to"), kept(directory, {"status": "running"}):
+        pytest.fail("nothing may run without a record")
+    assert caplog.messages == []
