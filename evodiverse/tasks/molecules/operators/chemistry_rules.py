@@ -75,11 +75,12 @@ def editable_molecule(smiles: str) -> Chem.Mol:
     Raises:
         ValueError: RDKit cannot read ``smiles``.
     """
-    mol = Chem.MolFromSmiles(smiles)
-    if mol is None or mol.GetNumAtoms() == 0:
+    known = molecule_of(smiles)
+    if known is None or known.GetNumAtoms() == 0:
         raise ValueError(
             f"a parent must be a SMILES that RDKit reads, got {smiles!r}; parse genotypes before the search"
         )
+    mol = Chem.Mol(known)
     Chem.Kekulize(mol, clearAromaticFlags=True)
     _make_hydrogens_implicit(mol)
     if "/" in smiles or "\\" in smiles:

@@ -8,7 +8,7 @@ taken uniformly among those that keep the chemistry rules: they are tried in ran
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 
@@ -60,37 +60,52 @@ class Parent:
     corner_cuts: tuple[RingCut, ...]
 
 
-class Fragment(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Fragment:
     """What a cut leaves on one side.
 
     Attributes:
-        mol: The graph of this side; shared, copy before an edit. New bonds take the places of the cut ones in space if
-            they are made in the order of ``ends``.
-        ends: Per cut bond, the atom that it leaves on this side.
+        parent: The molecule that is cut; shared.
+        atoms: Those on this side.
+        cut_bonds: Per cut bond, its atom on this side and its atom on the other.
         span: Bonds on the shortest path between the two ends of a ring cut.
         limits: Per bond of a ring cut, the highest order that a bond in its place can have.
     """
 
-    mol: Chem.Mol
-    ends: tuple[int, ...]
+    parent: Chem.Mol
+    atoms: Collection[int]
+    cut_bonds: tuple[tuple[int, int], ...]
     span: int = 0
     limits: tuple[int, ...] = ()
 
-    def swapped(self) -> "Fragment":
-        """Return the fragment of a ring cut with its ends in the other order."""
-        mol, (first, second) = self.mol, self.ends
-        if first == second:
-            mol = Chem.Mol(mol)
-            mol.GetAtomWithIdx(first).InvertChirality()
-        return Fragment(mol, (second, first), self.span, self.limits[::-1])
+    @cached_property
+    def graph(self) -> tuple[Chem.Mol, tuple[int, ...]]:
+        """The atoms on this side, in their order, as a graph of their own, and the end of each cut bond in it.
+
+        Copy it before an edit. New bonds take the places of the cut ones in space if they are made in this order.
+        """
+        part = Chem.RWMol(self.parent)
+        for end, gone in reversed(self.cut_bonds):  # the place of the last one detached is the first to be taken again
+            detach(part, end, gone)
+        part.BeginBatchEdit()
+        for atom in range(part.GetNumAtoms()):
+            if atom not in self.atoms:
+                part.RemoveAtom(atom)
+        part.CommitBatchEdit()
+        return part.GetMol(), tuple(sum(atom < end for atom in self.atoms) for end, _ in self.cut_bonds)
 
 
 class Join(NamedTuple):
-    """A child not made yet: the ends of the two fragments are joined, pair by pair, by bonds of these orders."""
+    """A child not made yet: the ends of the two fragments are joined, pair by pair, by bonds of these orders.
+
+    Attributes:
+        is_turned: Whether the ends of the second are taken in the other order.
+    """
 
     first: Fragment
     second: Fragment
     orders: tuple[Chem.BondType, ...]
+    is_turned: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -129,34 +144,13 @@ def _reach(neighbors: Sequence[Sequence[int]], start: int, cut_bonds: Sequence[t
     return distances
 
 
-def _part(
-    mol: Chem.Mol, kept: Collection[int], cut_bonds: Sequence[tuple[int, int]]
-) -> tuple[Chem.Mol, tuple[int, ...]]:
-    """Return the atoms kept, in their order, as a graph of their own, and the new numbers of the ends of the cut bonds.
-
-    Args:
-        mol: The molecule that is cut.
-        kept: Its atoms on this side.
-        cut_bonds: Per cut bond, its atom on this side and its atom on the other.
-    """
-    part = Chem.RWMol(mol)
-    for end, gone in reversed(cut_bonds):  # the place of the last one detached is the first to be taken again
-        detach(part, end, gone)
-    part.BeginBatchEdit()
-    for atom in range(part.GetNumAtoms()):
-        if atom not in kept:
-            part.RemoveAtom(atom)
-    part.CommitBatchEdit()
-    return part.GetMol(), tuple(sum(atom < end for atom in kept) for end, _ in cut_bonds)
-
-
 @lru_cache(maxsize=8192)
 def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]:
     """Return both sides of an acyclic bond."""
     begin, end = cut
     return (
-        Fragment(*_part(parent.mol, _reach(parent.neighbors, begin, [cut]), [(begin, end)])),
-        Fragment(*_part(parent.mol, _reach(parent.neighbors, end, [cut]), [(end, begin)])),
+        Fragment(parent.mol, _reach(parent.neighbors, begin, [cut]), ((begin, end),)),
+        Fragment(parent.mol, _reach(parent.neighbors, end, [cut]), ((end, begin),)),
     )
 
 
@@ -177,7 +171,7 @@ def cut_ring(parent: Parent, cut: RingCut) -> tuple[Fragment, Fragment] | None:
 
 def _ring_fragment(parent: Parent, distances: dict[int, int], cut_bonds: tuple[tuple[int, int], ...]) -> Fragment:
     limits = tuple(_order_limit(parent.mol, *bond) for bond in cut_bonds)
-    return Fragment(*_part(parent.mol, distances, cut_bonds), distances[cut_bonds[1][0]], limits)
+    return Fragment(parent.mol, distances, cut_bonds, distances[cut_bonds[1][0]], limits)
 
 
 def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
@@ -205,18 +199,23 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
     for left, right in product(lefts, rights):
         if not 3 <= left.span + right.span + 2 <= MAX_RING:
             continue
-        for turned in (right, right.swapped()):
-            orders = [ORDERS[: min(limits)] for limits in zip(left.limits, turned.limits, strict=True)]
-            joins += [Join(left, turned, pair) for pair in product(*orders)]
+        for is_turned, rights_limits in ((False, right.limits), (True, right.limits[::-1])):
+            orders = [ORDERS[: min(limits)] for limits in zip(left.limits, rights_limits, strict=True)]
+            joins += [Join(left, right, pair, is_turned) for pair in product(*orders)]
     return joins
 
 
 def build_child(join: Join) -> Chem.RWMol:
     """Return the child's graph, not sanitized yet; the new bonds take the place of the cut ones in space."""
-    child = Chem.RWMol(join.first.mol)
+    (first, ends), (second, others) = join.first.graph, join.second.graph
+    child = Chem.RWMol(first)
     offset = child.GetNumAtoms()
-    child.InsertMol(join.second.mol)
-    for end, other, order in zip(join.first.ends, join.second.ends, join.orders, strict=True):
+    child.InsertMol(second)
+    if join.is_turned:
+        if others[0] == others[1]:
+            child.GetAtomWithIdx(others[0] + offset).InvertChirality()
+        others = others[::-1]
+    for end, other, order in zip(ends, others, join.orders, strict=True):
         attach(child, end, other + offset, order)
     return child
 
@@ -224,7 +223,7 @@ def build_child(join: Join) -> Chem.RWMol:
 def _first_allowed(joins: Sequence[Join], rng: np.random.Generator, *, check_rings: bool) -> str | None:
     for index in rng.permutation(len(joins)):
         join = joins[index]
-        if not has_allowed_size(join.first.mol.GetNumAtoms() + join.second.mol.GetNumAtoms(), rng):
+        if not has_allowed_size(len(join.first.atoms) + len(join.second.atoms), rng):
             continue
         child = build_child(join)
         if (
