@@ -47,6 +47,7 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
 
 def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
     try:
+        pa.enable_signal_handlers(False)  # its own loses a Ctrl-C that comes while it reads
         open_input(path, DATA_BYTES).close()  # only then by its path, whose ending may say that it is compressed
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=False))
         table.column_names  # noqa: B018 (which are read only now)

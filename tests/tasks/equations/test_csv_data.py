@@ -1,5 +1,8 @@
 import gzip
 import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -97,3 +100,23 @@ def test_compressed_data_are_read(tmp_path: Path) -> None:
     path = tmp_path / "train.csv.gz"
     path.write_bytes(gzip.compress(GOOD.encode()))
     assert read_splits(path, None, None, "y")[0] == ["x", "t"]
+
+
+def test_no_ctrl_c_is_lost_while_data_are_read(tmp_path: Path) -> None:
+    path = written(tmp_path, "x,y\n" + "".join(f"{x},{2 * x}\n" for x in range(2_000)))
+    received = threading.Event()
+    previous = signal.signal(signal.SIGINT, lambda *_: received.set())
+
+    def interrupt() -> bool:
+        received.clear()
+        os.kill(os.getpid(), signal.SIGINT)
+        return received.wait(2)
+
+    try:
+        with ThreadPoolExecutor(1) as interrupting:
+            arrived = interrupting.submit(lambda: all(interrupt() for _ in range(60)))
+            while not arrived.done():
+                read_splits(path, None, None, "y")
+        assert arrived.result()
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -3,7 +3,11 @@
 import multiprocessing
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from types import FrameType
 from typing import NamedTuple
 
 from evodiverse.errors import ServiceError, describe
@@ -27,19 +31,45 @@ def find_apart(engine: str, order: Order) -> Answer:
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sending, engine, order), daemon=True)
-    process.start()
-    sending.close()
-    try:
-        answer: Answer | str = receiving.recv()
-    except EOFError:
-        process.join()
-        answer = f"its process ended with {process.exitcode}"
-    finally:
-        process.kill()
-        process.join()
+    with ExitStack() as stack:
+        with _postponed_signals():  # one that is started by half complains
+            process.start()
+            stack.callback(_end, process)
+        sending.close()
+        try:
+            answer: Answer | str = receiving.recv()
+        except EOFError:
+            process.join()
+            answer = f"its process ended with {process.exitcode}"
     if isinstance(answer, str):
         raise ServiceError(f"{engine} failed ({answer}); the same command begins the run again")
     return answer
+
+
+@contextmanager
+def _postponed_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM take effect at the end, not within.
+
+    Blocking them would not do: other threads, of libraries, would get them.
+    """
+    noted: list[int] = []
+
+    def note(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        noted.append(signum)
+
+    handlers = {signum: signal.signal(signum, note) for signum in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, handler in handlers.items():
+            signal.signal(signum, handler)
+    if noted:
+        signal.raise_signal(noted[0])
+
+
+def _end(process: BaseProcess) -> None:
+    process.kill()
+    process.join()
 
 
 def _answer(sending: Connection, engine: str, order: Order) -> None:
