@@ -7,15 +7,14 @@ from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
-from evodiverse.ports import Sandbox
+from evodiverse.ports import Metrics, Sandbox
 from evodiverse.tasks.programs import prompts
-from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, load_seed
-from evodiverse.tasks.programs.circle_packing.moves import packing_moves
+from evodiverse.tasks.programs.builtins import BUILTINS
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
-from evodiverse.tasks.programs.metrics import PackingMetrics, ProgramMetrics
+from evodiverse.tasks.programs.metrics import ProgramMetrics
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
-from evodiverse.tasks.programs.settings import CIRCLE_PACKING, ProgramSettings, find_setting_violations, initial_paths
+from evodiverse.tasks.programs.settings import ProgramSettings, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 from evodiverse.vocabulary import Limits
@@ -40,7 +39,7 @@ libraries = ("scipy",)
 
 def find_violations(settings: ProgramSettings) -> list[str]:
     """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
-    violations = find_setting_violations(settings)
+    violations = _find_setting_violations(settings)
     if violations:
         return violations
     checks: list[Callable[[], object]] = [lambda: _read_initial(settings), lambda: build_prompts(settings)]
@@ -65,7 +64,7 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
 def sources(settings: ProgramSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
     """Return the SHA-256 of the initial programs, and a user's evaluator."""
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
-    own = {} if settings.is_circle_packing else {"evaluator": _evaluator_path(settings)}
+    own = {} if settings.evaluator in BUILTINS else {"evaluator": _evaluator_path(settings)}
     return {"initial": initial, **own}
 
 
@@ -79,15 +78,17 @@ def build_task(
 
 
 def build_operator(settings: ProgramSettings) -> ProgramOperator:
-    """Return the classical operator; what it knows of packing it uses where circles are packed."""
-    moves = packing_moves() if settings.is_circle_packing else None
+    """Return the classical operator, with the moves that the task brings."""
+    builtin = BUILTINS.get(settings.evaluator)
+    moves = None if builtin is None else builtin.build_moves()
     longest = min(MAX_CHARACTERS, settings.max_characters)
     return ProgramOperator(_build_evaluator(settings).entry_point, moves, longest)
 
 
-def build_metrics(settings: Mapping[str, Any]) -> PackingMetrics | ProgramMetrics:
-    """Return the metrics of runs: of circle packing, or of an evaluator of the user's own."""
-    return PackingMetrics() if settings.get("task.evaluator") == CIRCLE_PACKING else ProgramMetrics()
+def build_metrics(settings: Mapping[str, Any]) -> Metrics:
+    """Return the metrics of runs: those of a task that comes along, or of an evaluator of the user's own."""
+    builtin = BUILTINS.get(str(settings.get("task.evaluator")))
+    return ProgramMetrics() if builtin is None else builtin.build_metrics()
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
@@ -111,9 +112,10 @@ def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
 
 def _build_evaluator(settings: ProgramSettings) -> Evaluator:
     limits = Limits(settings.timeout, settings.memory)
-    if settings.is_circle_packing and settings.n is not None and settings.reference is not None:
-        return CirclePacking(settings.n, settings.reference, limits)
-    return UserEvaluator(_evaluator_path(settings), limits)
+    builtin = BUILTINS.get(settings.evaluator)
+    if builtin is None:
+        return UserEvaluator(_evaluator_path(settings), limits)
+    return builtin.build_evaluator(settings, limits)
 
 
 def _evaluator_path(settings: ProgramSettings) -> Path:
@@ -123,5 +125,15 @@ def _evaluator_path(settings: ProgramSettings) -> Path:
 def _read_initial(settings: ProgramSettings) -> list[str]:
     paths = initial_paths(settings)
     if not paths:
-        return [load_seed(settings.n or 0)]
+        return [BUILTINS[settings.evaluator].load_start(settings)]
     return read_programs(paths, _build_evaluator(settings).entry_point, settings.max_characters)
+
+
+def _find_setting_violations(settings: ProgramSettings) -> list[str]:
+    builtin = BUILTINS.get(settings.evaluator)
+    violations = [] if builtin is None else builtin.find_violations(settings)
+    if not settings.evaluator:
+        violations.append("task.evaluator has no value; name your own evaluator.py")
+    if not (builtin is not None and settings.initial.path is None) and not initial_paths(settings):
+        violations.append("task.initial.path has no value; name the program that the search starts from")
+    return violations

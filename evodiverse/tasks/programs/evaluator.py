@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from evodiverse.ports import Found
+from evodiverse.tasks.programs.verified import Verified
 from evodiverse.vocabulary import Detail, Job, Rejection
 
 
@@ -45,3 +46,15 @@ class Illustrated(Protocol):
 
     def illustrate(self, found: Found) -> Mapping[str, bytes]:
         """Return pictures by name, which take their time."""
+
+
+@runtime_checkable
+class Verifiable(Protocol):
+    """An evaluator whose results can be verified apart from their score; nothing else may be called a record."""
+
+    def verify(self, found: Found) -> Verified:
+        """Return the exact value of what a program made, one that has a score above 0.
+
+        Raises:
+            ServiceError: It is not what the score says it is, which is a bug of the evaluator's.
+        """

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 
 from evodiverse.ports import Found
-from evodiverse.tasks.programs.evaluator import Evaluator, Illustrated
+from evodiverse.tasks.programs.evaluator import Evaluator, Illustrated, Verifiable
+from evodiverse.tasks.programs.verified import FILE, lay_out
 
 
 def lay_out_best(best: Found, evaluator: Evaluator) -> Mapping[str, bytes]:
-    """Return ``best_program.py``, what it made, and a picture of that."""
+    """Return ``best_program.py``, what it made, a picture of that, and what an independent verifier says of it."""
     files = {"best_program.py": best.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and best.candidate.score:
         files |= {**evaluator.report(best), **evaluator.illustrate(best)}
+    if isinstance(evaluator, Verifiable) and best.candidate.score:
+        files[FILE] = lay_out(evaluator.verify(best))
     return files
 
 

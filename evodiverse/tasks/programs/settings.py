@@ -8,7 +8,6 @@ from evodiverse.kit.documented import documented
 from evodiverse.kit.inputs import expanded
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
-CIRCLE_PACKING = "circle_packing"
 MODES = ("diff", "rewrite", "mixed")
 HOT = ("same", "explore")
 MAX_CIRCLES = 500
@@ -38,7 +37,9 @@ class PromptSettings:
 class ProgramSettings:
     """``task``, for programs."""
 
-    evaluator: str = documented("what scores programs: circle_packing, or your own evaluator.py", default="")
+    evaluator: str = documented(
+        "what scores programs: a task that comes along, by its name, or your own evaluator.py", default=""
+    )
     n: int | None = documented("circles to be packed", default=None, unit="circles", least=1, most=MAX_CIRCLES)
     reference: float | None = documented(
         "sum of radii that scores 1; 2.635 for 26 circles", default=None, least=MIN_REFERENCE, most=MAX_REFERENCE
@@ -57,11 +58,6 @@ class ProgramSettings:
     initial: Initial = field(default_factory=Initial)
     prompts: PromptSettings = field(default_factory=PromptSettings)
 
-    @property
-    def is_circle_packing(self) -> bool:
-        """Whether the evaluator is the one that packs circles."""
-        return self.evaluator == CIRCLE_PACKING
-
 
 def initial_paths(settings: ProgramSettings) -> list[Path]:
     """Return the user's own programs to start from."""
@@ -69,28 +65,3 @@ def initial_paths(settings: ProgramSettings) -> list[Path]:
     if given is None:
         return []
     return [expanded(str(path)) for path in (given if isinstance(given, list | tuple) else [given])]
-
-
-def find_setting_violations(settings: ProgramSettings) -> list[str]:
-    """Return what is wrong with the values, each with its key."""
-    rules = [
-        (bool(settings.evaluator), "task.evaluator has no value; name your own evaluator.py"),
-        (
-            (settings.is_circle_packing and settings.initial.path is None) or bool(initial_paths(settings)),
-            "task.initial.path has no value; name the program that the search starts from",
-        ),
-    ]
-    return [message for holds, message in rules if not holds] + _packing_violations(settings)
-
-
-def _packing_violations(settings: ProgramSettings) -> list[str]:
-    if not settings.is_circle_packing:
-        return []
-    violations = []
-    if settings.n is None:
-        violations.append("task.n has no value; task=circle_packing sets it")
-    if settings.reference is None:
-        violations.append("task.reference has no value; give the sum of radii that scores 1")
-    if settings.n not in {None, 26} and settings.reference == 2.635:
-        violations.append(f"task.reference=2.635 is for 26 circles; give the one for task.n={settings.n}")
-    return violations

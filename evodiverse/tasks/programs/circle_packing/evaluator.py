@@ -3,21 +3,33 @@
 import json
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from evodiverse.errors import ServiceError
 from evodiverse.ports import Found
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
 from evodiverse.tasks.programs.circle_packing.picture import draw_packing
+from evodiverse.tasks.programs.circle_packing.verifier import find_fault
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.prompts import describe_packing
+from evodiverse.tasks.programs.verified import BestKnown, Verified
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 SEED = Path(__file__).with_name("seed.py")
 _SEED_N = "\nN = 26\n"
+
+BEST_KNOWN: Final = MappingProxyType(
+    {
+        26: BestKnown("2.6359830849", "strict optimum that ShinkaEvolve, GEPA and others meet"),
+        32: BestKnown("2.9395727712", "strict optimum that others meet"),
+    }
+)
+"""The largest known sums of radii, without any tolerance, by the number of circles."""
 
 
 class CirclePacking:
@@ -67,6 +79,24 @@ class CirclePacking:
         """Return the packing of a candidate as ``packing.png``."""
         centers, radii = _read_packing(found)
         return {"packing.png": draw_packing(centers, radii, self._caption(found, **measure(centers, radii)))}
+
+    def verify(self, found: Found) -> Verified:
+        """Return the sum of the radii that `shrink` leaves of a candidate's, once `find_fault` finds none in them.
+
+        Raises:
+            ServiceError: `shrink` left a violation.
+        """
+        centers, radii = _read_packing(found)
+        strict = shrink(centers, radii)
+        fault = find_fault(centers.tolist(), strict.tolist())
+        if fault is not None:
+            raise ServiceError(f"the strict sum of call {found.candidate.call} is none ({fault}); please report this")
+        return Verified(
+            "sum of radii, nothing tolerated",
+            sum(map(Fraction, strict.tolist()), Fraction(0)),
+            "all walls and all pairs of circles, in rational arithmetic",
+            BEST_KNOWN.get(self._n),
+        )
 
     def _caption(self, found: Found, sum_radii: float, strict_sum: float) -> list[str]:
         pool = "" if found.pool is None else f", pool {found.pool}"

@@ -1,0 +1,10 @@
+"""The program tasks that come with EvoDiverse, by the name that ``task.evaluator`` has."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from evodiverse.tasks.programs.builtin import Builtin
+from evodiverse.tasks.programs.circle_packing.builtin import CIRCLE_PACKING
+
+BUILTINS: Final[Mapping[str, Builtin]] = MappingProxyType({"circle_packing": CIRCLE_PACKING})
