@@ -1,7 +1,7 @@
 """Mutations of syntax trees that any program can undergo.
 
 Each is an `Edit` of the statements in a module and in its functions. What they leave alone: ``while`` loops (they may
-not end), texts, names, imports, the headers of functions, and a function's last ``return``.
+not end), texts, names, imports, the headers of functions, a function's last ``return``, and what a task calls fixed.
 """
 
 import ast
@@ -14,7 +14,7 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.kit.python import is_docstring
-from evodiverse.tasks.programs.operators.cost_model import loop_bounds
+from evodiverse.tasks.programs.operators.cost_model import loop_bounds, statement_works
 from evodiverse.tasks.programs.operators.syntax import (
     SCOPES,
     Edit,
@@ -26,6 +26,7 @@ from evodiverse.tasks.programs.operators.syntax import (
     number,
     parts_of,
     replace,
+    statement_text,
     statements_of,
 )
 
@@ -63,7 +64,8 @@ class Grammar(NamedTuple):
     Attributes:
         edits: The mutations by the name of their kind.
         weights: How often each is made, among the others.
-        fixed: Constants of the module that keep their values, for every other one would be wrong.
+        fixed: Constants of the module that keep their values, for every other one would be wrong, and functions that
+            stay as they are.
     """
 
     edits: Mapping[str, Edit]
@@ -80,14 +82,14 @@ class Site(NamedTuple):
 
 
 def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
-    """Return the mutations by the name of their kind; ``fixed`` names constants of the module that stay."""
+    """Return the mutations by the name of their kind; ``fixed`` names constants and functions that stay."""
     return {
         "constant": partial(perturb_constant, fixed=fixed),
-        "loop": change_loop,
-        "operator": change_operator,
-        "delete": delete_statement,
-        "duplicate": duplicate_statement,
-        "swap": swap_statements,
+        "loop": partial(change_loop, fixed=fixed),
+        "operator": partial(change_operator, fixed=fixed),
+        "delete": partial(delete_statement, fixed=fixed),
+        "duplicate": partial(duplicate_statement, fixed=fixed),
+        "swap": partial(swap_statements, fixed=fixed),
     }
 
 
@@ -106,9 +108,9 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: froze
 
 
 def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
-    """Return the numbers that can be perturbed, in the order of the text, but for the constants named ``fixed``."""
+    """Return the numbers that can be perturbed, in the order of the text, but for what is named ``fixed``."""
     sites: list[Site] = []
-    for path, statement in statements_of(tree):
+    for path, statement in statements_of(tree, fixed):
         if len(path) > 2:
             sites += [site._replace(path=path + site.path) for site in _numbers_of(statement)]
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and not _names_any(statement, fixed):
@@ -171,10 +173,14 @@ def perturb_integer(value: int, rng: np.random.Generator) -> int:
     return new if abs(new) <= max(abs(value), MAX_INTEGER) else value
 
 
-def change_loop(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+def change_loop(
+    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
+) -> ast.Module | None:
     """Change an integer in the bounds of a loop by one, or by a factor of 1/2 to 6: loops may grow, up to a limit."""
     sites = [
-        (path + step, value) for path, statement in statements_of(tree) for step, value in _bounding_integers(statement)
+        (path + step, value)
+        for path, statement in statements_of(tree, fixed)
+        for step, value in _bounding_integers(statement)
     ]
     if not sites:
         return None
@@ -202,11 +208,13 @@ def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
     )
 
 
-def change_operator(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+def change_operator(
+    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
+) -> ast.Module | None:
     """Put a sibling in place of one operator of arithmetic, comparison or logic, or of a function such as ``min``."""
     sites = [
         (path + step, node)
-        for path, statement in statements_of(tree)
+        for path, statement in statements_of(tree, fixed)
         if len(path) > 2
         for step, node in parts_of(statement)
         if type(_operator(node)) in _SIBLINGS or (isinstance(node, ast.Call) and called_name(node) in _NAMESAKES)
@@ -226,18 +234,22 @@ def _operator(node: ast.AST) -> ast.AST | None:
     return node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
 
 
-def delete_statement(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+def delete_statement(
+    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
+) -> ast.Module | None:
     """Leave out one statement; ``pass`` takes the place of the only one of a block."""
-    drawn = _draw_statements(tree, 1, rng)
+    drawn = _draw_statements(tree, 1, rng, fixed)
     if drawn is None:
         return None
     path, block, (position, *_) = drawn
     return replace(tree, path, [*block[:position], *block[position + 1 :]] or [ast.Pass()])
 
 
-def duplicate_statement(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+def duplicate_statement(
+    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
+) -> ast.Module | None:
     """Repeat one statement at once, or after one of those that follow it."""
-    drawn = _draw_statements(tree, 1, rng)
+    drawn = _draw_statements(tree, 1, rng, fixed)
     if drawn is None:
         return None
     path, block, (position, *_) = drawn
@@ -246,15 +258,32 @@ def duplicate_statement(tree: ast.Module, rng: np.random.Generator) -> ast.Modul
     return replace(tree, path, [*block[:place], block[position], *block[place:]])
 
 
-def swap_statements(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+def swap_statements(
+    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
+) -> ast.Module | None:
     """Exchange two statements of a block."""
-    drawn = _draw_statements(tree, 2, rng)
+    drawn = _draw_statements(tree, 2, rng, fixed)
     if drawn is None:
         return None
     path, block, (one, other, *_) = drawn
     swapped = list(block)
     swapped[one], swapped[other] = block[other], block[one]
     return replace(tree, path, swapped)
+
+
+def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], by_work: bool) -> ast.Module | None:
+    """Leave out one statement of a function's body, drawn in proportion to its work, or else to its length."""
+    works = statement_works(tree)
+    choices = [
+        ((path, block, position), works[id(block[position])] if by_work else len(statement_text(block[position])))
+        for path, block in blocks_of(tree, fixed)
+        if len(path) == 3
+        for position in movable(block)
+    ]
+    if not choices:
+        return None
+    path, block, position = pick(choices, rng)
+    return replace(tree, path, [*block[:position], *block[position + 1 :]] or [ast.Pass()])
 
 
 def movable(block: list[ast.stmt]) -> list[int]:
@@ -270,13 +299,13 @@ def movable(block: list[ast.stmt]) -> list[int]:
 
 
 def _draw_statements(
-    tree: ast.Module, n_statements: int, rng: np.random.Generator
+    tree: ast.Module, n_statements: int, rng: np.random.Generator, fixed: frozenset[str]
 ) -> tuple[Path, list[ast.stmt], list[int]] | None:
     """Draw one of the movable statements; return its block and the movable positions there, its own the first.
 
     Blocks with fewer of them than ``n_statements`` are passed over.
     """
-    choices = [(path, block, movable(block)) for path, block in blocks_of(tree)]
+    choices = [(path, block, movable(block)) for path, block in blocks_of(tree, fixed)]
     choices = [choice for choice in choices if len(choice[2]) >= n_statements]
     if not choices:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import crossovers
-from evodiverse.tasks.programs.operators.mutation import Grammar, mutations
+from evodiverse.tasks.programs.operators.mutation import Grammar, mutations, trim
 from evodiverse.tasks.programs.operators.names import dead_names, undefined_names, without_names
 from evodiverse.tasks.programs.operators.syntax import functions_of, read_program, write_program
 from evodiverse.vocabulary import Candidate, Proposal, Request
@@ -19,7 +19,7 @@ FAILED: Final = "mutation"
 """The operator of a proposal that came to nothing."""
 
 MAX_CHARACTERS: Final = 9_000
-MAX_WORK: Final = 100_000.0
+MAX_WORK: Final = 1_000_000.0
 """Microseconds, as `estimate_work` has them."""
 
 TRIES: Final = 10
@@ -28,10 +28,13 @@ MOVE_RATE: Final = 0.55
 MORE_EDITS: Final = (0.4, 0.35, 0.25)
 """Probabilities of 0, 1 or 2 edits after a crossover, or after a first edit."""
 
+MAX_TRIMMED: Final = 8
+"""Statements that a child may lose because it works too long or is too long."""
+
 CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
 """How often a crossover is of each kind, relative to the others."""
 
-MUTATIONS: Final = {"constant": 2.0, "loop": 1.5, "delete": 0.4, "duplicate": 0.2, "swap": 0.2, "operator": 0.2}
+MUTATIONS: Final = {"constant": 2.0, "loop": 1.5, "delete": 0.8, "duplicate": 0.2, "swap": 0.2, "operator": 0.2}
 """The same of a mutation."""
 
 
@@ -72,8 +75,8 @@ class ProgramOperator:
     grammar with probability `MOVE_RATE`, if there is a grammar, else a mutation (`MUTATIONS`).
 
     A child defines the entry point, reads nothing undefined that its parent did not, and differs from it. It has at
-    most ``max_characters``, and at most about 0.1 s of work, or no more of either than its parent. Definitions that it
-    has ceased to read are left out. Up to `TRIES` children are made until one is such.
+    most ``max_characters``, and at most about 1 s of work, or no more of either than its parent; one that has more is
+    trimmed. Definitions that it has ceased to read are left out. Up to `TRIES` children are made until one is such.
 
     The operator of a proposal names what was done, as in ``crossover_statements+mutation_constant+move_walk``.
 
@@ -87,7 +90,8 @@ class ProgramOperator:
         self._entry_point = entry_point
         self._max_characters = max_characters
         self._moves = moves
-        self._mutations = mutations(frozenset() if moves is None else moves.fixed)
+        self._fixed = frozenset() if moves is None else moves.fixed
+        self._mutations = mutations(self._fixed)
         self._crossovers = crossovers()
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
@@ -109,7 +113,7 @@ class ProgramOperator:
         other = None if donor is None else read_program(donor.genotype)
         for _ in range(TRIES):
             tree, names = self._vary(parent.tree, other, rng)
-            source = self._write(tree, parent)
+            source = self._write(tree, parent, rng)
             if source is not None:
                 return Proposal(source, "+".join(names))
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
@@ -139,16 +143,25 @@ class ProgramOperator:
         kind = pick(MUTATIONS.items(), rng)
         return self._mutations[kind](tree, rng), f"mutation_{kind}"
 
-    def _write(self, tree: ast.Module, parent: Parent) -> str | None:
+    def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str | None:
         """Return the source of a child, None for one that is not allowed."""
         if self._entry_point not in functions_of(tree) or undefined_names(tree) - parent.undefined:
             return None
-        tree = without_names(tree, dead_names(tree, self._entry_point) - parent.dead)
-        if estimate_work(tree, self._entry_point) > max(MAX_WORK, parent.work):
-            return None
+        tree = self._without_dead(tree, parent)
         source = write_program(tree)
-        is_short = len(source) <= max(self._max_characters, len(parent.source))
-        return source if is_short and source != parent.source else None
+        for _ in range(MAX_TRIMMED):
+            works_long = estimate_work(tree, self._entry_point) > max(MAX_WORK, parent.work)
+            if not works_long and len(source) <= max(self._max_characters, len(parent.source)):
+                return source if source != parent.source and not undefined_names(tree) - parent.undefined else None
+            trimmed = trim(tree, rng, fixed=self._fixed, by_work=works_long)
+            if trimmed is None:
+                return None
+            tree = self._without_dead(trimmed, parent)
+            source = write_program(tree)
+        return None
+
+    def _without_dead(self, tree: ast.Module, parent: Parent) -> ast.Module:
+        return without_names(tree, dead_names(tree, self._entry_point) - parent.dead)
 
 
 def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:

@@ -5,7 +5,7 @@ found out about a statement can thus be kept by the identity of its node, and eq
 """
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from textwrap import indent
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -168,23 +168,29 @@ def functions_of(tree: ast.Module) -> dict[str, Function]:
     return {statement.name: statement for statement in tree.body if isinstance(statement, FUNCTIONS)}
 
 
-def statements_of(tree: ast.Module) -> Iterator[tuple[Path, ast.stmt]]:
-    """Yield the statements of a module and, in the place of its functions, the statements of these."""
+def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, ast.stmt]]:
+    """Yield the statements of a module and, in the place of its functions, the statements of these.
+
+    Functions named in ``without`` are left out.
+    """
     for index, statement in enumerate(tree.body):
         if isinstance(statement, FUNCTIONS):
+            if statement.name in without:
+                continue
             for position, child in enumerate(statement.body):
                 yield ("body", index, "body", position), child
         else:
             yield ("body", index), statement
 
 
-def blocks_of(tree: ast.Module) -> Iterator[tuple[Path, list[ast.stmt]]]:
+def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, list[ast.stmt]]]:
     """Yield the lists of statements in a module's functions, from the outside in.
 
-    Left out are those in ``while`` loops, and functions with declarations that must come before other statements.
+    Left out are those in ``while`` loops, functions with declarations that must come before other statements, and
+    functions named in ``without``.
     """
     for index, function in enumerate(tree.body):
-        if isinstance(function, FUNCTIONS) and not declares_scope(function):
+        if isinstance(function, FUNCTIONS) and function.name not in without and not declares_scope(function):
             path: Path = ("body", index, "body")
             yield path, function.body
             for position, statement in enumerate(function.body):

@@ -1,0 +1,167 @@
+"""Moves: statements with random parameters that a task knows to make sense in its programs.
+
+A move knows the names of the arrays that it reads and changes, and may call building blocks: functions that come into
+the program with it. Which moves a program makes, in which order and with which numbers, is for the search to find out.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from string import Template
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from evodiverse.tasks.programs.operators.mutation import Grammar
+from evodiverse.tasks.programs.operators.names import binds, module_names, names_of, parameters
+from evodiverse.tasks.programs.operators.syntax import (
+    Function,
+    Path,
+    functions_of,
+    is_import,
+    parts_of,
+    rebuilt,
+    replace,
+)
+
+LIBRARY: Final = "np"
+"""The name that all moves read numpy by."""
+
+
+class Draw(NamedTuple):
+    """How a parameter is drawn between two bounds: ``whole``, both included, or ``real``, or ``log``-uniform."""
+
+    kind: str
+    low: float
+    high: float
+
+    def text(self, rng: np.random.Generator) -> str:
+        """Return a drawn value, of three significant digits if it is not whole."""
+        if self.kind == "whole":
+            return str(rng.integers(int(self.low), int(self.high) + 1))
+        share = rng.random()
+        is_log = self.kind == "log"
+        value = self.low * (self.high / self.low) ** share if is_log else self.low + share * (self.high - self.low)
+        return repr(float(f"{value:.3g}"))
+
+
+class Place(NamedTuple):
+    """Where a move belongs in a function, by the names that are bound there.
+
+    Attributes:
+        bound: Names that must be.
+        unbound: Names that must not be yet.
+        own: Names that must not be the function's parameters, for its caller would not see them changed.
+        whole: Names that no later statement may add to, for it would move what the move has placed.
+    """
+
+    bound: frozenset[str]
+    unbound: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+
+
+class Move(NamedTuple):
+    """Statements with parameters, ``$NAME``, and how these are drawn; how often the move is made, among the others."""
+
+    place: Place
+    weight: float
+    template: str
+    draws: Mapping[str, Draw]
+
+
+def move(place: Place, weight: float, draws: str, template: str) -> Move:
+    """Return a move; ``draws`` has ``NAME=low..high``, for whole numbers if both are, or ``NAME=low~high`` for log."""
+    named = dict(draw.split("=") for draw in draws.split())
+    return Move(place, weight, template.strip("\n"), {name: _read_draw(bounds) for name, bounds in named.items()})
+
+
+def _read_draw(bounds: str) -> Draw:
+    low, sign, high = re.split(r"(~|\.\.)", bounds)
+    kind = "log" if sign == "~" else "real" if "." in low else "whole"
+    return Draw(kind, float(low), float(high))
+
+
+def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]) -> Grammar:
+    """Return the grammar of some moves.
+
+    Args:
+        moves: By name.
+        blocks: The module of the building blocks that they call.
+        fixed: Constants of programs that keep their values.
+    """
+    return Grammar(
+        edits={name: partial(insert_move, move=one, blocks=blocks) for name, one in moves.items()},
+        weights={name: one.weight for name, one in moves.items()},
+        fixed=fixed | functions_of(blocks).keys(),
+    )
+
+
+def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, blocks: ast.Module) -> ast.Module | None:
+    """Insert a move where it makes sense, half of the time as late as it does, a quarter one statement before."""
+    own = functions_of(blocks).keys()
+    choices: list[tuple[Path, list[ast.stmt], list[int]]] = [
+        (("body", index, "body"), function.body, places)
+        for index, function in enumerate(tree.body)
+        if isinstance(function, ast.FunctionDef)
+        and function.name not in own
+        and (places := places_for(function, move.place))
+    ]
+    if not choices or LIBRARY not in module_names(tree):
+        return None
+    path, block, places = choices[rng.integers(len(choices))]
+    place = places[max(len(places) - int(rng.geometric(0.5)), 0)]
+    made = make_statements(move, rng)
+    return bring_blocks(replace(tree, path, [*block[:place], *made, *block[place:]]), made, blocks)
+
+
+def places_for(function: Function, place: Place) -> list[int]:
+    """Return the positions in a function's body at which a move makes sense, in rising order."""
+    bound = parameters(function)
+    if place.own & bound:
+        return []
+    places: list[int] = []
+    for position, statement in enumerate(function.body):
+        if place.bound <= bound and not place.unbound & bound:
+            places.append(position)
+        if place.whole & _added_to(statement):
+            places.clear()
+        if isinstance(statement, ast.Return):
+            break
+        bound |= binds(statement)
+    return places
+
+
+@lru_cache(maxsize=4096)
+def _added_to(statement: ast.stmt) -> frozenset[str]:
+    """Return the names of what a statement makes bit by bit, by assignments such as ``+=``."""
+    targets = [part.node.target for part in parts_of(statement) if isinstance(part.node, ast.AugAssign)]
+    return frozenset(node.id for one in targets for node in ast.walk(one) if isinstance(node, ast.Name))
+
+
+def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
+    """Return a move's statements with parameters drawn for them."""
+    values = {name: draw.text(rng) for name, draw in move.draws.items()}
+    return ast.parse(Template(move.template).substitute(values)).body
+
+
+def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> ast.Module:
+    """Return a module with the building blocks that some new statements call, and what these need in turn."""
+    functions = functions_of(blocks)
+    imports = {name: one for one in blocks.body if is_import(one) for name in binds(one)}
+    known = module_names(tree)
+    brought: dict[str, ast.stmt] = {}
+    wanted = sorted(set().union(*(names_of(statement).reads for statement in made)))
+    while wanted:
+        name = wanted.pop(0)
+        source = functions.get(name) or imports.get(name)
+        if source is not None and name not in known and name not in brought:
+            brought[name] = source
+            wanted += sorted(names_of(source).reads)
+    if not brought:
+        return tree
+    n_imports = max((index + 1 for index, one in enumerate(tree.body) if is_import(one)), default=0)
+    new_imports = [one for one in brought.values() if is_import(one)]
+    new_functions = [one for one in brought.values() if not is_import(one)]
+    return rebuilt(tree, body=[*tree.body[:n_imports], *new_imports, *tree.body[n_imports:], *new_functions])
