@@ -33,7 +33,7 @@ MOVES: Final[Mapping[str, Move]] = MappingProxyType(
     {
         "rows": move(
             CENTERS,
-            0.7,
+            0.21,
             "ROWS=3..7 SHIFT=0.0..0.6 LEFT=0.04..0.2 WIDTH=0.6..0.9 BOTTOM=0.04..0.2 HEIGHT=0.6..0.9",
             """
 row = np.arange(len(centers)) * $ROWS // len(centers)
@@ -44,7 +44,7 @@ centers = np.clip(spots, 0.02, 0.98)
         ),
         "rings": move(
             CENTERS,
-            0.7,
+            0.21,
             "FIRST=1..5 SECOND=6..14 TURN=0.0..1.5 SIZE=0.35..0.6",
             """
 ring = np.searchsorted([$FIRST, $SECOND], np.arange(len(centers)), side='right')
@@ -55,7 +55,7 @@ centers = np.clip(spots, 0.02, 0.98)
         ),
         "line": move(
             CENTERS,
-            0.4,
+            0.12,
             "COUNT=3..7 START=0..25 X=0.05..0.3 RIGHT=0.1..0.2 Y=0.05..0.95 UP=-0.05..0.05",
             """
 for step in range($COUNT):
@@ -65,7 +65,7 @@ for step in range($COUNT):
         ),
         "corners": move(
             CENTERS,
-            0.5,
+            0.15,
             "INSET=0.04..0.15",
             """
 for corner in [[$INSET, $INSET], [$INSET, 1 - $INSET], [1 - $INSET, $INSET], [1 - $INSET, 1 - $INSET]]:
@@ -74,13 +74,13 @@ for corner in [[$INSET, $INSET], [$INSET, 1 - $INSET], [1 - $INSET, $INSET], [1 
         ),
         "scale": move(
             CENTERS,
-            0.7,
+            0.21,
             "FACTOR=0.8..1.6",
             "centers = np.clip(0.5 + $FACTOR * (centers - 0.5), 0.02, 0.98)",
         ),
         "walls": move(
             CENTERS,
-            0.7,
+            0.21,
             "INSET=0.05..0.13 NEAR=0.08..0.25",
             """
 centers = np.where(centers < $NEAR, $INSET, centers)
@@ -89,13 +89,13 @@ centers = np.where(centers > 1 - $NEAR, 1 - $INSET, centers)
         ),
         "jitter": move(
             CENTERS,
-            1.0,
+            0.3,
             "SEED=0..999 SIZE=0.003~0.1",
             "centers = np.clip(centers + np.random.default_rng($SEED).normal(0, $SIZE, centers.shape), 0.02, 0.98)",
         ),
         "repel": move(
             CENTERS,
-            1.3,
+            0.39,
             "STEPS=5..20 RANGE=0.03~0.2 SIZE=0.005~0.05 INSET=0.04..0.12",
             """
 for step in range($STEPS):
@@ -107,7 +107,7 @@ for step in range($STEPS):
         ),
         "spread": move(
             CENTERS,
-            1.3,
+            0.39,
             "STEPS=5..20 REACH=0.13..0.24 PUSH=0.05..0.25 INSET=0.05..0.12",
             """
 for step in range($STEPS):
@@ -119,7 +119,7 @@ for step in range($STEPS):
         ),
         "press": move(
             CENTERS,
-            1.3,
+            0.39,
             "SIZE=0.03..0.1 STEPS=12..40 PUSH=0.1..0.5 GROWTH=0.002~0.02 YIELD=0.05..0.3",
             """
 sizes = np.full(len(centers), $SIZE)
@@ -134,7 +134,7 @@ for growth in np.linspace($GROWTH, 0, $STEPS):
         ),
         "grow": move(
             RADII,
-            1.0,
+            0.3,
             "SIGN=-1..1",
             """
 for i in np.argsort($SIGN * radii, kind='stable'):
@@ -145,7 +145,7 @@ for i in np.argsort($SIGN * radii, kind='stable'):
         ),
         "swell": move(
             RADII,
-            1.0,
+            0.3,
             "STEPS=2..8 SHARE=0.3..1.0",
             """
 for step in range($STEPS):
@@ -156,7 +156,7 @@ for step in range($STEPS):
         ),
         "trade": move(
             RADII,
-            1.0,
+            0.3,
             "SEED=0..999 TRIES=3..12 FACTOR=0.6..0.95",
             """
 rng = np.random.default_rng($SEED)
@@ -173,7 +173,7 @@ for attempt in range($TRIES):
         ),
         "walk": move(
             BOTH,
-            1.5,
+            0.45,
             "SEED=0..999 TRIES=40..150 SIZE=0.003~0.05",
             """
 rng = np.random.default_rng($SEED)
@@ -189,7 +189,7 @@ for reach in np.linspace($SIZE, 0, $TRIES):
         ),
         "lean": move(
             BOTH,
-            1.0,
+            0.3,
             "SIGN=-1..1 SIZE=0.02~0.5",
             """
 for i in np.argsort($SIGN * radii, kind='stable'):
@@ -205,7 +205,7 @@ for i in np.argsort($SIGN * radii, kind='stable'):
         ),
         "hop": move(
             BOTH,
-            1.0,
+            0.3,
             "SEED=0..999 TRIES=1..3 SPOTS=20..100",
             """
 rng = np.random.default_rng($SEED)

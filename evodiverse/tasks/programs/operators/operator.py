@@ -34,7 +34,15 @@ MAX_TRIMMED: Final = 8
 CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
 """How often a crossover is of each kind, relative to the others."""
 
-MUTATIONS: Final = {"constant": 2.0, "loop": 1.5, "delete": 0.8, "duplicate": 0.2, "swap": 0.2, "operator": 0.2}
+MUTATIONS: Final = {
+    "constant": 2.0,
+    "loop": 1.5,
+    "seed": 2.0,
+    "delete": 0.8,
+    "duplicate": 0.2,
+    "swap": 0.2,
+    "operator": 0.2,
+}
 """The same of a mutation."""
 
 
