@@ -10,6 +10,7 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import crossovers
+from evodiverse.tasks.programs.operators.generators import without_unread_generators
 from evodiverse.tasks.programs.operators.mutation import Grammar, mutations, trim
 from evodiverse.tasks.programs.operators.names import dead_names, undefined_names, without_names
 from evodiverse.tasks.programs.operators.syntax import functions_of, read_program, write_program
@@ -84,7 +85,8 @@ class ProgramOperator:
 
     A child defines the entry point, reads nothing undefined that its parent did not, and differs from it. It has at
     most ``max_characters``, and at most about 1 s of work, or no more of either than its parent; one that has more is
-    trimmed. Definitions that it has ceased to read are left out. Up to `TRIES` children are made until one is such.
+    trimmed. Definitions and generators that it has ceased to read are left out. Up to `TRIES` children are made until
+    one is such.
 
     The operator of a proposal names what was done, as in ``crossover_statements+mutation_constant+move_walk``.
 
@@ -169,6 +171,7 @@ class ProgramOperator:
         return None
 
     def _without_dead(self, tree: ast.Module, parent: Parent) -> ast.Module:
+        tree = without_unread_generators(tree)
         return without_names(tree, dead_names(tree, self._entry_point) - parent.dead)
 
 
