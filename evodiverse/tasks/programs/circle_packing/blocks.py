@@ -7,29 +7,52 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 
-def polish(centers: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Move and resize circles together to a local maximum of the sum of their radii."""
+def soften(centers: np.ndarray, radii: np.ndarray, stiffness: float) -> tuple[np.ndarray, np.ndarray]:
+    """Let circles overlap at a price and move and resize them to where that pays best; soft ones pass each other."""
     n = len(radii)
-    x, y = centers.T
-    i, j = np.triu_indices(n, 1)
-    near = np.hypot(x[i] - x[j], y[i] - y[j]) < 3 / np.sqrt(n)
-    x, y, r = climb(np.stack([x, y, radii]), i[near], j[near])
-    room = np.hypot(x[i] - x[j], y[i] - y[j]) - r[i] - r[j]
-    if room.min(initial=0) < -1e-9:
-        x, y, r = climb(np.stack([x, y, r]), i, j)
+    price = 2 * stiffness * np.sqrt(n)
+
+    def value_and_slope(z: np.ndarray) -> tuple[float, np.ndarray]:
+        x, y, r = z.reshape(3, n)
+        right, up = x[:, None] - x, y[:, None] - y
+        distances = np.sqrt(right**2 + up**2) + 1e-9 + 9 * np.eye(n)
+        into = np.maximum(r[:, None] + r - distances, 0)
+        out = np.maximum([r - x, x + r - 1, r - y, y + r - 1], 0)
+        push = into / distances
+        slope_x = out[1] - out[0] - (push * right).sum(axis=1)
+        slope_y = out[3] - out[2] - (push * up).sum(axis=1)
+        slope_r = into.sum(axis=1) + out.sum(axis=0) - 1 / price
+        value = (into**2).sum() / 4 + (out**2).sum() / 2 - r.sum() / price
+        return price * value, price * np.concatenate([slope_x, slope_y, slope_r])
+
+    start = np.concatenate([*centers.T, radii])
+    x, y, r = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": 60}).x.reshape(3, n)
+    return np.stack([x, y], axis=1), r
+
+
+def polish(centers: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Move and resize circles together to a local maximum of the sum of their radii, without any overlap."""
+    i, j = np.triu_indices(len(radii), 1)
+    circles = np.stack([*centers.T, radii])
+    for reach in (0.6 / np.sqrt(len(radii)), 9):
+        near = np.hypot(*(centers[i] - centers[j]).T) - radii[i] - radii[j] < reach
+        x, y, r = climb(circles, i[near], j[near], 2.5 * reach)
         room = np.hypot(x[i] - x[j], y[i] - y[j]) - r[i] - r[j]
-    walls = np.minimum(np.minimum(x, 1 - x), np.minimum(y, 1 - y)) - r
-    return np.clip(np.stack([x, y], axis=1), 0, 1), np.maximum(
-        r + min(room.min(initial=0) / 2, walls.min(initial=0)), 0
-    )
+        walls = np.minimum(np.minimum(x, 1 - x), np.minimum(y, 1 - y)) - r
+        least = min(room.min(initial=0) / 2, walls.min(initial=0))
+        if least > -1e-9:
+            break
+    return np.clip(np.stack([x, y], axis=1), 0, 1), np.maximum(r + least, 0)
 
 
-def climb(circles: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Climb by SLSQP from rows x, y, r to a local maximum of the sum of r, the circles i and j kept apart."""
+def climb(circles: np.ndarray, i: np.ndarray, j: np.ndarray, reach: float) -> np.ndarray:
+    """Climb from rows x, y, r to a local maximum of the sum of r, circles i and j kept apart, walls in reach kept."""
     n = circles.shape[1]
     one, zero, pair = np.eye(n), np.zeros((n, n)), np.arange(len(i))
     walls = np.block([[one, zero, -one], [zero, one, -one], [-one, zero, -one], [zero, -one, -one]])
     edges = np.repeat([0.0, 1.0], 2 * n)
+    near = walls @ circles.ravel() + edges < reach
+    walls, edges = walls[near], edges[near]
     cost = np.repeat([0.0, -1.0], [2 * n, n])
 
     def gaps(z: np.ndarray) -> np.ndarray:

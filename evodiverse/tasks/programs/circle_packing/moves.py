@@ -218,17 +218,20 @@ for attempt in range($TRIES):
         radii[radii.argmin()] = room.min(axis=1).max()
 """,
         ),
-        "polish": move(BOTH, 2.0, "", "centers, radii = polish(centers, radii)"),
-        "fit": move(RADII, 0.7, "", "radii = fit_radii(centers)"),
+        "polish": move(BOTH, 1.0, "", "centers, radii = polish(centers, radii)"),
+        "settle": move(
+            BOTH, 1.0, "STIFFNESS=0.25..0.5", "centers, radii = polish(*soften(centers, radii, $STIFFNESS))"
+        ),
+        "fit": move(RADII, 0.3, "", "radii = fit_radii(centers)"),
         "layouts": move(
             BOTH,
             1.5,
-            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1",
+            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
 for attempt in range($TRIES):
     spots = lay_rows(rng, len(centers)) + rng.normal(0, $SIZE, centers.shape)
-    trial = polish(np.clip(spots, 0.02, 0.98), 0 * radii + 0.05)
+    trial = polish(*soften(np.clip(spots, 0.02, 0.98), 0 * radii + 0.06, $STIFFNESS))
     if trial[1].sum() > radii.sum():
         centers, radii = trial
 """,
@@ -236,12 +239,12 @@ for attempt in range($TRIES):
         "round_layouts": move(
             BOTH,
             0.5,
-            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1",
+            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
 for attempt in range($TRIES):
     spots = lay_rings(rng, len(centers)) + rng.normal(0, $SIZE, centers.shape)
-    trial = polish(np.clip(spots, 0.02, 0.98), 0 * radii + 0.05)
+    trial = polish(*soften(np.clip(spots, 0.02, 0.98), 0 * radii + 0.06, $STIFFNESS))
     if trial[1].sum() > radii.sum():
         centers, radii = trial
 """,
@@ -249,13 +252,13 @@ for attempt in range($TRIES):
         "mixed_layouts": move(
             BOTH,
             0.5,
-            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 CUT=0.2..0.8",
+            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 CUT=0.2..0.8 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
 for attempt in range($TRIES):
     low, high = lay_rows(rng, len(centers)), lay_rows(rng, len(centers))
     spots = np.where(low[:, 1:] < $CUT, low, high) + rng.normal(0, $SIZE, centers.shape)
-    trial = polish(np.clip(spots, 0.02, 0.98), 0 * radii + 0.05)
+    trial = polish(*soften(np.clip(spots, 0.02, 0.98), 0 * radii + 0.06, $STIFFNESS))
     if trial[1].sum() > radii.sum():
         centers, radii = trial
 """,
@@ -263,13 +266,13 @@ for attempt in range($TRIES):
         "turned_layouts": move(
             BOTH,
             0.5,
-            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1",
+            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
 for attempt in range($TRIES):
     spots = lay_rows(rng, len(centers)) + rng.normal(0, $SIZE, centers.shape)
     spots[-(len(spots) // 2):] = 1 - spots[:len(spots) // 2]
-    trial = polish(np.clip(spots, 0.02, 0.98), 0 * radii + 0.05)
+    trial = polish(*soften(np.clip(spots, 0.02, 0.98), 0 * radii + 0.06, $STIFFNESS))
     if trial[1].sum() > radii.sum():
         centers, radii = trial
 """,
@@ -277,14 +280,15 @@ for attempt in range($TRIES):
         "mirrored_layouts": move(
             BOTH,
             0.5,
-            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1",
+            "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
 for attempt in range($TRIES):
     spots = lay_rows(rng, len(centers)) + rng.normal(0, $SIZE, centers.shape)
     spots = spots[np.argsort(spots[:, 0] - spots[:, 1])]
     spots[-(len(spots) // 2):] = spots[:len(spots) // 2, ::-1]
-    trial = polish(np.clip(spots + rng.normal(0, 0.001, spots.shape), 0.02, 0.98), 0 * radii + 0.05)
+    spots = np.clip(spots + rng.normal(0, 0.001, spots.shape), 0.02, 0.98)
+    trial = polish(*soften(spots, 0 * radii + 0.06, $STIFFNESS))
     if trial[1].sum() > radii.sum():
         centers, radii = trial
 """,
@@ -292,12 +296,12 @@ for attempt in range($TRIES):
         "shake": move(
             BOTH,
             1.5,
-            "SEED=0..9999 TRIES=1..6 SIZE=0.01~0.15 SHARE=0.3..0.9",
+            "SEED=0..9999 TRIES=1..6 SIZE=0.01~0.15 SHARE=0.3..1.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
 for attempt in range($TRIES):
     spots = centers + rng.normal(0, $SIZE, centers.shape)
-    trial = polish(np.clip(spots, 0.02, 0.98), $SHARE * radii)
+    trial = polish(*soften(np.clip(spots, 0.02, 0.98), $SHARE * radii, $STIFFNESS))
     if trial[1].sum() > radii.sum():
         centers, radii = trial
 """,
@@ -305,13 +309,13 @@ for attempt in range($TRIES):
         "stir": move(
             BOTH,
             3.0,
-            "SEED=0..9999 TRIES=1..6 SIZE=0.03~0.3 REACH=0.15..0.5 SHARE=0.3..0.9",
+            "SEED=0..9999 TRIES=1..6 SIZE=0.03~0.3 REACH=0.15..0.5 SHARE=0.3..1.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
 for attempt in range($TRIES):
     near = ((centers - rng.random(2)) ** 2).sum(axis=1) < $REACH ** 2
     spots = centers + near[:, None] * rng.normal(0, $SIZE, centers.shape)
-    trial = polish(np.clip(spots, 0.02, 0.98), $SHARE * radii)
+    trial = polish(*soften(np.clip(spots, 0.02, 0.98), $SHARE * radii, $STIFFNESS))
     if trial[1].sum() > radii.sum():
         centers, radii = trial
 """,
@@ -319,14 +323,14 @@ for attempt in range($TRIES):
         "replant": move(
             BOTH,
             1.5,
-            "SEED=0..9999 TRIES=1..6 COUNT=1..3 SHARE=0.3..0.9",
+            "SEED=0..9999 TRIES=1..6 COUNT=1..3 SHARE=0.3..1.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
 for attempt in range($TRIES):
     spots, sizes = centers.copy(), $SHARE * radii
     for i in rng.integers(len(centers), size=$COUNT):
-        spots[i], sizes[i] = rng.uniform(0.05, 0.95, 2), 0.01
-    trial = polish(spots, sizes)
+        spots[i], sizes[i] = rng.uniform(0.05, 0.95, 2), 0.06
+    trial = polish(*soften(spots, sizes, $STIFFNESS))
     if trial[1].sum() > radii.sum():
         centers, radii = trial
 """,

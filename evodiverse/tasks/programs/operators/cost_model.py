@@ -35,7 +35,7 @@ _COSTS: Final[dict[type[ast.AST], float]] = {
     ast.AugAssign: 0.8,
 }
 _OTHERS: Final = 0.03
-_CALLS: Final = {"minimize": 20_000.0, "linprog": 2_000.0}
+_CALLS: Final = {"minimize": 8_000.0, "linprog": 2_000.0}
 """The same of a call of these functions, for problems such as the packing of some 30 circles."""
 
 RECURSIVE_CALL: Final = 100.0

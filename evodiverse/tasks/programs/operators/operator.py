@@ -20,7 +20,7 @@ FAILED: Final = "mutation"
 """The operator of a proposal that came to nothing."""
 
 MAX_CHARACTERS: Final = 9_000
-MAX_WORK: Final = 1_000_000.0
+MAX_WORK: Final = 300_000.0
 """Microseconds, as `estimate_work` has them."""
 
 TRIES: Final = 10
@@ -84,7 +84,7 @@ class ProgramOperator:
     grammar with probability `MOVE_RATE`, if there is a grammar, else a mutation (`MUTATIONS`).
 
     A child defines the entry point, reads nothing undefined that its parent did not, and differs from it. It has at
-    most ``max_characters``, and at most about 1 s of work, or no more of either than its parent; one that has more is
+    most ``max_characters``, and at most about 0.3 s of work, or no more of either than its parent; one that has more is
     trimmed. Definitions and generators that it has ceased to read are left out. Up to `TRIES` children are made until
     one is such.
 
