@@ -26,6 +26,7 @@ SMALL = {
     "gsk3b": ["task.initial.size=5", "budget.oracle_calls=30"],
     "equation": ["budget.oracle_calls=6"],
     "circle_packing": ["budget.oracle_calls=6"],
+    "bin_packing": ["budget.oracle_calls=6"],
 }
 
 

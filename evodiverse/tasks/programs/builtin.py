@@ -4,7 +4,8 @@ A new one is such a folder with an instance of `Builtin`, a line in `evodiverse.
 ``conf/task``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from evodiverse.ports import Metrics
@@ -23,6 +24,7 @@ class Builtin(NamedTuple):
         load_start: Returns the program that a search starts from.
         build_moves: Returns the edits that make sense for it alone, None without any.
         build_metrics: Returns the metrics of its runs.
+        find_sources: Returns the user's files that its scores depend on, by their role.
     """
 
     find_violations: Callable[[ProgramSettings], list[str]]
@@ -30,3 +32,4 @@ class Builtin(NamedTuple):
     load_start: Callable[[ProgramSettings], str]
     build_moves: Callable[[], Grammar | None]
     build_metrics: Callable[[], Metrics]
+    find_sources: Callable[[ProgramSettings], Mapping[str, Path]] = lambda settings: {}  # noqa: ARG005 (most have none)

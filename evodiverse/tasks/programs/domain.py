@@ -62,9 +62,10 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: ProgramSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the SHA-256 of the initial programs, and a user's evaluator."""
+    """Return the SHA-256 of the initial programs, and the user's files: an evaluator, or what a task reads."""
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
-    own = {} if settings.evaluator in BUILTINS else {"evaluator": _evaluator_path(settings)}
+    builtin = BUILTINS.get(settings.evaluator)
+    own = {"evaluator": _evaluator_path(settings)} if builtin is None else builtin.find_sources(settings)
     return {"initial": initial, **own}
 
 

@@ -44,6 +44,9 @@ class ProgramSettings:
     reference: float | None = documented(
         "sum of radii that scores 1; 2.635 for 26 circles", default=None, least=MIN_REFERENCE, most=MAX_REFERENCE
     )
+    instances: str | None = documented(
+        "items to be packed: weibull5k, or3, or your own file in OR-Library's format for bin packing", default=None
+    )
     timeout: float = documented(
         "CPU time of a program, three times of wall time at most", default=30.0, unit="s", above=0, below=1e6
     )

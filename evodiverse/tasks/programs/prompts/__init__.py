@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 from types import MappingProxyType
@@ -132,6 +132,29 @@ def describe_packing(n: int, reference: float, timeout: float) -> str:
     """
     template = Template((SHIPPED / "descriptions" / "circle_packing.txt").read_text(encoding="utf-8"))
     return template.substitute(n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}").strip()
+
+
+def describe_bin_packing(
+    capacities: Sequence[int], n_instances: int, n_items: int, sharpness: int, timeout: float
+) -> str:
+    """Return what a model is told of online bin packing.
+
+    Args:
+        capacities: Those that the bins of any instance have.
+        n_instances: How many instances are packed.
+        n_items: Items of all instances.
+        sharpness: Power of the share that is the score.
+        timeout: CPU seconds of a run.
+    """
+    template = Template((SHIPPED / "descriptions" / "bin_packing.txt").read_text(encoding="utf-8"))
+    between = f"{capacities[0]}" if len(capacities) == 1 else f"between {capacities[0]} and {capacities[-1]}"
+    return template.substitute(
+        capacities=between,
+        n_instances=n_instances,
+        n_items=f"{n_items:,}",
+        sharpness=sharpness,
+        timeout=f"{timeout:.12g}",
+    ).strip()
 
 
 def _current(request: Request) -> str:

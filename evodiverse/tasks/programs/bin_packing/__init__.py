@@ -1,0 +1,1 @@
+"""Online bin packing: the instances, the evaluator, its driver and verifier, its picture, and the seed program."""

@@ -1,0 +1,189 @@
+"""Online bin packing: programs that say where the next item goes; the fewer bins are opened, the better."""
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from evodiverse.errors import ServiceError
+from evodiverse.ports import Found
+from evodiverse.tasks.programs.bin_packing.instances import MAX_CAPACITY, SETS, Instance
+from evodiverse.tasks.programs.bin_packing.packing import (
+    bound_bins,
+    compress,
+    count_bins,
+    decompress,
+    measure_excess,
+    pack_best_fit,
+)
+from evodiverse.tasks.programs.bin_packing.picture import draw_rule
+from evodiverse.tasks.programs.bin_packing.verifier import count_filled_bins, read_choices
+from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.prompts import describe_bin_packing
+from evodiverse.tasks.programs.verified import BestKnown, Verified
+from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
+
+SHARPNESS: Final = 25
+"""Rules differ by a few percent of their bins; to this power, which selection can tell, one percent costs a fifth."""
+
+FUNSEARCH: Final = MappingProxyType(
+    {
+        "weibull5k": BestKnown("0.8269", "FunSearch's published rule for Weibull items, run on these instances"),
+        "or3": BestKnown("2.7660", "FunSearch's published rule for OR instances, run on these instances"),
+    }
+)
+"""What the best published rules make of the same instances, in percent above the bound; none has seen them before."""
+
+_DRIVER: Final = Path(__file__).with_name("driver.py").read_text(encoding="utf-8")
+_SEED: Final = Path(__file__).with_name("seed.py")
+_FAULTS: Final[Mapping[object, str]] = MappingProxyType(
+    {
+        "shape": "did not return one value for each space",
+        "kind": "returned values that are no real numbers",
+        "nan": "returned NaN",
+    }
+)
+
+
+class BinPacking:
+    """Scores a rule by (bound / bins)^25, where the bound is the bins that hold the items' total size; 1 is perfect.
+
+    ``bins`` counts the bins of all instances, ``value`` is their excess over the bound in percent, as FunSearch counts
+    it: of the sums over all instances. ``choices`` has what the rule chose for each item, so that the log alone tells
+    whether a record is one.
+
+    Args:
+        named: The instances by the name of their set, or by the path of a file.
+        instances: What is packed, at least one.
+        limits: Of each run of a program.
+    """
+
+    entry_point = "priority"
+    columns: Mapping[str, type] = MappingProxyType({"value": float, "bins": int, "choices": str})
+
+    def __init__(self, named: str, instances: Sequence[Instance], limits: Limits) -> None:
+        self._set = named if named in SETS else None
+        self._instances = tuple(instances)
+        self._limits = limits
+        self._bound = bound_bins(self._instances)
+        self.description = describe_bin_packing(
+            sorted({instance.capacity for instance in self._instances}),
+            len(self._instances),
+            sum(len(instance.items) for instance in self._instances),
+            SHARPNESS,
+            limits.cpu_seconds,
+        )
+
+    def job(self, source: str) -> Job:
+        """Return the call of a program, which is asked for the priorities of bins, item by item."""
+        instances = [[instance.capacity, list(instance.items)] for instance in self._instances]
+        return Job(source, self.entry_point, (instances,), None, self._limits, _DRIVER)
+
+    def score(self, value: Any) -> Scored | Rejection:
+        """Return the score of choices, by packing the items again; nothing else that came back is believed."""
+        fault = _read_fault(value)
+        if fault is not None:
+            return Rejection(Reason.INVALID, fault)
+        choices = value.get("choices") if isinstance(value, dict) else None
+        if not isinstance(choices, list) or len(choices) != len(self._instances):
+            return Rejection(Reason.INVALID, "there are no choices for each instance")
+        bins = 0
+        for number, (instance, chosen) in enumerate(zip(self._instances, choices, strict=True)):
+            try:
+                bins += count_bins(instance, chosen if isinstance(chosen, list) else [])
+            except ValueError as error:
+                return Rejection(Reason.INVALID, f"instance {number}: {error}")
+        details: dict[str, Detail] = {
+            "value": measure_excess(bins, self._bound),
+            "bins": bins,
+            "choices": compress(choices),
+        }
+        return Scored((self._bound / bins) ** SHARPNESS, details)
+
+    def report(self, found: Found) -> Mapping[str, bytes]:
+        """Return what a candidate's rule made of each instance as ``packing.json``."""
+        choices = decompress(str(found.details["choices"]))
+        packed = [
+            {
+                "instance": instance.name,
+                "capacity": instance.capacity,
+                "items": len(instance.items),
+                "bound": bound_bins([instance]),
+                "bins": count_bins(instance, chosen),
+            }
+            for instance, chosen in zip(self._instances, choices, strict=True)
+        ]
+        packing = {"value": found.details["value"], "bins": found.details["bins"], "bound": self._bound}
+        return {"packing.json": (json.dumps({**packing, "instances": packed}, indent=1) + "\n").encode()}
+
+    def illustrate(self, found: Found) -> Mapping[str, bytes]:
+        """Return what a candidate's rule does as ``packing.png``."""
+        choices = decompress(str(found.details["choices"]))
+        best_fit = [pack_best_fit(instance) for instance in self._instances]
+        return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(found, best_fit))}
+
+    def verify(self, found: Found) -> Verified:
+        """Return the excess of the bins that `count_filled_bins` counts.
+
+        Raises:
+            ServiceError: They are not as many as were logged, or no packing.
+        """
+        choices = read_choices(str(found.details["choices"]))
+        bins = bound = 0
+        try:
+            for instance, chosen in zip(self._instances, choices, strict=True):
+                bins += count_filled_bins(instance.capacity, instance.items, chosen)
+                full, rest = divmod(sum(instance.items), instance.capacity)
+                bound += full + (rest > 0)
+        except ValueError as error:
+            raise _broken(found, str(error)) from error
+        if bins != found.details["bins"]:
+            raise _broken(found, f"{bins} bins were counted")
+        return Verified(
+            "bins above the L1 bound, in percent of it",
+            100 * Fraction(bins - bound, bound),
+            "every item put into its bin again, every bin weighed, in whole numbers",
+            FUNSEARCH.get(self._set or ""),
+            is_larger_better=False,
+        )
+
+    def _caption(self, found: Found, best_fit: Sequence[Sequence[int]]) -> list[str]:
+        bins = [count_bins(*pair) for pair in zip(self._instances, best_fit, strict=True)]
+        opened = int(str(found.details["bins"]))
+        pool = "" if found.pool is None else f", pool {found.pool}"
+        published = FUNSEARCH.get(self._set or "")
+        return [
+            f"Online bin packing, {len(self._instances)} instances{f' of {self._set}' if self._set else ''}",
+            f"this rule\t{measure_excess(opened, self._bound):.2f}% above the bound\t{opened:,} bins",
+            f"best fit\t{measure_excess(sum(bins), self._bound):.2f}%\t{sum(bins):,} bins",
+            *([] if published is None else [f"FunSearch's rule\t{float(published.value):.2f}%"]),
+            f"bound\t\t{self._bound:,} bins",
+            f"iteration {found.iteration}{pool}, call {found.candidate.call}",
+        ]
+
+
+def load_seed() -> str:
+    """Return the source of the program that a search starts from."""
+    return _SEED.read_text(encoding="utf-8")
+
+
+def _read_fault(value: Any) -> str | None:
+    """Return in words why the driver could not go on, None if it says nothing of it."""
+    if not isinstance(value, dict):
+        return None
+    fault, item, spaces = (value.get(name) for name in ("fault", "item", "spaces"))
+    if not (isinstance(fault, str) and fault in _FAULTS and _is_size(item) and _is_size(spaces)):
+        return None
+    return f"priority {_FAULTS[fault]} (an item of {item}, {spaces} spaces)"
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value <= MAX_CAPACITY
+
+
+def _broken(found: Found, why: str) -> ServiceError:
+    return ServiceError(
+        f"the bins of call {found.candidate.call} are not as they were logged ({why}); please report this"
+    )

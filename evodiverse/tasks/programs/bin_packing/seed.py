@@ -1,0 +1,10 @@
+"""Choose the bin that an item goes into, so that all items fit into as few bins as possible."""
+
+import numpy as np
+
+
+def priority(item: int, spaces: np.ndarray) -> np.ndarray:
+    """Prefer the emptiest of the open bins, and open another only if the item fits into none of them."""
+    left = spaces - item
+    is_open = spaces < spaces[-1]
+    return np.where(is_open, left, -1.0)

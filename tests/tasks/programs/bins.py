@@ -1,0 +1,36 @@
+"""Packing by another way than the evaluator's: plain lists of what every bin holds."""
+
+from collections.abc import Callable, Sequence
+
+Rule = Callable[[int, int], float]
+"""How much an item of some size wants into a bin with some space."""
+
+
+def pack(capacity: int, items: Sequence[int], rule: Rule) -> list[list[int]]:
+    """Return what each bin holds when every item goes where the rule is highest, of equals where least space is."""
+    bins: list[list[int]] = []
+    for item in items:
+        fitting = [number for number, held in enumerate(bins) if capacity - sum(held) >= item]
+        spaces = {number: capacity - sum(bins[number]) for number in fitting} | {len(bins): capacity}
+        best = max(spaces, key=lambda number: (rule(item, spaces[number]), -spaces[number]))
+        if best == len(bins):
+            bins.append([])
+        bins[best].append(item)
+    return bins
+
+
+def best_fit(item: int, space: int) -> float:
+    """The less is left, the better."""
+    return item - space
+
+
+def count_best_fit(capacity: int, items: Sequence[int]) -> int:
+    """Return the bins of best fit, from the number of bins with each space."""
+    bins = [0] * (capacity + 1)
+    n_bins = 0
+    for item in items:
+        space = next((space for space in range(item, capacity) if bins[space]), capacity)
+        n_bins += space == capacity
+        bins[space] -= space != capacity
+        bins[space - item] += 1
+    return n_bins

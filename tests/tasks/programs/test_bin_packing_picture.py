@@ -1,0 +1,50 @@
+"""The picture of a rule shows what it does with which items, and how full its bins end."""
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from evodiverse.tasks.programs.bin_packing.instances import Instance, draw_instances
+from evodiverse.tasks.programs.bin_packing.packing import pack_best_fit
+from evodiverse.tasks.programs.bin_packing.picture import count_fillings, count_shares, draw_rule, picture_size
+
+SMALL = Instance("small", 10, (6, 5, 3, 5, 3))
+CHOICES = [0, 0, 1, 1, 0]  # 6 and 3, 5 and 5, 3
+NEVER, ALWAYS = 0.0, 1.0
+
+
+def test_the_share_is_how_often_a_space_was_taken_when_it_could_be() -> None:
+    shares = count_shares([SMALL], [CHOICES])
+    row = {space: shares[space - 1] for space in range(1, 10)} | {10: shares[10]}
+    assert row[4][3 - 1] == ALWAYS
+    assert row[5][3 - 1] == NEVER
+    assert row[5][5 - 1] == ALWAYS
+    assert row[10][5 - 1] == 0.5
+    assert row[10][3 - 1] == 0.5
+    assert np.isnan(row[4][5 - 1])
+    assert np.isnan(shares[9]).all()  # no open bin has all of its space
+
+
+def test_capacities_share_the_cells_of_the_smallest() -> None:
+    large = Instance("large", 20, (12, 10, 6))
+    assert count_shares([large, SMALL], [[0, 0, 1], CHOICES]).shape == (11, 10)
+    assert count_shares([Instance("huge", 10_000, (1, 10_000))], [[0, 0]]).shape == (151, 150)
+
+
+def test_the_fillings_are_shares_of_the_bins() -> None:
+    assert count_fillings([SMALL], [CHOICES]) == {90: 1 / 3, 100: 1 / 3, 30: 1 / 3}
+
+
+def test_any_instances_can_be_drawn() -> None:
+    for instances in (draw_instances("or3"), [Instance("one", 1, (1, 1))], [SMALL, Instance("huge", 9_999, (7_000,))]):
+        choices = [pack_best_fit(instance) for instance in instances]
+        image = Image.open(io.BytesIO(draw_rule(instances, choices, choices, ["title", "rule\t1%\t2 bins"])))
+        assert (image.format, image.size) == ("PNG", picture_size(2))
+
+
+def test_another_rule_is_another_picture() -> None:
+    best = [pack_best_fit(SMALL)]
+    each_its_own = [[0] * 5]
+    pictures = {draw_rule([SMALL], made, best, ["title"]) for made in (best, each_its_own)}
+    assert len(pictures) == 2
