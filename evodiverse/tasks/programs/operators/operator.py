@@ -10,6 +10,7 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import crossovers
+from evodiverse.tasks.programs.operators.growth import growth
 from evodiverse.tasks.programs.operators.mutation import Grammar, mutations
 from evodiverse.tasks.programs.operators.names import dead_names, undefined_names, without_names
 from evodiverse.tasks.programs.operators.syntax import functions_of, read_program, write_program
@@ -31,7 +32,15 @@ MORE_EDITS: Final = (0.4, 0.35, 0.25)
 CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
 """How often a crossover is of each kind, relative to the others."""
 
-MUTATIONS: Final = {"constant": 2.0, "loop": 1.5, "delete": 0.4, "duplicate": 0.2, "swap": 0.2, "operator": 0.2}
+GROWTH: Final = {"grow": 0.5, "term": 0.2, "bind": 0.2, "operand": 0.4, "shrink": 0.4}
+MUTATIONS: Final = {
+    "constant": 2.0,
+    "loop": 1.5,
+    "delete": 0.4,
+    "duplicate": 0.2,
+    "swap": 0.2,
+    "operator": 0.2,
+} | GROWTH
 """The same of a mutation."""
 
 
@@ -87,7 +96,7 @@ class ProgramOperator:
         self._entry_point = entry_point
         self._max_characters = max_characters
         self._moves = moves
-        self._mutations = mutations(frozenset() if moves is None else moves.fixed)
+        self._mutations = mutations(frozenset() if moves is None else moves.fixed) | growth()
         self._crossovers = crossovers()
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
