@@ -13,7 +13,7 @@ from evodiverse.vocabulary import Proposal, Request
 MAX_SEED: Final = 2**31
 """Seeds are below it; every generator takes those."""
 
-NO_SEEDS: Final = "the program neither makes nor seeds a generator of random numbers"
+NO_SEEDS: Final = "the program draws no random numbers from a generator that it makes or seeds"
 
 _SEEDED: Final = {
     "random.seed": "a",
