@@ -25,7 +25,7 @@ from evodiverse.tasks.programs.operators.syntax import (
     replace,
 )
 
-NAME_RATE: Final = 0.7
+NAME_RATE: Final = 0.75
 """How often an operand is a name, where there is one; else it is a number."""
 
 SECOND_RATE: Final = 0.5
@@ -35,8 +35,8 @@ _BINARY: Final[dict[type[ast.operator], float]] = {ast.Add: 2.0, ast.Sub: 2.0, a
 _EXTREMES: Final = ("min", "max")
 _ARRAY_EXTREMES: Final = {"min": "minimum", "max": "maximum"}
 _CURVES: Final = ("abs", "sqrt", "exp", "log")
-_ON_TWO: Final = (("binary", 8.0), ("extreme", 1.5), ("choice", 1.0))
-_KINDS: Final = (*_ON_TWO, ("curve", 1.5))
+_ON_TWO: Final = (("binary", 8.0), ("extreme", 1.0), ("choice", 0.5))
+_KINDS: Final = (*_ON_TWO, ("curve", 1.0))
 
 
 class Library(NamedTuple):
