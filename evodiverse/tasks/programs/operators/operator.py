@@ -32,7 +32,7 @@ MORE_EDITS: Final = (0.4, 0.35, 0.25)
 CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
 """How often a crossover is of each kind, relative to the others."""
 
-GROWTH: Final = {"grow": 1.0, "term": 0.4, "bind": 0.3, "operand": 0.8, "shrink": 0.5}
+GROWTH: Final = {"grow": 0.5, "term": 0.2, "bind": 0.2, "operand": 0.4, "shrink": 0.4}
 MUTATIONS: Final = {
     "constant": 2.0,
     "loop": 1.5,
