@@ -141,6 +141,7 @@ OWN = {
     "pt_niche": ([inf, 100.0], [10, 2], False),
     "niche_ga": ([inf], [10, 2], False),
     "best_of_n": ([inf], None, False),
+    "restarts": ([inf], None, False),
     "random_start": ([inf], None, False),
 }
 NICHES = {"molecules": (120, 0.4, 0.3), "equations": (60, 0.7, None), "programs": (60, 0.98, None)}
@@ -151,6 +152,10 @@ NICHES = {"molecules": (120, 0.4, 0.3), "equations": (60, 0.7, None), "programs"
 def test_every_method_of_ours_is_valid_for_every_domain(domain: str, method: str) -> None:
     if method == "random_start" and domain != "molecules":
         with pytest.raises(InputError, match=r"task\.initial"):
+            plan(f"task={task_of(domain)}", f"method={method}")
+        return
+    if method == "restarts" and domain != "programs":
+        with pytest.raises(InputError, match=r"^method=restarts takes the operator reseed, which task="):
             plan(f"task={task_of(domain)}", f"method={method}")
         return
     config = plan(f"task={task_of(domain)}", f"method={method}").config

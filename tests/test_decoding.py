@@ -31,6 +31,7 @@ SAMPLERS = {
     "pt_niche": ["cold", "hot"],
     "niche_ga": ["cold"],
     "best_of_n": ["cold"],
+    "restarts": ["cold"],
     "random_start": ["cold"],
 }
 # One method for each way to sample; the configuration of the others is checked.
@@ -55,7 +56,10 @@ def sent_by_pool(server: ModelServer, run: Path) -> dict[int, tuple[float | None
 
 def run_once(server: ModelServer, tmp_path: Path, task: str, *overrides: str) -> Path:
     model = ("llm=openai_compatible", "llm.model=toy", f"llm.api_base={server.url}", f"llm.cache={tmp_path / 'cache'}")
-    return run_here(f"task={task}", *model, *ONE_ROUND, *FEW.get(task, []), f"outputs={tmp_path}", *overrides)
+    run = (f"task={task}", *model, *ONE_ROUND, *FEW.get(task, []), f"outputs={tmp_path}", *overrides)
+    with pytest.raises(InputError, match=r"^no offspring of the initial candidates could be evaluated \("):
+        run_here(*run)
+    return plan(*run).path
 
 
 def test_the_table_has_every_method() -> None:

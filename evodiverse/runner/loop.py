@@ -103,7 +103,8 @@ class Loop:
         """Run to the end and return how it ended.
 
         Raises:
-            InputError: All initial candidates failed; the log is committed.
+            InputError: All initial candidates failed, or nothing that was proposed could be evaluated; the log is
+                committed.
         """
         try:
             ended = self._run()
@@ -126,6 +127,8 @@ class Loop:
             if iterated is not None:
                 state, info = iterated
                 self._commit(state, info)
+        if reason in (StopReason.PATIENCE, StopReason.EARLY_STOP):
+            self._check_offspring()
         self._show_best()
         ended = self._view.snapshot(state, stopped_by=reason)
         self._setup.display.finish(ended)
@@ -253,6 +256,31 @@ class Loop:
             )
         _LOG.warning("every initial candidate failed (%s%s); the search goes on from them", counted, first)
 
+    def _check_offspring(self) -> None:
+        """Refuse to call a run complete that gave up before it could evaluate a single offspring.
+
+        It looks at the log alone, so that a run that ended here says the same when it is started again.
+
+        Raises:
+            InputError: Nothing but initial candidates was evaluated; says what the proposals came to.
+        """
+        setup = self._setup
+        n_draws = 1 if setup.shared_start else setup.method.n_pools
+        if self._archive.n_calls > setup.n_initial * n_draws:
+            return  # without a look at a log that may be long
+        setup.store.write()
+        rows = [row for row in setup.store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
+        if any(row["outcome"] == Outcome.EVALUATED for row in rows):
+            return
+        ends = [(row["error"] if row["outcome"] == Outcome.REJECTED else None) or row["outcome"] for row in rows]
+        counts = Counter(end.split(":")[0] for end in ends)
+        counted = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
+        (often, n_often), *_ = Counter(_one_line(end) for end in ends).most_common(1)
+        raise InputError(
+            f"no offspring of the initial candidates could be evaluated ({counted}; most often, in {n_often} of "
+            f"{len(ends)} attempts: {often}); start from other candidates, or let another operator or model propose"
+        )
+
     def _resume(self) -> State | None:
         """Return the last committed state, None if nothing was committed."""
         store = self._setup.store
@@ -317,7 +345,11 @@ class Loop:
         self._setup.store.write()
         rows = self._setup.store.rows("evaluations", ["outcome", "error"])
         errors = [row["error"] or "no reason given" for row in rows if row["outcome"] != Outcome.DUPLICATE]
-        return [" ".join(error.split())[:MAX_REASON] for error in errors]
+        return [_one_line(error) for error in errors]
+
+
+def _one_line(reason: str) -> str:
+    return " ".join(reason.split())[:MAX_REASON]
 
 
 def _similarities(task: Task) -> Similarities | None:

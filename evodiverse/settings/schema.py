@@ -115,6 +115,12 @@ class Method:
         least=0,
         most=1,
     )
+    operator: str | None = documented(
+        "operator of the method's own, where the task has such a key and refers to this one (task.operator); null is "
+        "the task's",
+        default=None,
+        changes_log=False,  # but by the task's key
+    )
     hot_prompt: str = documented("prompt of the hot rungs", default=MISSING, choices=PROMPTS)
     mating_pool: MatingPool = field(default_factory=MatingPool)
     survivors: Survivors = field(default_factory=Survivors)

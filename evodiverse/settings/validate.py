@@ -90,5 +90,12 @@ def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:
     has_model = config.llm.client != "none"
     if method.needs_model and not has_model:
         yield f"method={method.name} needs a model, got llm=off; choose one with llm=… or use method=pt"
+    if method.operator is not None and config.task.get("operator") != method.operator:
+        yield (
+            f"method={method.name} takes the operator {method.operator}, which task={config.task.get('name')} does not "
+            "have; use it with a task that does (the programs have reseed), or use another method"
+        )
+    if method.operator is not None and has_model:
+        yield f"method={method.name} makes offspring with the operator {method.operator}, not with a model; use llm=off"
     if has_model and not can_ask:
         yield f"task.domain={config.task.get('domain')} has no prompts for a model; use llm=off"

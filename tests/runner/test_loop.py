@@ -16,8 +16,9 @@ from evodiverse.sandbox.processes import ProcessSandbox
 from tests.runs import ROOT, Silent, log, plan, rows, run_toy, stop_after
 from tests.toys.bits import domain
 
-# the others need a model, or molecules
-METHODS = sorted({path.stem for path in (ROOT / "conf/method").glob("*.yaml")} - {"pt_same_prompt", "random_start"})
+# the others need a model, molecules, or programs
+OTHERS = {"pt_same_prompt", "random_start", "restarts"}
+METHODS = sorted({path.stem for path in (ROOT / "conf/method").glob("*.yaml")} - OTHERS)
 
 
 @pytest.fixture(scope="module", params=METHODS)
@@ -148,6 +149,30 @@ def test_a_search_that_can_charge_nothing_more_ends_by_patience(tmp_path: Path) 
     assert (
         max(row["iteration"] for row in rows(run, "evaluations") if row["call"]) == record["totals"]["iterations"] - 4
     )
+
+
+def test_a_search_that_could_evaluate_no_offspring_says_what_its_proposals_came_to(tmp_path: Path) -> None:
+    single = ("task.length=1", "task.shared=true", "search.patience=4")
+    for _ in range(2):  # started again, it says the same
+        with pytest.raises(InputError, match=NO_OFFSPRING) as raised:
+            run_toy(tmp_path, *single)
+        (run,) = tmp_path.glob("bits/pt/off/*/seed0")
+        attempts = [row for row in rows(run, "evaluations") if row["iteration"]]
+        n_alike = sum(row["outcome"] == "duplicate" for row in attempts)
+        assert f"(duplicate {n_alike}, " in str(raised.value)
+        assert f"in {n_alike} of {len(attempts)} attempts: duplicate)" in str(raised.value)
+        assert max(row["iteration"] for row in attempts) == 4
+        assert json.loads((run / "run.json").read_text())["status"] == "failed"
+
+
+NO_OFFSPRING = (
+    r"^no offspring of the initial candidates could be evaluated \(duplicate \d+, .*; most often, in .*start from"
+)
+
+
+def test_a_budget_that_covers_the_initial_candidates_alone_is_no_fault(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "budget.oracle_calls=16")
+    assert json.loads((run / "run.json").read_text())["stopped_by"] == "budget"
 
 
 def test_an_early_stop_ends_a_search_without_gain(tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
         "llm.retries",
         "llm.timeout",
         "method.mutation_rate",
+        "method.operator",
         "outputs",
         "overwrite",
         "display",

@@ -14,7 +14,8 @@ from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.metrics import ProgramMetrics
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
-from evodiverse.tasks.programs.settings import ProgramSettings, initial_paths
+from evodiverse.tasks.programs.operators.reseeding import Reseeder
+from evodiverse.tasks.programs.settings import RESEED, ProgramSettings, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 from evodiverse.vocabulary import Limits
@@ -78,8 +79,10 @@ def build_task(
     return ProgramTask(_build_evaluator(settings), sandbox(), _read_initial(settings), settings.max_characters)
 
 
-def build_operator(settings: ProgramSettings) -> ProgramOperator:
-    """Return the classical operator, with the moves that the task brings."""
+def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
+    """Return the classical operator, with the moves that the task brings, or the one that is asked for instead."""
+    if settings.operator == RESEED:
+        return Reseeder()
     builtin = BUILTINS.get(settings.evaluator)
     moves = None if builtin is None else builtin.build_moves()
     longest = min(MAX_CHARACTERS, settings.max_characters)

@@ -10,6 +10,8 @@ from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 MODES = ("diff", "rewrite", "mixed")
 HOT = ("same", "explore")
+RESEED = "reseed"
+OPERATORS = (RESEED,)
 MAX_CIRCLES = 500
 """More would take seconds to score, which no limit of the sandbox bounds."""
 MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
@@ -58,6 +60,11 @@ class ProgramSettings:
         most=MAX_MEMORY_MB,
     )
     max_characters: int = documented("longer programs are rejected", default=10_000, unit="characters", least=1)
+    operator: str | None = documented(
+        "what makes offspring without a model; reseed draws a program's random numbers anew, null varies it",
+        default=None,
+        choices=OPERATORS,
+    )
     initial: Initial = field(default_factory=Initial)
     prompts: PromptSettings = field(default_factory=PromptSettings)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from evodiverse.tasks.programs.circle_packing.moves import MOVES, packing_moves
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import crossovers
+from evodiverse.tasks.programs.operators.growth import growth
 from evodiverse.tasks.programs.operators.mutation import mutations
 from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.operator import (
@@ -154,10 +155,10 @@ def test_a_child_without_the_entry_point_is_not_allowed() -> None:
 
 
 def test_the_operator_names_what_was_done() -> None:
-    names = Counter(name for child in PACKING.propose(packing_requests(150)) for name in child.operator.split("+"))
+    names = Counter(name for child in PACKING.propose(packing_requests(300)) for name in child.operator.split("+"))
     kinds = {f"mutation_{kind}" for kind in MUTATIONS} | {f"move_{kind}" for kind in MOVES}
     assert names.keys() == kinds | {f"crossover_{kind}" for kind in CROSSOVERS}
-    assert MUTATIONS.keys() == mutations(frozenset()).keys()
+    assert MUTATIONS.keys() == mutations(frozenset()).keys() | growth().keys()
     assert CROSSOVERS.keys() == crossovers().keys()
 
 

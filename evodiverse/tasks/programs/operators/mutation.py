@@ -15,6 +15,7 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.kit.python import is_docstring
 from evodiverse.tasks.programs.operators.cost_model import loop_bounds, statement_works
+from evodiverse.tasks.programs.operators.reseeding import reseed
 from evodiverse.tasks.programs.operators.syntax import (
     SCOPES,
     Edit,
@@ -86,7 +87,7 @@ def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
     return {
         "constant": partial(perturb_constant, fixed=fixed),
         "loop": partial(change_loop, fixed=fixed),
-        "seed": partial(reseed, fixed=fixed),
+        "seed": reseed,
         "operator": partial(change_operator, fixed=fixed),
         "delete": partial(delete_statement, fixed=fixed),
         "duplicate": partial(duplicate_statement, fixed=fixed),
@@ -207,22 +208,6 @@ def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
         and node.value <= MAX_TRIPS
         and any(path[: len(one)] == one for one in within)
     )
-
-
-def reseed(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Draw one seed anew."""
-    sites = [
-        path + step + ("args", 0)
-        for path, statement in statements_of(tree, fixed)
-        for step, node in parts_of(statement)
-        if isinstance(node, ast.Call)
-        and called_name(node) in ("default_rng", "seed")
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
-    ]
-    if not sites:
-        return None
-    return replace(tree, sites[rng.integers(len(sites))], ast.Constant(int(rng.integers(10_000))))
 
 
 def change_operator(

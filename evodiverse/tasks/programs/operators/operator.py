@@ -11,6 +11,7 @@ from evodiverse.kit.choice import pick
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import crossovers
 from evodiverse.tasks.programs.operators.generators import without_unread_generators
+from evodiverse.tasks.programs.operators.growth import growth
 from evodiverse.tasks.programs.operators.mutation import Grammar, mutations, trim
 from evodiverse.tasks.programs.operators.names import dead_names, undefined_names, without_names
 from evodiverse.tasks.programs.operators.syntax import functions_of, read_program, write_program
@@ -35,6 +36,7 @@ MAX_TRIMMED: Final = 8
 CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
 """How often a crossover is of each kind, relative to the others."""
 
+GROWTH: Final = {"grow": 0.5, "term": 0.2, "bind": 0.2, "operand": 0.4, "shrink": 0.4}
 MUTATIONS: Final = {
     "constant": 2.0,
     "loop": 1.5,
@@ -43,7 +45,7 @@ MUTATIONS: Final = {
     "duplicate": 0.2,
     "swap": 0.2,
     "operator": 0.2,
-}
+} | GROWTH
 """The same of a mutation."""
 
 
@@ -101,7 +103,7 @@ class ProgramOperator:
         self._max_characters = max_characters
         self._moves = moves
         self._fixed = frozenset() if moves is None else moves.fixed
-        self._mutations = mutations(self._fixed)
+        self._mutations = mutations(self._fixed) | growth(self._fixed)
         self._crossovers = crossovers()
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
@@ -147,11 +149,18 @@ class ProgramOperator:
         return tree, names
 
     def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module | None, str]:
+        """Return a tree after one edit, of another kind where the first does not apply, and what it was."""
         if self._moves is not None and rng.random() < MOVE_RATE:
             kind = pick(self._moves.weights.items(), rng)
             return self._moves.edits[kind](tree, rng), f"move_{kind}"
-        kind = pick(MUTATIONS.items(), rng)
-        return self._mutations[kind](tree, rng), f"mutation_{kind}"
+        left = dict(MUTATIONS)
+        while left:
+            kind = pick(left.items(), rng)
+            edited = self._mutations[kind](tree, rng)
+            if edited is not None:
+                return edited, f"mutation_{kind}"
+            del left[kind]
+        return None, FAILED
 
     def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str | None:
         """Return the source of a child, None for one that is not allowed."""

@@ -1,0 +1,208 @@
+"""New random numbers for a program: the seeds of its generators are drawn anew, and nothing else changes."""
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from evodiverse.tasks.programs.operators.syntax import Path, children, number, read_program, replace, write_program
+from evodiverse.tasks.programs.settings import RESEED
+from evodiverse.vocabulary import Proposal, Request
+
+MAX_SEED: Final = 2**31
+"""Seeds are below it; every generator takes those."""
+
+NO_SEEDS: Final = "the program draws no random numbers from a generator that it makes or seeds"
+
+_SEEDED: Final = {
+    "random.seed": "a",
+    "random.Random": "x",
+    "numpy.random.seed": "seed",
+    "numpy.random.default_rng": "seed",
+    "numpy.random.RandomState": "seed",
+    "numpy.random.SeedSequence": "entropy",
+    "numpy.random.PCG64": "seed",
+    "numpy.random.PCG64DXSM": "seed",
+    "numpy.random.MT19937": "seed",
+    "numpy.random.Philox": "seed",
+    "numpy.random.SFC64": "seed",
+}
+"""What takes a seed as its first argument, and the name of that argument."""
+
+_INTEGERS: Final = frozenset(["int", "len", "hash", "abs", "round"])
+_COUNTING: Final = frozenset(["range", "enumerate"])
+
+
+class Seed(NamedTuple):
+    """A seed of a program.
+
+    Attributes:
+        path: Of what is replaced to draw it anew.
+        make: Returns what comes there for a new seed.
+    """
+
+    path: Path
+    make: Callable[[int], ast.expr | list[ast.expr]]
+
+
+class Reseeder:
+    """An operator whose offspring are the best program of a pool with new random numbers.
+
+    What a search with it reaches is what the program reaches by luck alone.
+    """
+
+    def propose(self, requests: Sequence[Request]) -> list[Proposal]:
+        """Return one proposal per request; its genotype is None for a program without random numbers.
+
+        Raises:
+            ValueError: A request has no parents.
+        """
+        return [self._propose(request) for request in requests]
+
+    def _propose(self, request: Request) -> Proposal:
+        if not request.parents:
+            raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
+        tree = read_program((request.best or request.parents[0]).genotype)
+        if tree is None:
+            return Proposal(None, RESEED, "the program is not Python")
+        child = reseed_all(tree, request.stream.rng())
+        return Proposal(None, RESEED, NO_SEEDS) if child is None else Proposal(write_program(child), RESEED)
+
+
+def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Draw every seed anew; None for a program without any."""
+    seeds = seeds_of(tree)
+    for seed in seeds:
+        tree = _draw_anew(tree, seed, rng)
+    return tree if seeds else None
+
+
+def reseed(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+    """Draw one seed anew; None for a program without any."""
+    seeds = seeds_of(tree)
+    return _draw_anew(tree, seeds[int(rng.integers(len(seeds)))], rng) if seeds else None
+
+
+def _draw_anew(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast.Module:
+    return replace(tree, seed.path, seed.make(int(rng.integers(MAX_SEED))))
+
+
+def seeds_of(tree: ast.Module) -> list[Seed]:
+    """Return the seeds of the generators that a program makes or seeds.
+
+    A constant of the module that is read for seeds alone is a seed itself. A generator without a seed gets one. To
+    another whole number a constant is added, so that generators that differ go on to differ.
+    """
+    modules = _modules(tree)
+    arguments: list[tuple[Path, ast.expr]] = []
+    seeds: list[Seed] = []
+    for path, node in _walk((), tree):
+        keyword = _SEEDED.get(_full_name(node.func, modules)) if isinstance(node, ast.Call) else None
+        if keyword is None or not isinstance(node, ast.Call) or any(given.arg is None for given in node.keywords):
+            continue
+        places: list[tuple[Path, ast.expr]] = [((*path, "args", 0), node.args[0])] if node.args else []
+        places += [
+            ((*path, "keywords", index, "value"), given.value)
+            for index, given in enumerate(node.keywords)
+            if given.arg == keyword
+        ]
+        if not places:
+            seeds.append(Seed((*path, "args"), lambda seed: [number(seed)]))
+        arguments += places[:1]
+    constants = _constants_for_seeds(tree, [node for _, node in arguments])
+    seeds += [Seed(path, number) for path in constants.values()]
+    unknown = _no_integers(tree)
+    for path, node in arguments:
+        if not (isinstance(node, ast.Name) and node.id in constants):
+            seeds += _seeds_in(path, node, unknown)
+    return seeds
+
+
+def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
+    """Return how the argument of a generator is drawn anew; nothing for what may be no whole number."""
+    if isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
+        return [Seed(path, number)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
+        return [Seed((*path, "right"), number)]
+    is_integer = all(
+        isinstance(one, (ast.Name, ast.Constant, ast.BinOp, ast.operator, ast.expr_context))
+        and not (isinstance(one, ast.Name) and one.id in unknown)
+        for one in ast.walk(node)
+    )
+    return [Seed(path, lambda seed: ast.BinOp(node, ast.Add(), number(seed)))] if is_integer else []
+
+
+def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dict[str, Path]:
+    """Return the constants of the module that are bound once, to an integer, and read as these arguments alone."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound_otherwise = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    found: dict[str, Path] = {}
+    for index, statement in enumerate(tree.body):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not isinstance(statement.value, ast.Constant):
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if len(targets) != 1 or not isinstance(targets[0], ast.Name) or type(statement.value.value) is not int:
+            continue
+        name = targets[0].id
+        n_used = sum(isinstance(node, ast.Name) and node.id == name for node in arguments)
+        if n_used and name not in bound_otherwise and sum(node.id == name for node in names) == n_used + 1:
+            found[name] = ("body", index, "value")
+    return found
+
+
+def _no_integers(tree: ast.Module) -> set[str]:
+    """Return the names that may be bound to something else than a whole number, such as a generator or nothing."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and not _may_be_integer(node.value):
+            found |= {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            is_counting = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", None) in _COUNTING
+            if not is_counting and not _holds_integers(node.iter):
+                found |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+        elif isinstance(node, ast.arguments):
+            positional = [*node.posonlyargs, *node.args]
+            pairs = list(zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True))
+            pairs += [(one, value) for one, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if value]
+            found |= {one.arg for one, value in pairs if not _may_be_integer(value)}
+    return found
+
+
+def _may_be_integer(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    if isinstance(node, ast.Call):
+        return getattr(node.func, "id", None) in _INTEGERS
+    return isinstance(node, (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript))
+
+
+def _holds_integers(node: ast.expr) -> bool:
+    return isinstance(node, (ast.List, ast.Tuple)) and all(map(_may_be_integer, node.elts))
+
+
+def _walk(path: Path, node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
+    yield path, node
+    for step, child in children(node):
+        yield from _walk(path + step, child)
+
+
+def _modules(tree: ast.Module) -> dict[str, str]:
+    """Return what each imported name stands for, as in ``{"np": "numpy", "make": "numpy.random.default_rng"}``."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.split(".")[0]
+                found |= {alias.asname: alias.name} if alias.asname else {first: first}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _full_name(node: ast.expr, modules: dict[str, str]) -> str:
+    """Return what a function is called where it was imported from, empty for others."""
+    if isinstance(node, ast.Name):
+        return modules.get(node.id, "")
+    owner = _full_name(node.value, modules) if isinstance(node, ast.Attribute) else ""
+    return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
