@@ -21,7 +21,7 @@ from tests.tasks.programs.samples import GENERIC, SEED, read
 
 PROGRAMS = {**GENERIC, "packing": SEED}
 LINE = "def priority(time, weight, now, until_next):\n    return time\n"
-EDITS = growth()
+EDITS = growth(frozenset())
 
 
 def children(source: str, kind: str, count: int = 60) -> Iterator[str]:

@@ -63,7 +63,9 @@ def test_statements_that_share_a_line_are_read_as_they_are() -> None:
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_children_compile_and_differ_and_the_parent_stays(name: str, kind: str) -> None:
     source, edit = PROGRAMS[name], mutations(frozenset())[kind]
-    source += "\ndef pad():\n    return [k for k in range(9)]\n"  # a loop for those that have none to change
+    source += (
+        "\nfrom random import Random\n\n\ndef pad():\n    return [Random(k) for k in range(9)]\n"  # a loop, and a seed
+    )
     before = ast.dump(read(source))
     found = list(children(source, edit))
     assert len(found) > 10

@@ -126,7 +126,7 @@ def found(call: int, score: float) -> Found:
 
 def test_the_best_program_is_shown_with_its_packing() -> None:
     files = make_task().show_best([found(7, 0.6), found(3, 0.5)])
-    assert set(files) == {"best_program.py", "packing.json", "packing.png"}
+    assert set(files) == {"best_program.py", "packing.json", "packing.png", "verified.json"}
     assert files["best_program.py"] == b"# 7\n"
     assert json.loads(files["packing.json"])["sum_radii"] == pytest.approx(0.3)
 

@@ -229,7 +229,7 @@ for attempt in range($TRIES):
             "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
-for attempt in range($TRIES):
+for _ in range($TRIES):
     spots = lay_rows(rng, len(centers)) + rng.normal(0, $SIZE, centers.shape)
     trial = polish(*soften(np.clip(spots, 0.02, 0.98), 0 * radii + 0.06, $STIFFNESS))
     if trial[1].sum() > radii.sum():
@@ -242,7 +242,7 @@ for attempt in range($TRIES):
             "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
-for attempt in range($TRIES):
+for _ in range($TRIES):
     spots = lay_rings(rng, len(centers)) + rng.normal(0, $SIZE, centers.shape)
     trial = polish(*soften(np.clip(spots, 0.02, 0.98), 0 * radii + 0.06, $STIFFNESS))
     if trial[1].sum() > radii.sum():
@@ -255,7 +255,7 @@ for attempt in range($TRIES):
             "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 CUT=0.2..0.8 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
-for attempt in range($TRIES):
+for _ in range($TRIES):
     low, high = lay_rows(rng, len(centers)), lay_rows(rng, len(centers))
     spots = np.where(low[:, 1:] < $CUT, low, high) + rng.normal(0, $SIZE, centers.shape)
     trial = polish(*soften(np.clip(spots, 0.02, 0.98), 0 * radii + 0.06, $STIFFNESS))
@@ -269,7 +269,7 @@ for attempt in range($TRIES):
             "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
-for attempt in range($TRIES):
+for _ in range($TRIES):
     spots = lay_rows(rng, len(centers)) + rng.normal(0, $SIZE, centers.shape)
     spots[-(len(spots) // 2):] = 1 - spots[:len(spots) // 2]
     trial = polish(*soften(np.clip(spots, 0.02, 0.98), 0 * radii + 0.06, $STIFFNESS))
@@ -283,7 +283,7 @@ for attempt in range($TRIES):
             "SEED=0..9999 TRIES=2..8 SIZE=0.003~0.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
-for attempt in range($TRIES):
+for _ in range($TRIES):
     spots = lay_rows(rng, len(centers)) + rng.normal(0, $SIZE, centers.shape)
     spots = spots[np.argsort(spots[:, 0] - spots[:, 1])]
     spots[-(len(spots) // 2):] = spots[:len(spots) // 2, ::-1]
@@ -299,7 +299,7 @@ for attempt in range($TRIES):
             "SEED=0..9999 TRIES=1..6 SIZE=0.01~0.15 SHARE=0.3..1.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
-for attempt in range($TRIES):
+for _ in range($TRIES):
     spots = centers + rng.normal(0, $SIZE, centers.shape)
     trial = polish(*soften(np.clip(spots, 0.02, 0.98), $SHARE * radii, $STIFFNESS))
     if trial[1].sum() > radii.sum():
@@ -312,7 +312,7 @@ for attempt in range($TRIES):
             "SEED=0..9999 TRIES=1..6 SIZE=0.03~0.3 REACH=0.15..0.5 SHARE=0.3..1.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
-for attempt in range($TRIES):
+for _ in range($TRIES):
     near = ((centers - rng.random(2)) ** 2).sum(axis=1) < $REACH ** 2
     spots = centers + near[:, None] * rng.normal(0, $SIZE, centers.shape)
     trial = polish(*soften(np.clip(spots, 0.02, 0.98), $SHARE * radii, $STIFFNESS))
@@ -326,7 +326,7 @@ for attempt in range($TRIES):
             "SEED=0..9999 TRIES=1..6 COUNT=1..3 SHARE=0.3..1.1 STIFFNESS=0.25..0.5",
             """
 rng = np.random.default_rng($SEED)
-for attempt in range($TRIES):
+for _ in range($TRIES):
     spots, sizes = centers.copy(), $SHARE * radii
     for i in rng.integers(len(centers), size=$COUNT):
         spots[i], sizes[i] = rng.uniform(0.05, 0.95, 2), 0.06

@@ -149,7 +149,7 @@ def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
 def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> ast.Module:
     """Return a module with the building blocks that some new statements call, and what these need in turn."""
     functions = functions_of(blocks)
-    imports = {name: one for one in blocks.body if is_import(one) for name in binds(one)}
+    imports = _imports_of(blocks)
     known = module_names(tree)
     brought: dict[str, ast.stmt] = {}
     wanted = sorted(set().union(*(names_of(statement).reads for statement in made)))
@@ -165,3 +165,13 @@ def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> 
     new_imports = [one for one in brought.values() if is_import(one)]
     new_functions = [one for one in brought.values() if not is_import(one)]
     return rebuilt(tree, body=[*tree.body[:n_imports], *new_imports, *tree.body[n_imports:], *new_functions])
+
+
+def _imports_of(blocks: ast.Module) -> dict[str, ast.stmt]:
+    """Return the import of each name that a module imports, of that name alone."""
+    return {
+        alias.asname or alias.name: rebuilt(statement, names=[alias])
+        for statement in blocks.body
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+        for alias in statement.names
+    }
