@@ -270,7 +270,7 @@ class Loop:
             return  # without a look at a log that may be long
         setup.store.write()
         rows = [row for row in setup.store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
-        if any(row["outcome"] == Outcome.EVALUATED for row in rows):
+        if not rows or any(row["outcome"] == Outcome.EVALUATED for row in rows):
             return
         ends = [(row["error"] if row["outcome"] == Outcome.REJECTED else None) or row["outcome"] for row in rows]
         counts = Counter(end.split(":")[0] for end in ends)
