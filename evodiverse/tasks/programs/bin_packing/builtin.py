@@ -8,6 +8,7 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.tasks.programs.bin_packing.evaluator import BinPacking, load_seed
 from evodiverse.tasks.programs.bin_packing.instances import SETS, find_instances
+from evodiverse.tasks.programs.bin_packing.moves import bin_packing_moves
 from evodiverse.tasks.programs.builtin import Builtin
 from evodiverse.tasks.programs.metrics import ProgramMetrics
 from evodiverse.tasks.programs.settings import ProgramSettings
@@ -41,7 +42,7 @@ BIN_PACKING: Final = Builtin(
     find_violations=find_violations,
     build_evaluator=build_evaluator,
     load_start=lambda settings: load_seed(),  # noqa: ARG005 (one for all instances)
-    build_moves=lambda: None,
+    build_moves=bin_packing_moves,
     build_metrics=ProgramMetrics,
     find_sources=find_sources,
 )

@@ -5,6 +5,6 @@ import numpy as np
 
 def priority(item: int, spaces: np.ndarray) -> np.ndarray:
     """Prefer the emptiest of the open bins, and open another only if the item fits into none of them."""
-    left = spaces - item
-    is_open = spaces < spaces[-1]
-    return np.where(is_open, left, -1.0)
+    values = 1.0 * (spaces - item)
+    values[-1] = -1.0
+    return values
