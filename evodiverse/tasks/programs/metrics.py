@@ -41,6 +41,23 @@ class PackingMetrics:
         return measure_packing(log, tools.encoders)
 
 
+class TaskMetrics:
+    """The metrics of the other tasks that come along, whose logs have a ``value``, see `evodiverse.ports.Metrics`."""
+
+    kind = "program tasks"
+    columns: Mapping[str, type] = MappingProxyType({"genotype": str, "value": float})
+    targets = ()
+    libraries = ()
+    reads_texts = False
+    subject = Subject(counts_proposals=True)
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
+        """Return what `measure_programs` does, and the value of the best program, the oldest of several."""
+        values, valid = log.column("value"), log.column("valid")
+        best = log.top([call for call in sorted(log.scores) if valid[call]], 1)
+        return {"best_value": values[best[0]] if best else None, **measure_programs(log)}
+
+
 class ProgramMetrics:
     """The metrics of programs that a user's evaluator scores, see `evodiverse.ports.Metrics`."""
 
@@ -52,8 +69,13 @@ class ProgramMetrics:
     subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return what `count_near_best` does, and the best score."""
-        return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
+        """Return what `measure_programs` does."""
+        return measure_programs(log)
+
+
+def measure_programs(log: Log) -> Measurement:
+    """Return what `count_near_best` does, and the best score; None of a log without any."""
+    return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 
 def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:

@@ -12,7 +12,7 @@ from evodiverse.diversity.distances import mean_cosine_distance
 from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import Tools
 from evodiverse.runlog.log import Log
-from evodiverse.tasks.programs.metrics import ProgramMetrics, count_near_best, measure_packing
+from evodiverse.tasks.programs.metrics import ProgramMetrics, TaskMetrics, count_near_best, measure_packing
 from tests.analysis.builders import evaluated_row, make_log
 
 # call, pool, program, sums; the third one failed, and the fourth is valid within the tolerance alone
@@ -33,6 +33,7 @@ def log_of(programs: list[tuple[int, int | None, str, float | None, float | None
             "valid": total is not None,
             "sum_radii": total,
             "strict_sum": strict,
+            "value": 10.0 * call,
         }
         for call, pool, program, total, strict in programs
     ]
@@ -121,3 +122,10 @@ def angle(one: Counter[str], other: Counter[str]) -> float:
 def test_programs_of_ones_own_evaluator_have_their_best_score_and_those_near_it(tmp_path: Path) -> None:
     found = ProgramMetrics().measure(log_of(), Tools(tmp_path, {}))
     assert found == {"best_score": 2.5, "n_near_best": 1, "n_different_near_best": 1}
+
+
+def test_tasks_that_come_along_have_the_value_of_their_best_program(tmp_path: Path) -> None:
+    found = TaskMetrics().measure(log_of(), Tools(tmp_path, {}))
+    assert found == {"best_value": 40.0, "best_score": 2.5, "n_near_best": 1, "n_different_near_best": 1}
+    failed = log_of([(call, pool, text, None, None) for call, pool, text, *_ in PROGRAMS])
+    assert TaskMetrics().measure(failed, Tools(tmp_path, {}))["best_value"] is None

@@ -10,7 +10,7 @@ from evodiverse.tasks.programs.bin_packing.evaluator import BinPacking, load_see
 from evodiverse.tasks.programs.bin_packing.instances import SETS, find_instances
 from evodiverse.tasks.programs.bin_packing.moves import bin_packing_moves
 from evodiverse.tasks.programs.builtin import Builtin
-from evodiverse.tasks.programs.metrics import ProgramMetrics
+from evodiverse.tasks.programs.metrics import TaskMetrics
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Limits
 
@@ -43,6 +43,6 @@ BIN_PACKING: Final = Builtin(
     build_evaluator=build_evaluator,
     load_start=lambda settings: load_seed(),  # noqa: ARG005 (one for all instances)
     build_moves=bin_packing_moves,
-    build_metrics=ProgramMetrics,
+    build_metrics=TaskMetrics,
     find_sources=find_sources,
 )
