@@ -35,6 +35,8 @@ def polish(points: np.ndarray) -> np.ndarray:
     def areas(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.array((x[j] - x[i]) * (y[k] - y[i]) - (x[k] - x[i]) * (y[j] - y[i]))
 
+    signs = np.where(areas(*points.T) < 0, -1, 1)
+
     def gaps(z: np.ndarray) -> np.ndarray:
         return np.concatenate([signs * areas(*z[:-1].reshape(2, n)) - z[-1], 1 + side @ z])
 
@@ -46,7 +48,6 @@ def polish(points: np.ndarray) -> np.ndarray:
             turns[rows, n + one] = signs * (x[right] - x[left])
         return np.concatenate([turns, side])
 
-    signs = np.where(areas(*points.T) < 0, -1, 1)
     kept = {"type": "ineq", "fun": gaps, "jac": slopes}
     start, bounds = np.append(points.T, quality(points)), [(0, 1)] * (2 * n + 1)
     found = minimize(cost.dot, start, jac=lambda _: cost, bounds=bounds, constraints=kept, options={"ftol": 1e-12})
