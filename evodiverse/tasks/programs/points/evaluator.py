@@ -92,10 +92,12 @@ class PointPlacing:
         pool = "" if found.pool is None else f", pool {found.pool}"
         lines = [
             self._problem.title.format(n=self._n),
-            f"{self._problem.quantity}\t{float(verified.value):.10f}",
+            f"{self._problem.quantity}\t{float(verified.value):.10g}",
         ]
         if verified.best_known is not None and verified.behind is not None:
-            lines.append(f"best known\t{verified.best_known.value}\tbehind by\t{float(verified.behind):.3g}")
+            is_even = abs(verified.behind) <= verified.best_known.unit
+            told = "\tthis is as good" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
+            lines.append(f"best known\t{verified.best_known.value}{told}")
         return [*lines, f"iteration {found.iteration}{pool}, call {found.candidate.call}"]
 
 

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 from PIL import ImageDraw
 
 from evodiverse.kit.pictures import GRAY, INK, PAPER, SUPERSAMPLING, Color, load_font, new_canvas, to_png
-from evodiverse.tasks.programs.points.exact import Points
+from evodiverse.tasks.programs.points.exact import Points, to_integers
 
 MARGIN: Final = 50  # pixels
 SIDE: Final = 860
 LINE_HEIGHT: Final = 32
 
-_TAB_STOPS: Final = (0, 460, 640, 760)  # pixels
+_TAB_STOPS: Final = (0, 475, 630, 770)  # pixels
 _TITLE_SIZE, _TEXT_SIZE, _LABEL_SIZE = 26, 20, 11
 _DOT: Final = 9  # radius in pixels
 
@@ -63,20 +63,14 @@ def picture_size(n_lines: int) -> tuple[int, int]:
 
 
 def fit(points: Points) -> list[Pixel]:
-    """Return where points lie in the picture when they fill its square, the origin at the lower left.
-
-    They are halved first, so that the difference of two floats is one.
-    """
-    halves = [(x / 2, y / 2) for x, y in points]
-    lows = [min(values) for values in zip(*halves, strict=True)]
-    highs = [max(values) for values in zip(*halves, strict=True)]
-    extent = max(high - low for low, high in zip(lows, highs, strict=True))
-    offsets = [(1 - (high - low) / extent) / 2 for low, high in zip(lows, highs, strict=True)]
+    """Return where points, not all the same, lie in the picture when they fill its square, the origin lower left."""
+    whole, _ = to_integers(points)
+    columns = list(zip(*whole, strict=True))
+    extent = max(max(column) - min(column) for column in columns)
     shares = [
-        tuple((value - low) / extent + offset for value, low, offset in zip(half, lows, offsets, strict=True))
-        for half in halves
+        [(2 * value - min(column) - max(column) + extent) / (2 * extent) for value in column] for column in columns
     ]
-    return [(MARGIN + x * SIDE, MARGIN + (1 - y) * SIDE) for x, y in shares]
+    return [(MARGIN + x * SIDE, MARGIN + (1 - y) * SIDE) for x, y in zip(*shares, strict=True)]
 
 
 def _enlarge(places: Sequence[Pixel]) -> list[Pixel]:
