@@ -25,6 +25,26 @@ def inside(points: np.ndarray) -> np.ndarray:
     return np.array(points / np.maximum((1 + 1e-15) * points.sum(axis=1, keepdims=True), 1))
 
 
+def soften(points: np.ndarray, width: float) -> np.ndarray:
+    """Let triangles turn over at a price, and move points to where few are smaller than about a width."""
+    n = len(points)
+    i, j, k = triples(n)
+
+    def price_and_slope(z: np.ndarray) -> tuple[float, np.ndarray]:
+        x, y = z.reshape(2, n)
+        areas = ((x[j] - x[i]) * (y[k] - y[i]) - (x[k] - x[i]) * (y[j] - y[i])) / width
+        prices, outside = np.exp(-(areas**2) / 2), np.maximum(x + y - 1, 0)
+        push, slope = -areas * prices / width, 1000 * np.stack([outside, outside])
+        for one, left, right in [(i, j, k), (j, k, i), (k, i, j)]:
+            slope[0] += np.bincount(one, push * (y[left] - y[right]), n)
+            slope[1] += np.bincount(one, push * (x[right] - x[left]), n)
+        return prices.sum() + 500 * (outside**2).sum(), slope.ravel()
+
+    start, bounds = points.T.ravel(), [(0, 1)] * (2 * n)
+    found = minimize(price_and_slope, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 60})
+    return inside(found.x.reshape(2, n).T)
+
+
 def polish(points: np.ndarray) -> np.ndarray:
     """Move points to a local maximum of the smallest triangle; none of the triangles may turn over on the way."""
     n = len(points)

@@ -77,14 +77,15 @@ for reach in np.linspace($SIZE, 0, $TRIES):
 """,
         ),
         "polish": move(POINTS, 1.0, "", "points = polish(points)"),
+        "settle": move(POINTS, 1.0, "WIDTH=0.005~0.03", "points = polish(soften(points, $WIDTH))"),
         "scattered_layouts": move(
             POINTS,
             0.7,
-            "SEED=0..9999 TRIES=4..16",
+            "SEED=0..9999 TRIES=3..12 WIDTH=0.01~0.03",
             """
 rng = np.random.default_rng($SEED)
 for _ in range($TRIES):
-    trial = polish(lay_anywhere(rng, len(points)))
+    trial = polish(soften(lay_anywhere(rng, len(points)), $WIDTH))
     if quality(trial) > quality(points):
         points = trial
 """,
@@ -92,12 +93,12 @@ for _ in range($TRIES):
         "turned_layouts": move(
             POINTS,
             1.0,
-            "SEED=0..9999 TRIES=4..16 SIZE=0.003~0.1",
+            "SEED=0..9999 TRIES=3..12 SIZE=0.003~0.1 WIDTH=0.01~0.03",
             """
 rng = np.random.default_rng($SEED)
 for _ in range($TRIES):
     spots = lay_turned(rng, len(points)) + rng.normal(0, $SIZE, points.shape)
-    trial = polish(inside(spots))
+    trial = polish(soften(inside(spots), $WIDTH))
     if quality(trial) > quality(points):
         points = trial
 """,
@@ -105,12 +106,12 @@ for _ in range($TRIES):
         "mirrored_layouts": move(
             POINTS,
             1.0,
-            "SEED=0..9999 TRIES=4..16 SIZE=0.003~0.1",
+            "SEED=0..9999 TRIES=3..12 SIZE=0.003~0.1 WIDTH=0.01~0.03",
             """
 rng = np.random.default_rng($SEED)
 for _ in range($TRIES):
     spots = lay_mirrored(rng, len(points)) + rng.normal(0, $SIZE, points.shape)
-    trial = polish(inside(spots))
+    trial = polish(soften(inside(spots), $WIDTH))
     if quality(trial) > quality(points):
         points = trial
 """,
@@ -118,11 +119,11 @@ for _ in range($TRIES):
         "shake": move(
             POINTS,
             2.0,
-            "SEED=0..9999 TRIES=2..12 SIZE=0.005~0.1",
+            "SEED=0..9999 TRIES=2..8 SIZE=0.005~0.1 WIDTH=0.005~0.03",
             """
 rng = np.random.default_rng($SEED)
 for _ in range($TRIES):
-    trial = polish(inside(points + rng.normal(0, $SIZE, points.shape)))
+    trial = polish(soften(inside(points + rng.normal(0, $SIZE, points.shape)), $WIDTH))
     if quality(trial) > quality(points):
         points = trial
 """,
@@ -130,12 +131,13 @@ for _ in range($TRIES):
         "stir": move(
             POINTS,
             2.0,
-            "SEED=0..9999 TRIES=2..12 SIZE=0.01~0.3 REACH=0.1..0.5",
+            "SEED=0..9999 TRIES=2..8 SIZE=0.01~0.3 REACH=0.1..0.5 WIDTH=0.005~0.03",
             """
 rng = np.random.default_rng($SEED)
 for _ in range($TRIES):
     near = ((points - points[rng.integers(len(points))]) ** 2).sum(axis=1) < $REACH ** 2
-    trial = polish(inside(points + near[:, None] * rng.normal(0, $SIZE, points.shape)))
+    spots = inside(points + near[:, None] * rng.normal(0, $SIZE, points.shape))
+    trial = polish(soften(spots, $WIDTH))
     if quality(trial) > quality(points):
         points = trial
 """,
@@ -143,13 +145,13 @@ for _ in range($TRIES):
         "replant": move(
             POINTS,
             1.5,
-            "SEED=0..9999 TRIES=2..12 COUNT=1..3",
+            "SEED=0..9999 TRIES=2..8 COUNT=1..3 WIDTH=0.005~0.03",
             """
 rng = np.random.default_rng($SEED)
 for _ in range($TRIES):
     spots = points.copy()
     spots[rng.integers(len(points), size=$COUNT)] = lay_anywhere(rng, $COUNT)
-    trial = polish(spots)
+    trial = polish(soften(spots, $WIDTH))
     if quality(trial) > quality(points):
         points = trial
 """,
