@@ -43,10 +43,14 @@ class ProgramSettings:
         "what scores programs: a task that comes along, by its name, or your own evaluator.py", default=""
     )
     n: int | None = documented(
-        "circles or points to be placed", default=None, unit="circles", least=1, most=MAX_CIRCLES
+        "what is to be placed; points are at most 40 in a triangle and 100 in the plane",
+        default=None,
+        unit="circles or points",
+        least=1,
+        most=MAX_CIRCLES,
     )
     reference: float | None = documented(
-        "value that scores 1; of 26 circles the sum of radii 2.635",
+        "value that scores 1; for 26 circles a sum of radii of 2.635",
         default=None,
         least=MIN_REFERENCE,
         most=MAX_REFERENCE,
