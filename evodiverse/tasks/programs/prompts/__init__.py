@@ -143,8 +143,29 @@ def describe_packing(n: int, reference: float, timeout: float) -> str:
         reference: The sum of radii that scores 1.
         timeout: CPU seconds of a run.
     """
-    template = Template((SHIPPED / "descriptions" / "circle_packing.txt").read_text(encoding="utf-8"))
-    return template.substitute(n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}").strip()
+    return _describe_placing("circle_packing", n, reference, timeout)
+
+
+def describe_heilbronn(n: int, reference: float, timeout: float) -> str:
+    """Return what a model is told of Heilbronn's problem.
+
+    Args:
+        n: Points.
+        reference: The smallest share of the triangle's area that scores 1.
+        timeout: CPU seconds of a run.
+    """
+    return _describe_placing("heilbronn", n, reference, timeout)
+
+
+def describe_distances(n: int, reference: float, timeout: float) -> str:
+    """Return what a model is told of points at nearly equal distances.
+
+    Args:
+        n: Points.
+        reference: The squared ratio of the largest to the smallest distance that scores 1.
+        timeout: CPU seconds of a run.
+    """
+    return _describe_placing("distances", n, reference, timeout)
 
 
 def describe_bin_packing(
@@ -168,6 +189,11 @@ def describe_bin_packing(
         sharpness=sharpness,
         timeout=f"{timeout:.12g}",
     ).strip()
+
+
+def _describe_placing(name: str, n: int, reference: float, timeout: float) -> str:
+    template = Template((SHIPPED / "descriptions" / f"{name}.txt").read_text(encoding="utf-8"))
+    return template.substitute(n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}").strip()
 
 
 def _current(request: Request) -> str:
