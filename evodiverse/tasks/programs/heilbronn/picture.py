@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 from typing import Final
 
 from evodiverse.kit.pictures import GROUND, INK, Color
-from evodiverse.tasks.programs.points.exact import Points
+from evodiverse.tasks.programs.points.exact import Points, to_integers
 from evodiverse.tasks.programs.points.picture import MARGIN, SIDE, Brush, Pixel, draw_points
 
-EQUAL: Final = 1e-6
+EQUAL: Final = Fraction(1, 10**6)
 """Triangles larger than the smallest by less than this share of it are as small."""
 
 _HEIGHT: Final = SIDE * math.sqrt(0.75)
@@ -41,9 +42,10 @@ def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
 
 def find_smallest(points: Points) -> list[tuple[int, ...]]:
     """Return the triangles, by the indices of their points, that are as small as the smallest but for a millionth."""
+    whole, _ = to_integers(points)
     areas = {}
     for one in combinations(range(len(points)), 3):
-        (ax, ay), (bx, by), (cx, cy) = (points[index] for index in one)
+        (ax, ay), (bx, by), (cx, cy) = (whole[index] for index in one)
         areas[one] = abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
     most = min(areas.values()) * (1 + EQUAL)
     return [one for one, area in areas.items() if area <= most]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from evodiverse.tasks.programs.builtin import Builtin
-from evodiverse.tasks.programs.metrics import ProgramMetrics
+from evodiverse.tasks.programs.metrics import TaskMetrics
 from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.points.evaluator import PointPlacing, load_seed
 from evodiverse.tasks.programs.points.problem import Problem
@@ -19,7 +19,7 @@ def build(problem: Problem, build_moves: Callable[[], Grammar]) -> Builtin:
         ),
         load_start=lambda settings: load_seed(problem, settings.n or problem.n),
         build_moves=build_moves,
-        build_metrics=ProgramMetrics,
+        build_metrics=TaskMetrics,
     )
 
 
