@@ -12,7 +12,7 @@ MARGIN: Final = 50  # pixels
 SIDE: Final = 860
 LINE_HEIGHT: Final = 32
 
-_TAB_STOPS: Final = (0, 475, 630, 770)  # pixels
+_TAB_STOPS: Final = (0, 475, 650, 780)  # pixels
 _TITLE_SIZE, _TEXT_SIZE, _LABEL_SIZE = 26, 20, 11
 _DOT: Final = 9  # radius in pixels
 
