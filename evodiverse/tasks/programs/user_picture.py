@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Final
-from xml.etree import ElementTree as ET  # noqa: N817 (its usual name)
+from xml.etree import ElementTree as ET
 
 MAX_BYTES: Final = 5_000_000
 PNG_NAME, SVG_NAME = "picture.png", "picture.svg"
