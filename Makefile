@@ -16,8 +16,8 @@ run: .venv/.user data ## install, fetch the data and run a JNK3 search to the en
 	$(BIN)/evodiverse task=jnk3 method=pt
 
 runs: .venv/.user data ## make all runs that need no model and that fit on a laptop; again: goes on where it was stopped
-	$(BIN)/evodiverse -m +experiment=mol_graphga
-	$(BIN)/evodiverse -m +experiment=algo
+	$(BIN)/evodiverse -m +experiment=mol_classical
+	$(BIN)/evodiverse -m +experiment=algo_classical
 	$(BIN)/evodiverse -m +experiment=eq_builtin
 
 test: .venv/.dev data ## run the tests, without network once the data is there

@@ -352,7 +352,7 @@ class Subject:
         group: The problems that tables take together with it, None where nobody said which.
         fit: The way in which candidates are fitted, where each has rows of its own.
         keys: What the settings begin with that say all this; they are not overrides.
-        counts_proposals: Whether the paper counts what a model proposes, and not what is charged.
+        counts_proposals: Whether the paper seems to count what a model proposes, and not what is evaluated.
     """
 
     problem: str | None = None

@@ -105,9 +105,7 @@ def test_tables_without_runs_say_how_to_make_them(tmp_path: Path) -> None:
     written = tables(tmp_path)
     assert written.returncode == 0
     assert re.match(r"25 tables, 0 of \d+ cells filled, of 0 complete runs", written.stdout)
-    assert (
-        "evodiverse -m task=jnk3,gsk3b method=graph_ga,pt llm=off" in (tmp_path / "tables/mol_graphga.md").read_text()
-    )
+    assert "evodiverse -m +experiment=mol_graphga" in (tmp_path / "tables/mol_graphga.md").read_text()
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:

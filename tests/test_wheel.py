@@ -27,6 +27,8 @@ SMALL = {
     "equation": ["budget.oracle_calls=6"],
     "circle_packing": ["budget.oracle_calls=6"],
     "bin_packing": ["budget.oracle_calls=6"],
+    "heilbronn": ["budget.oracle_calls=6"],
+    "distances": ["budget.oracle_calls=6"],
 }
 
 

@@ -8,13 +8,16 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_text_input
 
 
-def read_templates(folder: Path, fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def read_templates(
+    folder: Path, fields: Mapping[str, Sequence[str]], shipped: Mapping[str, Path] | None = None
+) -> dict[str, str]:
     """Return the templates of a folder by name, each a ``.txt`` file.
 
     Args:
         folder: What ``task.prompts.dir`` names, or the shipped ones.
-        fields: The templates there must be, each with the fields that it must have; a ? marks those that it may leave
-            out.
+        fields: The templates, each with the fields that it must have. A ? marks those that it may leave out, and
+            ``one|other`` two of which it must have one.
+        shipped: The files that take the place of templates that a folder may leave out.
 
     Raises:
         InputError: One is missing, lacks a field that it must have, or names one that there is not; names all.
@@ -22,6 +25,8 @@ def read_templates(folder: Path, fields: Mapping[str, Sequence[str]]) -> dict[st
     templates, violations = {}, []
     for name in fields:
         path = folder / f"{name}.txt"
+        if shipped and name in shipped and folder.is_dir() and not path.exists():
+            path = shipped[name]
         try:
             templates[name] = read_text_input(path, TEXT_BYTES, "utf-8")
         except OSError as error:
@@ -40,8 +45,9 @@ def _find_problems(text: str, fields: Sequence[str]) -> list[str]:
     template = Template(text)
     if not template.is_valid():
         return ["has a $ that names no field; write $$ for the character"]
-    known = [field.rstrip("?") for field in fields]
+    known = [name for field in fields for name in field.rstrip("?").split("|")]
     used = template.get_identifiers()
     unknown = [field for field in used if field not in known]
     problems = [f"has the field ${field}, which there is not; use ${', $'.join(known)}" for field in unknown]
-    return problems + [f"lacks ${field}" for field in fields if not field.endswith("?") and field not in used]
+    needed = [field.split("|") for field in fields if not field.endswith("?")]
+    return problems + [f"lacks ${' or $'.join(names)}" for names in needed if not set(names) & set(used)]

@@ -9,7 +9,7 @@ from evodiverse.settings.choices import takes_model
 from evodiverse.settings.schema import Config, Llm, Method
 
 SWAPPING = ("metropolis", "random")
-# Above it, the power of a score of 0.1 is below the floor that the paper adds to it.
+# Above it, the power of a score of 0.1 is below the floor that is added to it, as in the released code.
 MAX_POWER = 10
 # Parameters of a request that EvoDiverse sets, or that would change what an answer is.
 RESERVED = {

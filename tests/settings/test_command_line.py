@@ -67,7 +67,10 @@ def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
     [
         ("method=ptt", "did you mean pt?"),
         ("llm=gpt", "did you mean gpt5?"),
-        ("task=kinase", "expected one of bin_packing, circle_packing, equation, gsk3b, jnk3, program"),
+        (
+            "task=kinase",
+            "expected one of bin_packing, circle_packing, distances, equation, gsk3b, heilbronn, jnk3, program",
+        ),
         ("+experiment=mol_graphgaa", "did you mean mol_graphga?"),
     ],
 )

@@ -2,13 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from evodiverse.analysis.domains import find_domain, table_files
 from evodiverse.analysis.tables.cells import DASH, EMPTY, Cell, make_cell, make_test_cell, pair_up
-from evodiverse.analysis.tables.commands import Absent, fill_commands
+from evodiverse.analysis.tables.commands import Absent, experiment_commands, fill_commands
 from evodiverse.analysis.tables.layout import FIT, Column, Layout, Row, found_layouts, paper_layouts
 from evodiverse.analysis.tables.models import OFF
 from evodiverse.analysis.tables.notes import (
@@ -99,9 +99,9 @@ def build_tables(
     others = [(result, why) for result, why in left_out if _is_chosen(result, task, llm)]
     tables: list[Table] = []
     for layout in paper_layouts() if papers is None else papers:
-        rows = tuple(row for row in layout.rows if task in (None, row.task))
-        if rows:
-            tables += _paper_tables(replace(layout, rows=rows), chosen, others, llm)
+        about = layout.for_task(task)
+        if about.rows:
+            tables += _paper_tables(about, chosen, others, llm)
     domains = [find_domain(name, frozenset(own)) for name in sorted({result.run.domain for result in chosen})]
     files = table_files(domain for domain in domains if domain is not None)
     tables += [table for layout in found_layouts(*files) if (table := _found_table(layout, chosen)).lines]
@@ -148,7 +148,7 @@ def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layo
         for row in layout.rows
         for fit in [*fits, *sorted(found - set(fits))]
     ]
-    note = f"Fit: how the parameters of an equation are found ({FIT}); {layout.fit} is the paper's."
+    note = f"Fit: how the parameters of an equation are found ({FIT}); {layout.fit} is the released code's."
     return replace(layout, head=(*layout.head, "Fit"), rows=tuple(rows), notes=(*layout.notes, note))
 
 
@@ -223,10 +223,19 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
             ),
             *note_left_out(layout, results, others),
         ),
-        tuple(fill_commands(absent, choose_words(mine))),
+        tuple(_choose_commands(layout, absent, choose_words(mine))),
         layout.label,
         is_of_paper=True,
     )
+
+
+def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Return the commands that make what is absent: those of the table's experiment, or sweeps of their own."""
+    if layout.experiment is None:
+        return fill_commands(absent, words)
+    methods = dict.fromkeys(row.method for row in layout.rows)
+    classical = [method for method in methods if method not in NEED_A_MODEL]
+    return experiment_commands(layout.experiment, absent, words, classical if len(classical) < len(methods) else None)
 
 
 def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evodiverse.analysis.domains import find_domain
+from evodiverse.analysis.tables.layout import FIT, Experiment
+from evodiverse.analysis.tables.models import OFF
 from evodiverse.runlog.runs import write_setting
 
 SEEDS = "0,1,2"
@@ -22,6 +24,35 @@ class Absent:
     science: str | None
     overrides: tuple[tuple[str, Any], ...]
     domain: str | None = None
+
+
+def experiment_commands(
+    experiment: Experiment,
+    absent: Iterable[Absent],
+    models: Mapping[str, Sequence[str]],
+    classical: Sequence[str] | None = None,
+) -> Iterator[str]:
+    """Yield the sweeps of an experiment's file that make the runs: one, where all its models lack some.
+
+    Runs that are complete are passed over when the sweep comes to them.
+
+    Args:
+        experiment: What makes the runs of a table.
+        absent: Those of them that there are none of.
+        models: What chooses a model on the command line; of one that is not there, its name does.
+        classical: The methods of it that need no model, None where all of them do without.
+    """
+    lacking: dict[str | None, set[str]] = defaultdict(set)
+    for each in absent:
+        lacking[dict(each.overrides).get(FIT)].add(each.model)
+    task = [] if experiment.task is None else [f"task={experiment.task}"]
+    for fit, names in lacking.items():
+        other_fit = [] if fit in (None, experiment.fit) else [f"{FIT}={fit}"]
+        for model in [None] if names == experiment.models else sorted(names):
+            asked = [] if model is None else models.get(model, [f"llm={model}"])
+            methods = [f"method={','.join(classical)}"] if model == OFF and classical is not None else []
+            words = [f"+experiment={experiment.name}", *task, *asked, *methods, *other_fit]
+            yield shlex.join(["evodiverse", "-m", *words])
 
 
 def fill_commands(absent: Iterable[Absent], models: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -5,7 +5,7 @@ are found.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -86,6 +86,23 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Experiment:
+    """The file in ``conf/experiment/`` whose sweep makes all runs of a table.
+
+    Attributes:
+        name: Of the file.
+        models: The models that it asks.
+        fit: Its way of fitting, None where that makes no rows.
+        task: The only task that is wanted of it, None for all.
+    """
+
+    name: str
+    models: frozenset[str]
+    fit: str | None = None
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """A table without our numbers.
 
@@ -98,10 +115,11 @@ class Layout:
         rows: The rows of a table of the paper.
         kind: Of what metrics a table of all runs found is; None for one of the paper.
         notes: What a reader must know.
-        fit: The paper's way of fitting, where each has rows of its own.
+        fit: The way of fitting that the paper's numbers stand next to, where each has rows of its own.
         has_problems: Whether a table of all runs says of each row how many problems and which way of fitting it has.
         is_filled_later: Whether what it shows is made after the runs, so that runs alone do not fill it.
         label: What LaTeX refers to it by.
+        experiment: What makes its runs, None where no file does.
     """
 
     name: str
@@ -116,11 +134,20 @@ class Layout:
     has_problems: bool = False
     is_filled_later: bool = False
     label: str = ""
+    experiment: Experiment | None = None
 
     @property
     def is_about_models(self) -> bool:
         """Whether its runs have a language model."""
         return bool(self.llm) and OFF not in self.llm
+
+    def for_task(self, task: str | None) -> "Layout":
+        """Return the part of it that is about one task, None for all."""
+        rows = tuple(row for row in self.rows if task in (None, row.task))
+        experiment = self.experiment
+        if experiment is not None and self.llm and len(rows) < len(self.rows):
+            experiment = replace(experiment, task=task)
+        return replace(self, rows=rows, experiment=experiment)
 
     def admits(self, model: str) -> bool:
         """Return whether runs of a model fill it."""
@@ -149,15 +176,19 @@ def _layout(
     columns: list[dict[str, Any]],
     rows: Sequence[dict[str, Any]] = (),
     domain: str | None = None,
+    experiment: str | None = None,
     **rest: Any,
 ) -> Layout:
-    """Return a table; ``domain`` holds for all of its rows."""
+    """Return a table; ``domain`` holds for all of its rows, and ``experiment`` names what makes its runs."""
     lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in rest.items()}
     common = {} if domain is None else {"domain": domain}
     return Layout(
         name,
         columns=tuple(Column(**column) for column in columns),
         rows=tuple(_row(common | row) for row in rows),
+        experiment=None
+        if experiment is None
+        else Experiment(experiment, frozenset(lists.get("llm") or [OFF]), lists.get("fit")),
         **lists,
     )
 

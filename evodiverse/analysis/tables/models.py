@@ -36,7 +36,7 @@ _TAG: Final = "(?::(?:free|nitro|floor|latest))?"
 PAPERS_MODELS: Final[Mapping[str, PapersModel]] = {
     "DeepSeek-V3.2": PapersModel(
         re.compile(rf"(?:[a-z]{{2,6}}\.|fw-|deepseek-ai__)?deepseek[._-]v3[._p-]2(?:-(?:maas|fp8|\d{{6,8}}))?{_TAG}"),
-        ("llm=litellm", "llm.model=openrouter/deepseek/deepseek-v3.2"),
+        ("llm=deepseek_v32",),
     ),
     "GPT-5": PapersModel(
         re.compile(rf"(?:databricks-|openai[.-])?gpt-5(?:-\d{{4}}-\d{{2}}-\d{{2}})?{_TAG}"),

@@ -28,7 +28,7 @@ class Result:
         model: Its language model, whoever served it, with what was changed of it in brackets.
         subject: Which of the task's problems it is about.
         overrides: What else was changed from what task, method and llm compose to. The problem is no such thing, nor is
-            a cap on what may be spent that did not end the run, or that counts proposals as the paper does.
+            a cap on what may be spent that did not end the run, or that counts proposals where the paper seems to.
     """
 
     run: Run

@@ -82,7 +82,7 @@ def build_task(
 def build_operator(settings: EquationSettings) -> EquationOperator:
     """Return the classical operator."""
     dataset = read_dataset(settings)
-    fitted, _ = hold_back(dataset.splits.train, settings.data.hold_back)
+    fitted, _ = hold_back(dataset.splits.train, settings.held_back)
     return EquationOperator(dataset.names, dataset.positive, *fitted)
 
 

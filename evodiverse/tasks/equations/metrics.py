@@ -85,7 +85,6 @@ class EquationMetrics:
             group=find_science(settings),
             fit=str(settings.get("task.fit")),
             keys=_OF_PROBLEM,
-            counts_proposals=True,
         )
         source, _, name = str(settings.get("task.problem")).partition("/")
         self._problem = PROBLEMS.get(name) if source == BUILTIN else None

@@ -1,7 +1,9 @@
 """Configuration keys of the equation task (``task.*``)."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from evodiverse.kit.documented import documented, documented_mapping, nearest
@@ -13,6 +15,9 @@ BUILTIN: Final = "builtin"
 SRBENCH: Final = "srbench"
 CSV: Final = "csv"
 FITS: Final = ("lm", "bfgs")
+HELD_BACK: Final[Mapping[str, float]] = MappingProxyType({"lm": 0.2, "bfgs": 0.0})
+"""Share of the training rows that no fit sees where the settings do not say, by the fit: the paper fits all rows."""
+
 ENERGIES: Final = ("log", "raw_mse")
 NORMALIZATIONS: Final = ("target", "none")
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -31,9 +36,10 @@ class DataSettings:
         "science that your problem is of, such as physics, biology, chemistry or materials: its rows of the tables",
         default=None,
     )
-    hold_back: float = documented(
-        "share of the training rows that no fit sees, by which one equation is chosen of those on the front",
-        default=0.2,
+    hold_back: float | None = documented(
+        "share of the training rows that no fit sees, by which one equation is chosen of those on the front; null: a "
+        "fifth, and none with task.fit=bfgs, since the paper fits all rows",
+        default=None,
         least=0,
         most=0.5,
     )
@@ -74,7 +80,9 @@ class EquationSettings:
         "builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data", default=None
     )
     fit: str = documented(
-        "how parameters are fitted: lm is least squares from many starts, bfgs the paper's", default="lm", choices=FITS
+        "how parameters are fitted: lm is least squares from many starts, bfgs the released code's BFGS from ones",
+        default="lm",
+        choices=FITS,
     )
     energy: str = documented("in swaps; raw_mse is the paper's ablation", default="log", choices=ENERGIES)
     timeout: float = documented(
@@ -86,6 +94,13 @@ class EquationSettings:
     data: DataSettings = field(default_factory=DataSettings)
     initial: InitialSettings = field(default_factory=InitialSettings)
     prompts: PromptSettings = field(default_factory=PromptSettings)
+
+    @property
+    def held_back(self) -> float:
+        """Share of the training rows that no fit sees."""
+        if self.data.hold_back is not None:
+            return self.data.hold_back
+        return HELD_BACK[self.fit]
 
     @property
     def source(self) -> str:

@@ -75,7 +75,7 @@ class EquationTask:
         self._given = given
         self._sandbox = sandbox
         train, *held_out = dataset.splits
-        self._rows = (*hold_back(train, settings.data.hold_back if given is None else 0.0), *held_out)
+        self._rows = (*hold_back(train, settings.held_back if given is None else 0.0), *held_out)
         limits = Limits(settings.timeout, settings.memory)
         self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
         self._is_log = settings.energy == "log"

@@ -42,9 +42,18 @@ class ProgramSettings:
     evaluator: str = documented(
         "what scores programs: a task that comes along, by its name, or your own evaluator.py", default=""
     )
-    n: int | None = documented("circles to be packed", default=None, unit="circles", least=1, most=MAX_CIRCLES)
+    n: int | None = documented(
+        "what is to be placed; points are at most 40 in a triangle and 100 in the plane",
+        default=None,
+        unit="circles or points",
+        least=1,
+        most=MAX_CIRCLES,
+    )
     reference: float | None = documented(
-        "sum of radii that scores 1; 2.635 for 26 circles", default=None, least=MIN_REFERENCE, most=MAX_REFERENCE
+        "value that scores 1; for 26 circles a sum of radii of 2.635",
+        default=None,
+        least=MIN_REFERENCE,
+        most=MAX_REFERENCE,
     )
     instances: str | None = documented(
         "items to be packed: weibull5k, or3, or your own file in OR-Library's format for bin packing", default=None

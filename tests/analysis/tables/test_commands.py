@@ -1,13 +1,13 @@
-"""Commands that fill tables make the runs that are absent, and no others."""
+"""Commands that fill tables make the runs that are absent; those without an experiment's file make no others."""
 
 import shlex
 from itertools import product
 
 import pytest
 
-from evodiverse.analysis.tables.build import NEED_A_MODEL
-from evodiverse.analysis.tables.commands import Absent, fill_commands
-from evodiverse.analysis.tables.layout import Row, paper_layouts
+from evodiverse.analysis.tables.build import NEED_A_MODEL, build_tables
+from evodiverse.analysis.tables.commands import Absent, experiment_commands, fill_commands
+from evodiverse.analysis.tables.layout import Experiment, Row, paper_layouts
 from evodiverse.tasks.equations.problems import PROBLEMS
 from tests.runs import plan
 
@@ -83,3 +83,52 @@ def test_every_row_of_the_paper_can_be_run_and_is_then_found_by_its_overrides(ro
     (command,) = fill_commands([absent(row.task, row.method, "off", row.science, **row.overrides)], {})
     overrides = plan(*min(runs_of(command))).overrides
     assert {key: value for key, value in overrides.items() if key != "task.problem"} == row.overrides
+
+
+MAIN = Experiment("eq_main", frozenset({"a", "b"}), "bfgs")
+
+
+def lacking(*models: str, fit: str = "bfgs", method: str = "pt") -> list[Absent]:
+    return [absent("equation", method, model, "physics", task__fit=fit) for model in models]
+
+
+@pytest.mark.parametrize(
+    ("missing", "commands"),
+    [
+        ([*lacking("a"), *lacking("b", method="ensemble")], ["evodiverse -m +experiment=eq_main"]),
+        (lacking("b"), ["evodiverse -m +experiment=eq_main llm=gpt5"]),
+        (lacking("other"), ["evodiverse -m +experiment=eq_main llm=other"]),
+        (lacking("off", fit="lm"), ["evodiverse -m +experiment=eq_main llm=off task.fit=lm"]),
+        (
+            lacking("a", "b") + lacking("off", fit="lm"),
+            ["evodiverse -m +experiment=eq_main", "evodiverse -m +experiment=eq_main llm=off task.fit=lm"],
+        ),
+        ([], []),
+    ],
+)
+def test_one_command_makes_all_that_a_table_lacks_of_its_experiment(missing: list[Absent], commands: list[str]) -> None:
+    assert list(experiment_commands(MAIN, missing, {"b": ["llm=gpt5"]})) == commands
+
+
+def test_methods_that_need_a_model_are_left_out_without_one() -> None:
+    prompts = Experiment("prompt_ablation_mol", frozenset({"a"}))
+    for model, more in (("off", " llm=off method=molleo,pt"), ("a", "")):
+        commands = experiment_commands(prompts, [absent("jnk3", "pt", model)], {}, ["molleo", "pt"])
+        assert list(commands) == [f"evodiverse -m +experiment=prompt_ablation_mol{more}"]
+
+
+def test_a_table_of_one_task_asks_for_its_runs_alone() -> None:
+    tables = build_tables([], [], task="gsk3b")
+    commands = {table.name: table.commands for table in tables}
+    assert commands["mol_llm"] == ("evodiverse -m +experiment=mol_main task=gsk3b",)
+    assert commands["cost_gsk3b"] == ("evodiverse -m +experiment=cost_gsk3b",)
+
+
+def test_below_each_table_of_the_paper_that_runs_fill_stands_one_command() -> None:
+    commands = {table.name: table.commands for table in build_tables([], [])}
+    assert commands.pop("docking_top10") == ()
+    experiments = {layout.name: layout.experiment for layout in paper_layouts()}
+    assert commands == {
+        name: (f"evodiverse -m +experiment={experiments[name].name}",)  # type: ignore[union-attr]
+        for name in commands
+    }

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.kit.templates import read_templates
 from evodiverse.tasks.equations.problems import PROBLEMS, Variable
-from evodiverse.tasks.equations.prompts import FIELDS, SHIPPED, EquationPrompts, build
+from evodiverse.tasks.equations.prompts import EquationPrompts, build, read_chosen
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 
@@ -87,7 +86,7 @@ def test_there_may_be_one_parent_or_many() -> None:
 
 
 def test_errors_have_six_digits_and_their_unit() -> None:
-    templates = read_templates(SHIPPED, FIELDS)
+    templates = read_chosen(None)
     raw = EquationPrompts(templates, TARGET, VARIABLES, "in (m/s^2)^2")
     whole = raw.messages(request(candidate(1, 1.23456789e-9)))[1].content
     assert '"""Mean squared error 1.23457e-09 in (m/s^2)^2."""' in whole
@@ -160,9 +159,8 @@ def test_a_prompt_that_is_continued_is_a_program_with_the_answer_in_it() -> None
 
 
 def write_templates(folder: Path, **texts: str) -> Path:
-    for name in FIELDS:
-        needed = " ".join(f"${field}" for field in FIELDS[name] if not field.endswith("?"))
-        (folder / f"{name}.txt").write_text(texts.get(name, needed))
+    for name, content in {"system": "$target $variables", "task": "$earlier $header", **texts}.items():
+        (folder / f"{name}.txt").write_text(content)
     return folder
 
 
@@ -188,11 +186,11 @@ def test_texts_that_differ_have_another_digest(tmp_path: Path) -> None:
 def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
     write_templates(tmp_path, system="$target $variable 5$$", task="$header 5$")
     own = f"task.prompts.dir: {tmp_path}"
+    known = "$target, $target_name, $variables, $variable_names, $max_params"
     with pytest.raises(InputError) as refused:
         prompts(tmp_path)
     assert list(refused.value.violations) == [
-        f"{own}/system.txt has the field $variable, which there is not; use $target, $variables, $max_params",
-        f"{own}/system.txt lacks $variables",
+        f"{own}/system.txt has the field $variable, which there is not; use {known}",
         f"{own}/task.txt has a $ that names no field; write $$ for the character",
     ]
 
@@ -201,3 +199,100 @@ def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
 def test_a_folder_that_there_is_not_is_named(folder: str) -> None:
     with pytest.raises(InputError, match=f"task.prompts.dir: cannot read {re.escape(folder)}/system.txt"):
         build(folder, TARGET, VARIABLES)
+
+
+# The shape of LLM-SR's prompt, which the paper uses, in words of our own: one message, the functions decorated and
+# typed, each below its number and score, and the first with a docstring that lists its arguments.
+LIKE_THE_PAPERS = {
+    "system": "",
+    "variable": "        $variable: An array of values of $variable.\n",
+    "task": "Write down a function for $target_name from $variable_names.\n\n$earlier\n\n\n$header\n",
+    "first": '''(Function $number, score $score)
+@equation.search
+def equation($typed_arguments) -> np.ndarray:
+    """A function for $target_name.
+
+    Args:
+$variables
+        params: An array of constants.
+    """
+$body
+''',
+    "version": '''(Function $number, score $score)
+@equation.search
+def $name($typed_arguments) -> np.ndarray:
+    """Better than `$previous`."""
+$body
+''',
+    "header": '''@equation.search
+def $name($typed_arguments) -> np.ndarray:
+    """Better than `$previous`."""
+''',
+}
+ASKED = '''Write down a function for a from x, and v.
+
+(Function 0, score -1.5)
+@equation.search
+def equation(x: np.ndarray, v: np.ndarray, params: np.ndarray) -> np.ndarray:
+    """A function for a.
+
+    Args:
+        x: An array of values of x.
+        v: An array of values of v.
+        params: An array of constants.
+    """
+    drag = params[0] * v
+    return drag + params[1] * x
+
+
+(Function 1, score -0.333333)
+@equation.search
+def equation_v1(x: np.ndarray, v: np.ndarray, params: np.ndarray) -> np.ndarray:
+    """Better than `equation_v0`."""
+    return params[0] * x
+
+
+@equation.search
+def equation_v2(x: np.ndarray, v: np.ndarray, params: np.ndarray) -> np.ndarray:
+    """Better than `equation_v1`."""'''
+
+
+def test_a_prompt_of_the_papers_shape_can_be_written(tmp_path: Path) -> None:
+    own = prompts(write_templates(tmp_path, **LIKE_THE_PAPERS))
+    (message,) = own.messages(request())
+    assert (message.role, message.content) == ("user", ASKED)
+    reply = '''@equation.search
+def equation_v2(x: np.ndarray, v: np.ndarray, params: np.ndarray) -> np.ndarray:
+    """Better than `equation_v1`."""
+    a = params[0] * np.sin(x)
+    return a
+'''
+    assert own.read(request(), reply) == "def equation(x, v, params):\n    a = params[0] * np.sin(x)\n    return a\n"
+    assert (
+        own.read(request(), "    return params[0] * v\n") == "def equation(x, v, params):\n    return params[0] * v\n"
+    )
+
+
+def test_what_a_folder_leaves_out_is_as_shipped_but_the_first_function_is_as_the_others(tmp_path: Path) -> None:
+    write_templates(tmp_path, system="$target $variables", task="$earlier\n$header")
+    shown = prompts(tmp_path).messages(request())[1].content
+    assert shown.startswith('def equation_v0(x, v, params):\n    """Mean squared error 1.5 in')
+    write_templates(tmp_path, version="$name $score $arguments\n$body")
+    assert prompts(tmp_path).messages(request())[1].content.startswith("equation_v0 -1.5 x, v, params\n    drag")
+
+
+@pytest.mark.parametrize("told", ["$variables", "$variable_names"])
+def test_templates_must_say_what_is_to_be_explained_and_by_what(tmp_path: Path, told: str) -> None:
+    write_templates(tmp_path, system="A law.", task=f"{told} $earlier $header")
+    with pytest.raises(InputError) as refused:
+        prompts(tmp_path)
+    (line,) = refused.value.violations
+    assert line == f"task.prompts.dir: {tmp_path} has $target or $target_name in neither system.txt nor task.txt"
+
+
+def test_a_function_that_is_shown_needs_its_arguments_and_its_body(tmp_path: Path) -> None:
+    write_templates(tmp_path, version="$name")
+    with pytest.raises(InputError) as refused:
+        prompts(tmp_path)
+    problems = ["lacks $arguments or $typed_arguments", "lacks $body"]
+    assert list(refused.value.violations) == [f"task.prompts.dir: {tmp_path}/version.txt {one}" for one in problems * 2]

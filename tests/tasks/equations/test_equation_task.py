@@ -11,7 +11,7 @@ import pytest
 
 from evodiverse.ports import Found
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.data import Dataset, read_dataset
+from evodiverse.tasks.equations.data import Dataset, hold_back, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.metrics import measure_split
@@ -37,7 +37,7 @@ def make_task(
     sandbox: ProcessSandbox,
     dataset: Dataset = DATASET,
     *,
-    hold_back: float = 0.0,
+    hold_back: float | None = 0.0,
     normalize: str = "target",
     **settings: Any,
 ) -> EquationTask:
@@ -94,6 +94,21 @@ def test_predictions_that_are_no_numbers_or_overflow_fail(sandbox: ProcessSandbo
     evaluation = evaluate(make_task(sandbox), expression)
     assert (evaluation.score, evaluation.energy, evaluation.valid) == (None, None, False)
     assert evaluation.error.startswith("non_finite: ")
+
+
+@pytest.mark.parametrize(
+    ("fit", "share", "n_held"), [("lm", None, 12), ("bfgs", None, 0), ("bfgs", 0.5, 30), ("lm", 0.0, 0)]
+)
+def test_the_papers_fit_sees_all_rows_and_ours_holds_a_fifth_back_unless_told_otherwise(
+    sandbox: ProcessSandbox, fit: str, share: float | None, n_held: int
+) -> None:
+    noise = np.random.default_rng(0).normal(size=60)
+    dataset = Dataset(DATASET.target, DATASET.variables, SPLITS._replace(train=Rows(X[:, None], noise)), None)
+    evaluation = evaluate(make_task(sandbox, dataset, hold_back=share, fit=fit), "params[0]")
+    fitted, held = hold_back(dataset.splits.train, n_held / 60)
+    assert len(held.target) == n_held
+    assert evaluation.details["mse"] == pytest.approx(np.var(fitted.target) / np.var(noise))
+    assert ("nmse_held" in evaluation.details) == (n_held > 0)
 
 
 def test_what_fails_on_held_out_data_alone_is_scored_all_the_same(sandbox: ProcessSandbox) -> None:

@@ -55,7 +55,7 @@ def test_noise_is_fitted_as_well_as_by_another_library() -> None:
     assert params == pytest.approx(expected, rel=1e-3)
 
 
-def test_bfgs_starts_from_ones_as_in_the_paper() -> None:
+def test_bfgs_starts_from_ones_as_in_the_released_code() -> None:
     params, _ = fit("params[0] * x + params[1]", 3 * X[:, 0] - 2, "bfgs")
     assert params == pytest.approx([3, -2], abs=1e-4)
     assert fit("params[0] * np.sin(params[1] * x)", np.sin(9 * X[:, 0]), "bfgs")[0][1] != pytest.approx(9, rel=1e-2)

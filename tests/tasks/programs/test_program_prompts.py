@@ -186,7 +186,7 @@ def test_the_answer_to_the_format_that_is_asked_for_can_be_read() -> None:
 
 def write_templates(folder: Path, **texts: str) -> Path:
     for name in FIELDS:
-        needed = " ".join(f"${field}" for field in FIELDS[name] if not field.endswith("?"))
+        needed = " ".join(f"${field.partition('|')[0]}" for field in FIELDS[name] if not field.endswith("?"))
         (folder / f"{name}.txt").write_text(texts.get(name, needed))
     return folder
 
@@ -213,16 +213,48 @@ def test_all_that_is_wrong_with_the_settings_is_told(tmp_path: Path) -> None:
     (tmp_path / "improve.txt").unlink()
     with pytest.raises(InputError) as refused:
         prompts(tmp_path)
-    known = "$current, $goal, $others, $entry_point, $max_characters"
+    known = "$current, $program, $score, $failure, $goal, $others, $entry_point, $max_characters"
     own = f"task.prompts.dir: {tmp_path}"
     assert list(refused.value.violations) == [
         f"{own}/system.txt has a $ that names no field; write $$ for the character",
         f"{own}/diff.txt has the field $curent, which there is not; use {known}",
-        f"{own}/diff.txt lacks $current",
-        f"{own}/rewrite.txt lacks $goal",
-        f"task.prompts.dir: cannot read {tmp_path}/improve.txt (No such file or directory)",
+        f"{own}/diff.txt lacks $current or $program",
         f"{own}/explore.txt has the field $others, which there is not; use $entry_point, $max_characters",
     ]
+
+
+# The shape of OpenEvolve's prompts, which the paper uses, in words of our own.
+LIKE_THE_PAPERS = """# About the program
+- Score: $score
+$failure
+# What was tried
+$others
+# The program
+```python
+$program
+```
+# What to do
+Score more, with blocks of changes."""
+
+
+def test_prompts_of_the_papers_shape_can_be_written(tmp_path: Path) -> None:
+    for name, content in {
+        "system": "You program.\n$description",
+        "diff": LIKE_THE_PAPERS,
+        "rewrite": "$program",
+    }.items():
+        (tmp_path / f"{name}.txt").write_text(content)
+    own = prompts(tmp_path)
+    system, user = own.messages(request(PARENTS[2], PARENTS[1]))
+    assert system.content.startswith("You program.\n")
+    before, _, after = user.content.partition("# Other programs")
+    told = "It failed (invalid): circle 0 leaves the square by 0.2."
+    assert before == f"# About the program\n- Score: 0.000000\n{told}\n# What was tried\n"
+    assert "## Inspiration 1" in after
+    assert after.endswith(
+        f"# The program\n```python\n{PARENTS[2].genotype}```\n# What to do\nScore more, with blocks of changes."
+    )
+    assert own.read(request(PARENTS[2]), BLOCK.replace("0.1", "0.3")) == PARENTS[2].genotype.replace("0.3", "0.2")
 
 
 def test_a_template_that_is_not_text_is_refused(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def _predictor(function: Callable[..., Any], inputs: FloatArray) -> Predict:
 
 
 def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
-    """Return the parameters that scipy's BFGS finds from ones (paper, appendix on equation discovery)."""
+    """Return the parameters that scipy's BFGS finds from ones (as the released code; the paper says "e.g., BFGS")."""
     if not n_params:
         return np.ones(0)
 

@@ -7,6 +7,7 @@ from string import Template
 from types import MappingProxyType
 from typing import Final
 
+from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.templates import read_templates
 from evodiverse.tasks.equations.initial import initial_skeletons
@@ -16,13 +17,26 @@ from evodiverse.tasks.equations.skeleton import MAX_PARAMS, NAME, PARAMS
 from evodiverse.vocabulary import Candidate, Message, Rejection, Request
 
 SHIPPED: Final = Path(__file__).parent
+_PROBLEM: Final = ("target?", "target_name?", "variables?", "variable_names?", "max_params?")
+_FUNCTION: Final = ("name?", "previous?", "arguments|typed_arguments", *_PROBLEM)
+_PARENT: Final = (*_FUNCTION, "body", "error?", "score?", "number?")
 # The templates, each with the fields that it must have; a ? marks those that it may leave out.
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "system": ("target", "variables", "max_params?"),
-        "task": ("earlier", "header", "name?"),
+        "system": _PROBLEM,  # an empty one is not sent
+        "task": ("earlier", "header", "name?", *_PROBLEM),
+        "variable": ("variable|described", "meaning?"),  # a line of $variables
+        "first": _PARENT,  # the first function shown
+        "version": _PARENT,  # those after it
+        "header": _FUNCTION,  # the function that is asked for
     }
 )
+OPTIONAL: Final = {name: SHIPPED / f"{name}.txt" for name in ("variable", "version", "header")} | {
+    "first": SHIPPED / "version.txt"
+}
+"""What stands for templates that a folder leaves out."""
+# What a model must be told, in the system message or the task.
+_TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 
 
 class EquationPrompts:
@@ -40,24 +54,36 @@ class EquationPrompts:
     ) -> None:
         self._names = tuple(variable.name for variable in variables)
         self._unit = unit
-        self._task = Template(templates["task"])
-        self._system = (
-            Template(templates["system"])
-            .substitute(target=_describe(target), variables=_list(variables), max_params=MAX_PARAMS)
-            .strip()
-        )
+        self._templates = {name: Template(text) for name, text in templates.items()}
+        line = Template(templates["variable"].rstrip("\n"))
+        listed = [
+            line.substitute(variable=name, meaning=meaning, described=_describe(Variable(name, meaning)))
+            for name, meaning in map(_flatten, variables)
+        ]
+        self._problem: dict[str, object] = {
+            "target": _describe(target),
+            "target_name": target.name,
+            "variables": "\n".join(listed),
+            "variable_names": ", and ".join(filter(None, (", ".join(self._names[:-1]), self._names[-1]))),
+            "max_params": MAX_PARAMS,
+        }
+        self._system = self._fill("system")
         self.example = initial_skeletons(self._names)[0]
         texts = [self._system, unit, *(templates[name] for name in FIELDS)]
         self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return two messages: what is looked for, and the parents as versions of a function that goes on."""
+        """Return what is looked for, if not in the task, and the parents as versions of a function that goes on."""
         versions = _versions(request)
-        earlier = [self._define(name, self._error(parent), _body(parent)) for name, parent in versions.items()]
-        name = _next(versions)
-        header = self._define(name, f"Improved version of `{list(versions)[-1]}`.")
-        text = self._task.substitute(earlier="\n\n\n".join(earlier), header=header, name=name)
-        return (Message("system", self._system), Message("user", text.strip()))
+        names = [*versions, _next(versions)]
+        earlier = [
+            self._show("version" if at else "first", at, names, self._measure(parent, at) | {"body": _body(parent)})
+            for at, parent in enumerate(versions.values())
+        ]
+        header = self._show("header", len(versions), names, {})
+        text = self._fill("task", earlier="\n\n\n".join(earlier), header=header, name=names[-1])
+        system = (Message("system", self._system),) if self._system else ()
+        return (*system, Message("user", text))
 
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the equation that a reply proposes, with the functions that it calls; a parent by its name there."""
@@ -65,13 +91,25 @@ class EquationPrompts:
         earlier = {name: parent.genotype for name, parent in versions.items()}
         return read_reply(reply, self._names, earlier, _next(versions))
 
-    def _define(self, name: str, docstring: str, body: str = "") -> str:
-        arguments = ", ".join([*self._names, PARAMS])
-        return f'def {name}({arguments}):\n    """{docstring}"""\n{body}'.rstrip()
+    def _show(self, template: str, at: int, names: Sequence[str], more: Mapping[str, object]) -> str:
+        """Return a function: one of the versions, or the header of the next."""
+        arguments = [*self._names, PARAMS]
+        return self._fill(
+            template,
+            **more,
+            name=names[at],
+            previous=names[at - 1] if at else "",
+            arguments=", ".join(arguments),
+            typed_arguments=", ".join(f"{argument}: np.ndarray" for argument in arguments),
+        )
 
-    def _error(self, parent: Candidate) -> str:
+    def _measure(self, parent: Candidate, number: int) -> dict[str, object]:
         error = 0.0 if parent.score is None else 0.0 - parent.score
-        return f"Mean squared error {error:.6g} {self._unit}".strip() + "."
+        text = f"Mean squared error {error:.6g} {self._unit}".strip() + "."
+        return {"number": number, "error": text, "score": f"{0.0 - error:.6g}"}
+
+    def _fill(self, template: str, **fields: object) -> str:
+        return self._templates[template].substitute(self._problem, **fields).strip()
 
 
 def build(
@@ -82,8 +120,25 @@ def build(
     Raises:
         InputError: The user's own templates cannot be used.
     """
-    templates = read_templates(SHIPPED if folder is None else expanded(folder), FIELDS)
-    return EquationPrompts(templates, target, variables, unit)
+    return EquationPrompts(read_chosen(folder), target, variables, unit)
+
+
+def read_chosen(folder: str | None) -> dict[str, str]:
+    """Return the shipped templates, or those that ``task.prompts.dir`` names, by name.
+
+    Raises:
+        InputError: One cannot be used, or none of them says what is to be explained, or by what.
+    """
+    chosen = SHIPPED if folder is None else expanded(folder)
+    own = OPTIONAL if not (chosen / "version.txt").exists() else OPTIONAL | {"first": chosen / "version.txt"}
+    templates = read_templates(chosen, FIELDS, own)
+    used = {field for name in ("system", "task") for field in Template(templates[name]).get_identifiers()}
+    untold = [" or $".join(names) for names in _TOLD if not used & set(names)]
+    if untold:
+        raise InputError(
+            *(f"task.prompts.dir: {chosen} has ${names} in neither system.txt nor task.txt" for names in untold)
+        )
+    return templates
 
 
 def _versions(request: Request) -> dict[str, Candidate]:
@@ -100,11 +155,12 @@ def _body(parent: Candidate) -> str:
     return parent.genotype.partition("\n")[2]
 
 
-def _list(variables: Sequence[Variable]) -> str:
-    return "\n".join(f"- {_describe(variable)}" for variable in variables)
+def _flatten(variable: Variable) -> tuple[str, str]:
+    """Return a variable's name and meaning, each on one line, whatever they hold."""
+    name, meaning = (" ".join(text.split()) for text in variable)
+    return name, meaning
 
 
 def _describe(variable: Variable) -> str:
-    """Return a line about a variable, whatever its meaning holds."""
-    name, meaning = (" ".join(text.split()) for text in variable)
+    name, meaning = _flatten(variable)
     return f"{name}: {meaning}" if meaning else name

@@ -17,12 +17,14 @@ SHIPPED = Path(__file__).parent
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "system": ("description", "entry_point?", "max_characters?"),
-        "diff": ("current", "goal", "others?", "entry_point?", "max_characters?"),
-        "rewrite": ("current", "goal", "others?", "entry_point?", "max_characters?"),
+        "diff": ("current|program", "score?", "failure?", "goal?", "others?", "entry_point?", "max_characters?"),
+        "rewrite": ("current|program", "score?", "failure?", "goal?", "others?", "entry_point?", "max_characters?"),
         "improve": ("entry_point?", "max_characters?"),
         "explore": ("entry_point?", "max_characters?"),
     }
 )
+OPTIONAL: Mapping[str, Path] = MappingProxyType({name: SHIPPED / f"{name}.txt" for name in ("improve", "explore")})
+"""What stands for templates that a folder leaves out: each is a ``$goal``."""
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         Reason.TIMED_OUT: "Make it faster first, by a cheaper method, fewer iterations or arrays in place of loops.",
@@ -72,7 +74,16 @@ class ProgramPrompts:
         """Return two messages: the task, and the program to edit after the others, each with its score."""
         explores = self._hot == "explore" and request.prompt is Prompt.HOT
         goal = self._fill("explore" if explores else "improve")
-        text = self._fill(self._format(request), current=_current(request), others=_others(request), goal=goal)
+        parent = request.parents[0]
+        text = self._fill(
+            self._format(request),
+            current=_current(request),
+            program=parent.genotype.rstrip(),
+            score=_show_score(parent),
+            failure=_describe_failure(parent),
+            others=_others(request),
+            goal=goal,
+        )
         return (Message("system", self._system), Message("user", text))
 
     def read(self, request: Request, reply: str) -> str | Rejection:
@@ -102,12 +113,14 @@ class ProgramPrompts:
 
 
 def read_templates(folder: Path) -> dict[str, str]:
-    """Return the templates of a folder by name: system, diff, rewrite, improve and explore, each a ``.txt`` file.
+    """Return the templates of a folder by name, each a ``.txt`` file: system, diff, rewrite, improve and explore.
+
+    The last two may be absent; see `OPTIONAL`.
 
     Raises:
         InputError: One is missing, lacks a field that it must have, or names one that there is not; names all.
     """
-    return templates.read_templates(folder, FIELDS)
+    return templates.read_templates(folder, FIELDS, OPTIONAL)
 
 
 def build(
@@ -130,8 +143,29 @@ def describe_packing(n: int, reference: float, timeout: float) -> str:
         reference: The sum of radii that scores 1.
         timeout: CPU seconds of a run.
     """
-    template = Template((SHIPPED / "descriptions" / "circle_packing.txt").read_text(encoding="utf-8"))
-    return template.substitute(n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}").strip()
+    return _describe_placing("circle_packing", n, reference, timeout)
+
+
+def describe_heilbronn(n: int, reference: float, timeout: float) -> str:
+    """Return what a model is told of Heilbronn's problem.
+
+    Args:
+        n: Points.
+        reference: The smallest share of the triangle's area that scores 1.
+        timeout: CPU seconds of a run.
+    """
+    return _describe_placing("heilbronn", n, reference, timeout)
+
+
+def describe_distances(n: int, reference: float, timeout: float) -> str:
+    """Return what a model is told of points at nearly equal distances.
+
+    Args:
+        n: Points.
+        reference: The squared ratio of the largest to the smallest distance that scores 1.
+        timeout: CPU seconds of a run.
+    """
+    return _describe_placing("distances", n, reference, timeout)
 
 
 def describe_bin_packing(
@@ -155,6 +189,11 @@ def describe_bin_packing(
         sharpness=sharpness,
         timeout=f"{timeout:.12g}",
     ).strip()
+
+
+def _describe_placing(name: str, n: int, reference: float, timeout: float) -> str:
+    template = Template((SHIPPED / "descriptions" / f"{name}.txt").read_text(encoding="utf-8"))
+    return template.substitute(n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}").strip()
 
 
 def _current(request: Request) -> str:
@@ -182,10 +221,19 @@ def _mark(parent: Candidate, request: Request) -> str:
 
 def _section(heading: str, candidate: Candidate, remedy: str = "") -> str:
     """Return a program under a heading, after its score, to the sixth decimal, and why it failed."""
-    score = 0.0 if candidate.score is None else candidate.score
+    failure = _describe_failure(candidate)
+    told = f"\n{failure} {remedy}".rstrip() if failure else ""
+    return f"{heading}\n\nScore: {_show_score(candidate)}{told}\n\n{_fence(candidate.genotype)}"
+
+
+def _show_score(candidate: Candidate) -> str:
+    return f"{0.0 if candidate.score is None else candidate.score:.6f}"
+
+
+def _describe_failure(candidate: Candidate) -> str:
+    """Return why a program failed, empty if it did not."""
     kind, colon, detail = " ".join(candidate.error.split())[:_MAX_ERROR].partition(": ")
-    failure = f"\nIt failed ({kind.replace('_', ' ')}){colon}{detail}. {remedy}".rstrip() if kind else ""
-    return f"{heading}\n\nScore: {score:.6f}{failure}\n\n{_fence(candidate.genotype)}"
+    return f"It failed ({kind.replace('_', ' ')}){colon}{detail}." if kind else ""
 
 
 def _fence(source: str) -> str:

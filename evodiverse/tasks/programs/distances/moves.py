@@ -1,0 +1,146 @@
+"""A small grammar of statements that place points in the plane, as further mutations of such programs.
+
+A move knows the array ``points`` by this name and nothing of good places: it lays the points out anew, takes a step
+from wherever the program has got to, or polishes that to a local optimum by the building blocks
+(`evodiverse.tasks.programs.distances.blocks`). What moves are worth the scorer alone says.
+"""
+
+import ast
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from evodiverse.tasks.programs.operators.moves import Move, grammar, move
+from evodiverse.tasks.programs.operators.mutation import Grammar
+from evodiverse.tasks.programs.points.moves import POINTS
+
+BLOCKS: Final = Path(__file__).with_name("blocks.py")
+
+MOVES: Final[Mapping[str, Move]] = MappingProxyType(
+    {
+        "scatter": move(POINTS, 0.3, "SEED=0..9999", "points = lay_disk(np.random.default_rng($SEED), len(points))"),
+        "rows": move(POINTS, 0.3, "SEED=0..9999", "points = lay_rows(np.random.default_rng($SEED), len(points))"),
+        "rings": move(POINTS, 0.3, "SEED=0..9999", "points = lay_rings(np.random.default_rng($SEED), len(points))"),
+        "turn": move(POINTS, 0.3, "SEED=0..9999", "points = lay_turned(np.random.default_rng($SEED), len(points))"),
+        "jitter": move(
+            POINTS,
+            0.4,
+            "SEED=0..9999 SIZE=0.003~0.1",
+            "points = points + np.random.default_rng($SEED).normal(0, $SIZE * np.ptp(points), points.shape)",
+        ),
+        "spread": move(
+            POINTS,
+            0.4,
+            "STEPS=5..20 SIZE=0.003~0.05",
+            """
+for step in range($STEPS):
+    gaps = points[:, None] - points
+    distances = np.sqrt((gaps ** 2).sum(axis=2)) + np.eye(len(points))
+    one, other = np.unravel_index((distances + 9 * distances.max() * np.eye(len(points))).argmin(), distances.shape)
+    push = $SIZE * distances.max() * gaps[one, other] / distances[one, other]
+    points[[one, other]] += np.stack([push, -push])
+""",
+        ),
+        "walk": move(
+            POINTS,
+            0.5,
+            "SEED=0..9999 TRIES=40..150 SIZE=0.003~0.1",
+            """
+rng = np.random.default_rng($SEED)
+for reach in np.linspace($SIZE * np.ptp(points), 0, $TRIES):
+    trial = points.copy()
+    trial[rng.integers(len(points))] += rng.normal(0, reach, 2)
+    if quality(trial) > quality(points):
+        points = trial
+""",
+        ),
+        "polish": move(POINTS, 1.0, "", "points = polish(points)"),
+        "scattered_layouts": move(
+            POINTS,
+            1.0,
+            "SEED=0..9999 TRIES=2..12",
+            """
+rng = np.random.default_rng($SEED)
+for _ in range($TRIES):
+    trial = polish(lay_disk(rng, len(points)))
+    if quality(trial) > quality(points):
+        points = trial
+""",
+        ),
+        "row_layouts": move(
+            POINTS,
+            1.0,
+            "SEED=0..9999 TRIES=2..12 SIZE=0.01~0.3",
+            """
+rng = np.random.default_rng($SEED)
+for _ in range($TRIES):
+    trial = polish(lay_rows(rng, len(points)) + rng.normal(0, $SIZE, points.shape))
+    if quality(trial) > quality(points):
+        points = trial
+""",
+        ),
+        "round_layouts": move(
+            POINTS,
+            1.0,
+            "SEED=0..9999 TRIES=2..12 SIZE=0.003~0.1",
+            """
+rng = np.random.default_rng($SEED)
+for _ in range($TRIES):
+    trial = polish(lay_rings(rng, len(points)) + rng.normal(0, $SIZE, points.shape))
+    if quality(trial) > quality(points):
+        points = trial
+""",
+        ),
+        "turned_layouts": move(
+            POINTS,
+            1.0,
+            "SEED=0..9999 TRIES=2..12 SIZE=0.003~0.1",
+            """
+rng = np.random.default_rng($SEED)
+for _ in range($TRIES):
+    trial = polish(lay_turned(rng, len(points)) + rng.normal(0, $SIZE, points.shape))
+    if quality(trial) > quality(points):
+        points = trial
+""",
+        ),
+        "shake": move(
+            POINTS,
+            1.5,
+            "SEED=0..9999 TRIES=2..12 SIZE=0.005~0.1",
+            """
+rng = np.random.default_rng($SEED)
+for _ in range($TRIES):
+    trial = polish(points + rng.normal(0, $SIZE * np.ptp(points), points.shape))
+    if quality(trial) > quality(points):
+        points = trial
+""",
+        ),
+        "replant": move(
+            POINTS,
+            1.5,
+            "SEED=0..9999 TRIES=2..12 COUNT=1..3",
+            """
+rng = np.random.default_rng($SEED)
+for _ in range($TRIES):
+    spots = points - points.mean(axis=0)
+    spots[rng.integers(len(points), size=$COUNT)] = np.abs(spots).max() * lay_disk(rng, $COUNT)
+    trial = polish(spots)
+    if quality(trial) > quality(points):
+        points = trial
+""",
+        ),
+    }
+)
+
+
+@cache
+def load_blocks() -> ast.Module:
+    """Return the module of the building blocks."""
+    return ast.parse(BLOCKS.read_text(encoding="utf-8"))
+
+
+def distances_moves() -> Grammar:
+    """Return the grammar of points at nearly equal distances. Their number is the task's, so ``N`` stays."""
+    return grammar(MOVES, load_blocks(), frozenset({"N"}))

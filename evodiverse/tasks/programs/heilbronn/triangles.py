@@ -1,0 +1,25 @@
+"""The smallest triangle that three of some points form, as a share of the triangle that holds them all."""
+
+from fractions import Fraction
+from itertools import combinations
+
+from evodiverse.tasks.programs.points.exact import Points, to_integers
+
+
+def measure_share(points: Points) -> Fraction:
+    """Return the area of the smallest triangle over that of the whole one, whose corners are (0,0), (1,0) and (0,1).
+
+    Args:
+        points: At least three; 0 if three lie on a line, or two are the same.
+
+    Raises:
+        ValueError: One lies outside the triangle.
+    """
+    whole, scale = to_integers(points)
+    for number, (x, y) in enumerate(whole):
+        if x < 0 or y < 0 or x + y > scale:
+            raise ValueError(f"point {number} lies outside the triangle")
+    smallest = min(
+        abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay)) for (ax, ay), (bx, by), (cx, cy) in combinations(whole, 3)
+    )
+    return Fraction(smallest, scale**2)

@@ -1,0 +1,25 @@
+"""An independent verifier of Heilbronn's problem, in rational arithmetic; it shares no code with what scores points."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+
+def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
+    """Return the smallest share of the triangle that three points span, by their barycentric coordinates.
+
+    Of these, which are the shares that the triangle's corners have in a point, it is the size of the determinant.
+
+    Raises:
+        ValueError: A point has a share below 0 in it, and lies outside.
+    """
+    rows = [(1 - Fraction(x) - Fraction(y), Fraction(x), Fraction(y)) for x, y in points]
+    for number, row in enumerate(rows):
+        if min(row) < 0:
+            raise ValueError(f"point {number} is no mean of the corners")
+    return min(abs(_determinant(*three)) for three in combinations(rows, 3))
+
+
+def _determinant(a: Sequence[Fraction], b: Sequence[Fraction], c: Sequence[Fraction]) -> Fraction:
+    cross = (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
+    return sum((x * y for x, y in zip(a, cross, strict=True)), Fraction(0))

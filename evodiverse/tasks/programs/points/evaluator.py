@@ -1,0 +1,116 @@
+"""Programs that place points, scored by one quantity of these in exact arithmetic."""
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Final
+
+from evodiverse.errors import ServiceError
+from evodiverse.ports import Found
+from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.points.exact import LARGEST, Points, round_down, round_up
+from evodiverse.tasks.programs.points.problem import Problem
+from evodiverse.tasks.programs.verified import Verified
+from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
+
+_DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
+"""Makes the one array that a program returns the first of its values."""
+
+
+class PointPlacing:
+    """Scores points by value / reference, or by reference / value where small values are the good ones.
+
+    The value is found in exact arithmetic and rounded to the worse of the two floats beside it. It is logged as
+    ``value``, and the points to the last bit as ``points``, so that the log alone tells whether a record is one.
+
+    Args:
+        problem: What the points are placed for.
+        n: How many.
+        reference: The value that scores 1, above 0.
+        limits: Of each run of a program.
+    """
+
+    entry_point = "place_points"
+    columns: Mapping[str, type] = MappingProxyType({"value": float, "points": str})
+
+    def __init__(self, problem: Problem, n: int, reference: float, limits: Limits) -> None:
+        self._problem = problem
+        self._n = n
+        self._reference = reference
+        self._limits = limits
+        self.description = problem.describe(n, reference, limits.cpu_seconds)
+
+    def job(self, source: str) -> Job:
+        """Return the call of a program, which returns the points."""
+        return Job(source, self.entry_point, (), (Array((self._n, 2)),), self._limits, _DRIVER)
+
+    def score(self, value: Any) -> Scored | Rejection:
+        """Return the score of points: one value, an array ``(n, 2)``."""
+        (array,) = value
+        points: list[list[float]] = array.tolist()
+        try:
+            exact = self._problem.measure(points)
+        except ValueError as error:
+            return Rejection(Reason.INVALID, str(error))
+        if exact > LARGEST:
+            return Rejection(Reason.INVALID, f"the {self._problem.quantity} is too large for a float")
+        measured = self._round(exact)
+        score = measured / self._reference if self._problem.is_larger_better else self._reference / measured
+        return Scored(score, {"value": measured, "points": json.dumps(points, separators=(",", ":"))})
+
+    def report(self, found: Found) -> Mapping[str, bytes]:
+        """Return the points of a candidate as ``points.json``."""
+        content = {"points": _read_points(found), "value": found.details["value"]}
+        return {"points.json": (json.dumps(content, indent=1) + "\n").encode()}
+
+    def illustrate(self, found: Found) -> Mapping[str, bytes]:
+        """Return the points of a candidate as ``points.png``."""
+        return {"points.png": self._problem.draw(_read_points(found), self._caption(found))}
+
+    def verify(self, found: Found) -> Verified:
+        """Return the exact value of a candidate's points as the problem's verifier finds it.
+
+        Raises:
+            ServiceError: The value in the log is another, or the points are invalid.
+        """
+        try:
+            exact = self._problem.verify(_read_points(found))
+        except ValueError as error:
+            raise _broken(found, str(error)) from error
+        if self._round(exact) != found.details["value"]:
+            raise _broken(found, f"it is {float(exact)!r}")
+        problem = self._problem
+        best_known = problem.best_known.get(self._n)
+        return Verified(problem.quantity, exact, problem.how, best_known, problem.is_larger_better)
+
+    def _round(self, exact: Fraction) -> float:
+        return round_down(exact) if self._problem.is_larger_better else round_up(exact)
+
+    def _caption(self, found: Found) -> list[str]:
+        verified = self.verify(found)
+        pool = "" if found.pool is None else f", pool {found.pool}"
+        lines = [
+            self._problem.title.format(n=self._n),
+            f"{self._problem.quantity}\t{float(verified.value):.10g}",
+        ]
+        if verified.best_known is not None and verified.behind is not None:
+            is_even = abs(verified.behind) <= verified.best_known.unit
+            told = "\tthis is as good" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
+            lines.append(f"best known\t{verified.best_known.value}{told}")
+        return [*lines, f"iteration {found.iteration}{pool}, call {found.candidate.call}"]
+
+
+def load_seed(problem: Problem, n: int) -> str:
+    """Return the source of the program that a search for ``n`` points starts from."""
+    return problem.seed.read_text(encoding="utf-8").replace(f"\nN = {problem.n}\n", f"\nN = {n}\n")
+
+
+def _read_points(found: Found) -> Points:
+    """Return the points that the log has of a candidate."""
+    points: list[list[float]] = json.loads(str(found.details["points"]))
+    return points
+
+
+def _broken(found: Found, why: str) -> ServiceError:
+    return ServiceError(f"the value of call {found.candidate.call} is not as it was logged ({why}); please report this")

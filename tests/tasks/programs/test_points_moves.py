@@ -1,0 +1,228 @@
+"""The moves of the tasks that place points: each keeps a program running and helps now and then."""
+
+import ast
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from evodiverse.tasks.programs.distances import blocks as distances_blocks
+from evodiverse.tasks.programs.distances import moves as distances_moves
+from evodiverse.tasks.programs.distances.builtin import DISTANCES
+from evodiverse.tasks.programs.distances.builtin import PROBLEM as DISTANCES_PROBLEM
+from evodiverse.tasks.programs.heilbronn import blocks as heilbronn_blocks
+from evodiverse.tasks.programs.heilbronn import moves as heilbronn_moves
+from evodiverse.tasks.programs.heilbronn.builtin import HEILBRONN
+from evodiverse.tasks.programs.heilbronn.builtin import PROBLEM as HEILBRONN_PROBLEM
+from evodiverse.tasks.programs.operators.cost_model import estimate_work
+from evodiverse.tasks.programs.operators.moves import Move, insert_move, make_statements, places_for
+from evodiverse.tasks.programs.operators.mutation import Grammar
+from evodiverse.tasks.programs.operators.names import undefined_names
+from evodiverse.tasks.programs.operators.operator import MAX_WORK, ProgramOperator
+from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
+from evodiverse.tasks.programs.points.evaluator import load_seed
+from evodiverse.tasks.programs.points.moves import POINTS
+from evodiverse.tasks.programs.points.problem import Problem
+from tests.tasks.programs.samples import read, request
+
+
+class Task(NamedTuple):
+    problem: Problem
+    moves: Mapping[str, Move]
+    blocks: ModuleType
+    load_blocks: Callable[[], ast.Module]
+    build: Callable[[], Grammar | None]
+
+    @property
+    def seed(self) -> str:
+        return load_seed(self.problem, self.problem.n)
+
+
+TASKS = {
+    "heilbronn": Task(
+        HEILBRONN_PROBLEM,
+        heilbronn_moves.MOVES,
+        heilbronn_blocks,
+        heilbronn_moves.load_blocks,
+        HEILBRONN.build_moves,
+    ),
+    "distances": Task(
+        DISTANCES_PROBLEM,
+        distances_moves.MOVES,
+        distances_blocks,
+        distances_moves.load_blocks,
+        DISTANCES.build_moves,
+    ),
+}
+ALL = [(task, name) for task in TASKS for name in sorted(TASKS[task].moves)]
+POLISHING = [(task, name) for task, name in ALL if "polish(" in TASKS[task].moves[name].template]
+LOOPS = [(task, name) for task, name in ALL if "quality(" in TASKS[task].moves[name].template]
+
+
+def insert(task: str, source: str, name: str, seed: int) -> str:
+    tree = read(source)
+    one = TASKS[task]
+    child = insert_move(tree, np.random.default_rng(seed), move=one.moves[name], blocks=one.load_blocks())
+    assert child is not None
+    return write_program(child)
+
+
+@cache
+def run(source: str) -> np.ndarray:
+    """Return the points that a program places, which is one of ours."""
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102
+    points: np.ndarray = names["place_points"]()
+    return points
+
+
+def measure(task: str, points: np.ndarray) -> float:
+    """Return the score of points over the reference, which is larger for better ones."""
+    problem = TASKS[task].problem
+    value = float(problem.measure(points.tolist()))
+    return value if problem.is_larger_better else 1 / value
+
+
+@pytest.mark.parametrize(("task", "name"), ALL)
+def test_a_move_keeps_a_program_running_and_its_points_valid(task: str, name: str) -> None:
+    for seed in range(1 if (task, name) in POLISHING else 4):
+        points = run(insert(task, TASKS[task].seed, name, seed))
+        assert points.shape == (TASKS[task].problem.n, 2)
+        assert measure(task, points) >= 0  # raises for invalid ones
+
+
+@pytest.mark.parametrize(("task", "name"), LOOPS)
+def test_moves_that_keep_what_is_better_never_make_it_worse(task: str, name: str) -> None:
+    seed = TASKS[task].seed
+    assert measure(task, run(insert(task, seed, name, 1))) >= measure(task, run(seed))
+
+
+@pytest.mark.parametrize(("task", "name"), POLISHING)
+def test_a_polishing_move_ends_where_polishing_changes_little(task: str, name: str) -> None:
+    points = run(insert(task, TASKS[task].seed, name, 0))
+    again = measure(task, TASKS[task].blocks.polish(points))
+    assert again == pytest.approx(measure(task, points), rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [3, 4, 7, 12])
+@pytest.mark.parametrize(("task", "name"), ALL)
+def test_the_number_of_points_is_the_programs_own(task: str, name: str, n: int) -> None:
+    points = run(insert(task, load_seed(TASKS[task].problem, n), name, 3))
+    assert points.shape == (n, 2)
+    assert np.isfinite(points).all()
+
+
+@pytest.mark.parametrize(("task", "name"), ALL)
+def test_no_move_holds_places(task: str, name: str) -> None:
+    draws = [np.random.default_rng(seed) for seed in range(4)]
+    texts = {ast.unparse(one) for rng in draws for one in make_statements(TASKS[task].moves[name], rng)}
+    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
+    assert not any(isinstance(node, (ast.Import, ast.ImportFrom, ast.While)) for node in nodes)
+    assert sum(isinstance(node, ast.Constant) and type(node.value) is float for node in nodes) <= 5 * len(texts)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_building_block_holds_places(task: str) -> None:
+    for function in functions_of(TASKS[task].load_blocks()).values():
+        numbers = [node.value for node in ast.walk(function) if isinstance(node, ast.Constant)]
+        assert sum(type(value) is float for value in numbers) <= 3
+        assert len(ast.unparse(function)) < 1800
+
+
+@pytest.mark.parametrize(("task", "name"), ALL)
+def test_the_work_of_a_move_is_bounded_and_all_that_it_reads_is_there(task: str, name: str) -> None:
+    for seed in range(4):
+        child = read(insert(task, TASKS[task].seed, name, seed))
+        assert undefined_names(child) == set()
+        assert 0 < estimate_work(child, "place_points") < (MAX_WORK if (task, name) in POLISHING else 12_000)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_moves_come_after_the_points_are_made(task: str) -> None:
+    function = functions_of(read(TASKS[task].seed))["place_points"]
+    assert [ast.unparse(function.body[place]) for place in places_for(function, POINTS)] == ["return points"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_operator_makes_every_move(task: str) -> None:
+    operator = ProgramOperator("place_points", TASKS[task].build())
+    made = {
+        part
+        for slot in range(300)
+        for proposal in operator.propose([request(TASKS[task].seed, slot=slot)])
+        for part in proposal.operator.split("+")
+    }
+    assert {f"move_{name}" for name in TASKS[task].moves} <= made
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_number_of_points_and_the_building_blocks_are_left_alone(task: str) -> None:
+    grammar = TASKS[task].build()
+    assert grammar is not None
+    assert grammar.fixed == {"N", *functions_of(TASKS[task].load_blocks())}
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("start", range(3))
+def test_polished_points_are_where_no_small_step_improves_them(task: str, start: int) -> None:
+    rng = np.random.default_rng(start)
+    blocks = TASKS[task].blocks
+    points = blocks.polish(rng.dirichlet([1, 1, 1], 8)[:, :2])
+    best = measure(task, points)
+    assert best == pytest.approx(blocks.quality(points))
+    for size in (1e-2, 1e-3, 1e-4):
+        for _ in range(60):
+            moved = points + rng.normal(0, size, points.shape)
+            near = heilbronn_blocks.inside(moved) if task == "heilbronn" else moved
+            assert measure(task, near) <= best * (1 + 1e-6)
+
+
+def test_four_points_and_six_are_polished_to_what_is_known_by_hand() -> None:
+    rng = np.random.default_rng(0)
+    shares = [heilbronn_blocks.quality(heilbronn_blocks.polish(rng.dirichlet([1, 1, 1], 4)[:, :2])) for _ in range(20)]
+    assert max(shares) == pytest.approx(1 / 3)
+    ratios = [distances_blocks.quality(distances_blocks.polish(rng.normal(0, 1, (4, 2)))) for _ in range(10)]
+    assert max(ratios) == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 11, 40])
+@pytest.mark.parametrize(
+    "lay", [heilbronn_blocks.lay_anywhere, heilbronn_blocks.lay_turned, heilbronn_blocks.lay_mirrored]
+)
+def test_layouts_of_the_triangle_lie_in_it(lay: Any, n: int) -> None:
+    layouts = [heilbronn_blocks.inside(lay(np.random.default_rng(seed), n)) for seed in range(20)]
+    assert all(spots.shape == (n, 2) and measure("heilbronn", spots) >= 0 for spots in layouts)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 16, 40])
+@pytest.mark.parametrize(
+    "lay",
+    [
+        distances_blocks.lay_disk,
+        distances_blocks.lay_rows,
+        distances_blocks.lay_rings,
+        distances_blocks.lay_turned,
+    ],
+)
+def test_layouts_of_the_plane_have_no_two_points_the_same(lay: Any, n: int) -> None:
+    assert all(measure("distances", lay(np.random.default_rng(seed), n)) > 0 for seed in range(20))
+
+
+def test_layouts_have_the_symmetry_that_they_say() -> None:
+    rng = np.random.default_rng(1)
+    x, y = heilbronn_blocks.lay_turned(rng, 12).T
+    turned = np.stack([1 - x - y, x], axis=1)
+    assert sorted(turned.round(9).tolist()) == sorted(np.stack([x, y], axis=1).round(9).tolist())
+    points = heilbronn_blocks.lay_mirrored(rng, 11)
+    assert sorted(points.tolist()) == sorted(points[:, ::-1].tolist())
+    points = distances_blocks.lay_turned(rng, 15)
+    assert sorted((points + 0.0).tolist()) == sorted((-points + 0.0).tolist())
+
+
+def test_points_are_brought_inside_exactly() -> None:
+    points = heilbronn_blocks.inside(np.random.default_rng(2).normal(0.3, 0.5, (2000, 2)))
+    for start in range(0, 2000, 40):
+        assert measure("heilbronn", points[start : start + 40]) >= 0

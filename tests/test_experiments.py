@@ -1,0 +1,157 @@
+"""The recorded sweeps: each composes to valid runs, and those of a table are its rows and no others."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
+
+from evodiverse.analysis.tables.build import NEED_A_MODEL
+from evodiverse.analysis.tables.layout import Layout, paper_layouts
+from evodiverse.analysis.tables.models import OFF
+from evodiverse.analysis.tables.results import Result, read_result
+from evodiverse.runlog.runs import Run
+from evodiverse.settings.plan import Plan
+from evodiverse.settings.schema import register
+from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.srbench_files import GROUPS
+from tests.runs import CONF, plan
+from tests.tasks.equations.srbench import write_benchmark
+
+FILES = sorted((CONF / "experiment").glob("*.yaml"))
+LISTS = [file for file in FILES if file.stem.startswith("srbench")]  # of problems, for another experiment
+WHOLE = [file.stem for file in FILES if file not in LISTS]
+TABLES = {layout.name: layout for layout in paper_layouts()}
+KEYS = ("OPENROUTER_API_KEY", "OPENAI_API_KEY")
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    register()
+    for key in KEYS:
+        monkeypatch.setenv(key, "sk-none")
+
+
+@cache
+def sweep(experiment: str, *more: str) -> list[tuple[str, ...]]:
+    """Return the command line of each run of an experiment, of seed 0 and of one problem of each science alone."""
+    with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
+        composed = compose("config", overrides=[f"+experiment={experiment}"], return_hydra_config=True)
+    params = [f"{key}={value}" for key, value in OmegaConf.to_container(composed.hydra.sweeper.params).items()]  # type: ignore[union-attr]
+    overrides = OverridesParser.create().parse_overrides([*params, f"+experiment={experiment}", *more])
+    (runs,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
+    kept: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for run in runs:
+        if any(word.startswith("seed=") and word not in ("seed=0", "seed=20") for word in run):
+            continue
+        alike = tuple(f"science={science_of(word)}" if word.startswith("task.problem=") else word for word in run)
+        kept.setdefault(alike, tuple(run))
+    return list(kept.values())
+
+
+def science_of(word: str) -> str:
+    return PROBLEMS[word.partition("builtin/")[2]].domain
+
+
+def off(experiment: str) -> list[str]:
+    """Return what runs an experiment without a model; methods that need one are left out."""
+    methods = [word.partition("=")[2] for run in sweep(experiment) for word in run if word.startswith("method=")]
+    others = [method for method in dict.fromkeys(methods) if method not in NEED_A_MODEL]
+    return ["llm=off", *([f"method={','.join(others)}"] if NEED_A_MODEL & set(methods) else [])]
+
+
+def as_result(planned: Plan) -> Result:
+    """Return what tables take a run of a plan for, once it has ended as its budget says."""
+    stopped_by = "budget" if planned.config.budget.llm_calls is None else "llm_calls"
+    record = {"settings": planned.settings, "overrides": planned.overrides, "stopped_by": stopped_by}
+    return read_result(Run(planned.path, record), {})
+
+
+@cache
+def plans_of(experiment: str) -> list[Plan]:
+    return [plan(*run) for run in sweep(experiment)]
+
+
+def results_of(experiment: str) -> list[Result]:
+    return [as_result(planned) for planned in plans_of(experiment)]
+
+
+def fills(layout: Layout, result: Result) -> bool:
+    """Return whether a run stands in a table, in a row of its own or as what one is compared with."""
+    methods = [(row, method) for row in layout.rows for method in (row.method, row.against) if method]
+    return (
+        layout.admits(result.model)
+        and result.fit in (None, layout.fit or result.fit)
+        and any(result.has_method(row, method) for row, method in methods)
+    )
+
+
+@pytest.mark.parametrize("experiment", WHOLE)
+def test_every_run_of_an_experiment_is_valid_and_another(experiment: str) -> None:
+    plans = plans_of(experiment)
+    assert len({planned.path for planned in plans}) == len(plans) > 1
+
+
+@pytest.mark.parametrize("experiment", WHOLE)
+def test_every_experiment_runs_without_a_model_too(experiment: str) -> None:
+    plans = [plan(*run) for run in sweep(experiment, *off(experiment))]
+    assert {planned.config.llm.client for planned in plans} == {"none"}
+    assert len({planned.path for planned in plans}) == len(plans) > 1
+
+
+def test_every_table_has_an_experiment() -> None:
+    assert {layout.experiment.name for layout in TABLES.values() if layout.experiment} <= set(WHOLE)
+    assert [name for name, layout in TABLES.items() if layout.experiment is None] == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_row_of_a_table_is_without_a_run_of_its_experiment(name: str) -> None:
+    layout = TABLES[name]
+    assert layout.experiment
+    results = results_of(layout.experiment.name)
+    for row in layout.rows:
+        for method in filter(None, (row.method, row.against)):
+            own = {result.model for result in results if result.has_method(row, method)}
+            assert own == set(layout.llm or [OFF]), (row.of, method)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_run_of_an_experiment_is_without_a_row_of_its_table(name: str) -> None:
+    layout = TABLES[name]
+    assert layout.experiment
+    assert [result.run.path for result in results_of(layout.experiment.name) if not fills(layout, result)] == []
+
+
+@pytest.mark.parametrize("experiment", WHOLE)
+def test_every_problem_of_an_experiment_is_builtin_and_named_once(experiment: str) -> None:
+    params = OmegaConf.load(CONF / "experiment" / f"{experiment}.yaml").hydra.sweeper.params
+    problems = [problem.strip() for problem in str(params.get("task.problem", "")).split(",") if problem]
+    assert len(set(problems)) == len(problems)
+    assert {problem.removeprefix("builtin/") for problem in problems} <= set(PROBLEMS)
+
+
+@pytest.mark.parametrize("file", LISTS, ids=lambda file: file.stem)
+def test_a_list_of_problems_takes_the_place_of_those_of_another_experiment(
+    file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path))  # the data, which nobody may hand on, are ours
+    (listed,) = OmegaConf.load(file).hydra.sweeper.params.values()
+    problems = [problem.strip() for problem in listed.split(",")]
+    _, science, _ = problems[0].split("/")
+    write_benchmark(tmp_path / "llm-srbench", GROUPS[science], [problem.rpartition("/")[2] for problem in problems])
+    both = f"+experiment=[three_rungs,{file.stem}]"
+    plans = [plan(both, "llm=off", f"task.problem={problem}") for problem in (problems[0], problems[-1])]
+    assert [as_result(planned).science for planned in plans] == [science, science]
+    with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
+        composed = compose("config", overrides=[both], return_hydra_config=True)
+    assert composed.hydra.sweeper.params["task.problem"] == listed
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_an_experiment_begins_with_the_command_that_runs_it(file: Path) -> None:
+    comments = [line for line in file.read_text().splitlines() if line.startswith("# ")]
+    ending = rf',{file.stem}]"' if file in LISTS else f"evodiverse -m +experiment={file.stem}"
+    assert comments[1].endswith(ending)

@@ -1,0 +1,113 @@
+"""docs/paper.md names places that exist, and values that hold."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+
+from evodiverse.analysis.tables.layout import paper_layouts
+from evodiverse.settings.compose import resolve
+from evodiverse.settings.identity import flatten
+from evodiverse.settings.schema import register
+from tests.runs import CONF, ROOT
+
+TEXT = (ROOT / "docs" / "paper.md").read_text()
+TASKS = {
+    "3 Molecules": "jnk3",
+    "4 Equations": "equation",
+    "5 Programs": "circle_packing",
+    "6 Prompts": "circle_packing",
+}
+METRICS = {column.metric for layout in paper_layouts() for column in layout.columns}
+KEY = re.compile(r"(?:task|method|budget|llm|search)(?:\.\w+)+(?:=\S+)?")
+FILE = re.compile(r"(?:evodiverse|conf|docs|tests)/[\w./-]+(?::\w+)?")
+
+
+def rows() -> Iterator[tuple[str, list[str]]]:
+    """Yield each row of a table with the task that its section is about."""
+    task = "jnk3"
+    for line in TEXT.splitlines():
+        if line.startswith("## "):
+            task = next((name for section, name in TASKS.items() if line[3:].startswith(section)), "jnk3")
+        if line.startswith("|") and not line.startswith(("| paper |", "|---")):
+            yield task, [cell.strip() for cell in line.strip("|").split("|")]
+
+
+ROWS = list(rows())
+
+
+@cache
+def settings(task: str) -> dict[str, Any]:
+    register()
+    with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
+        return dict(flatten(resolve(compose("config", overrides=[f"task={task}", "method=pt", "llm=deepseek_v32"]))))
+
+
+def find_fault(place: str, task: str) -> str | None:
+    """Return what is wrong with a place, None if it is there and holds what the page says."""
+    if FILE.fullmatch(place):
+        path, _, name = place.partition(":")
+        if not (ROOT / path).exists():
+            return f"{path} does not exist"
+        defined = rf"^(?:def|class) {name}\b|^{name}\b *[:=]"
+        return None if not name or re.search(defined, Path(ROOT, path).read_text(), re.MULTILINE) else f"no {name}"
+    if KEY.fullmatch(place):
+        key, is_given, value = place.partition("=")
+        flat = settings(task)
+        if key not in flat:
+            return f"no key {key}"
+        return None if not is_given or flat[key] == yaml.safe_load(value) else f"{key} is {flat[key]}"
+    return None if place in METRICS else f"{place} is no file, key or metric"
+
+
+@pytest.mark.parametrize(("task", "row"), ROWS, ids=[row[0][:60] for _, row in ROWS])
+def test_no_line_is_without_a_place_and_each_place_is_there(task: str, row: list[str]) -> None:
+    assert len(row) == 3, "a | in a cell"
+    places = re.findall(r"`([^`]+)`", row[1])
+    assert places
+    assert row[2]
+    assert [fault for place in places if (fault := find_fault(place, task))] == []
+
+
+def test_files_that_are_named_elsewhere_on_the_page_are_there() -> None:
+    named = set(re.findall(r"(?:evodiverse|conf|docs)/[\w./-]*\w", TEXT))
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_every_table_of_the_paper_stands_on_the_page() -> None:
+    labels = [layout.label.removeprefix("tab:") for layout in paper_layouts() if layout.name != "docking_top10"]
+    assert [label for label in labels if f"`tab:{label}`" not in TEXT and f"`{label}`" not in TEXT] == []
+    assert "`docking_top10`" in TEXT
+
+
+@pytest.mark.parametrize(
+    ("place", "fault"),
+    [
+        ("evodiverse/search/nowhere.py", "evodiverse/search/nowhere.py does not exist"),
+        ("evodiverse/search/exchange.py:metropole", "no metropole"),
+        ("task.defaults.swap.period=7", "task.defaults.swap.period is 5"),
+        ("task.defaults.nothing", "no key task.defaults.nothing"),
+        ("diverse_aud", "diverse_aud is no file, key or metric"),
+        ("evodiverse/search/exchange.py:metropolis", None),
+    ],
+)
+def test_a_place_that_is_not_there_is_found_out(place: str, fault: str | None) -> None:
+    assert find_fault(place, "jnk3") == fault
+
+
+@pytest.mark.parametrize("file", sorted((CONF / "task" / "defaults").glob("*.yaml")), ids=lambda file: file.stem)
+def test_each_value_of_a_domain_is_said_to_be_the_papers_the_released_codes_or_ours(file: Path) -> None:
+    own: list[tuple[int, bool]] = []  # indents of the sections, and whether their first line says it for all of them
+    for line in file.read_text().splitlines()[1:]:
+        indent = len(line) - len(line.lstrip())
+        own = [section for section in own if section[0] < indent]
+        says = re.search(r"# (?:paper|released|ours|not used)\b", line) is not None
+        if re.match(r"\s*\w+:\s*(?:#.*)?$", line):
+            own.append((indent, says))
+        else:
+            assert says or any(section_says for _, section_says in own), line
