@@ -182,8 +182,11 @@ class Choosing(Protocol):
 class Showcase(Protocol):
     """A task that can lay out its best candidates for a person to look at."""
 
-    def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes]:
-        """Return files by name, made of the best candidates of the whole run, and of each grade, best first."""
+    def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes | None]:
+        """Return files by name, made of the best candidates of the whole run, and of each grade, best first.
+
+        None stands for a file that must not be there, such as a picture of what was the best before.
+        """
 
 
 @runtime_checkable
@@ -230,8 +233,11 @@ class Store(Protocol):
     def checkpoint(self) -> Mapping[str, Any] | None:
         """Return the last checkpoint written, None before the first."""
 
-    def write_best(self, files: Mapping[str, bytes], chosen: str | None = None) -> None:
-        """Replace files by name of what a person wants to look at, and what is said of the candidate chosen."""
+    def write_best(self, files: Mapping[str, bytes | None], chosen: str | None = None) -> None:
+        """Replace files by name of what a person wants to look at, and what is said of the candidate chosen.
+
+        Those whose content is None are removed.
+        """
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all rows of a dataset that are written, in the order committed."""

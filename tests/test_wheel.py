@@ -89,6 +89,12 @@ def test_the_installed_wheel_runs_from_any_folder(installed: Path, tmp_path: Pat
     assert (tmp_path / "outputs" / "tables" / "molecules.md").exists()
 
 
+def test_the_installed_wheel_writes_a_task_of_programs(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed.with_name("evodiverse-new")), "program", "mine"]
+    subprocess.run(command, cwd=tmp_path, env=OUTSIDE, capture_output=True, check=True)
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["README.md", "evaluator.py", "start.py"]
+
+
 def read_commands() -> Iterator[list[str]]:
     """Yield the commands that README shows, in its order; ``make`` and ``pip install .`` are for a checkout."""
     for line in (ROOT / "README.md").read_text().splitlines():

@@ -1,1 +1,5 @@
-"""The commands: `evodiverse`, `evodiverse-baseline`, and `evodiverse-show` and `evodiverse-tables`, which read runs."""
+"""The commands.
+
+`evodiverse` and `evodiverse-baseline` make runs, `evodiverse-show` and `evodiverse-tables` read them, `evodiverse-new`
+writes the files of a new task.
+"""

@@ -207,8 +207,8 @@ def headline(task: Choosing, found: Sequence[Found]) -> str:
     return " ".join(answer.split())
 
 
-def show_best(task: Showcase, found: Sequence[Found]) -> Mapping[str, bytes]:
-    """Return files about the best candidates, by name.
+def show_best(task: Showcase, found: Sequence[Found]) -> Mapping[str, bytes | None]:
+    """Return files about the best candidates, by name; None for one that must not be there.
 
     Raises:
         ContractError: They are not.
@@ -216,7 +216,7 @@ def show_best(task: Showcase, found: Sequence[Found]) -> Mapping[str, bytes]:
     return _files(task.show_best, call(task.show_best, found))
 
 
-def show_record(task: RecordKeeper, found: Found) -> Mapping[str, bytes]:
+def show_record(task: RecordKeeper, found: Found) -> Mapping[str, bytes | None]:
     """Return files about a candidate that was better than all before it, by name.
 
     Raises:
@@ -343,11 +343,11 @@ def _check_text(function: Callable[..., object], text: object, what: str, expect
             raise broken(function, f"returned {show(text)} as {what}", "text without lone surrogates") from error
 
 
-def _files(function: Callable[..., object], files: object) -> Mapping[str, bytes]:
+def _files(function: Callable[..., object], files: object) -> Mapping[str, bytes | None]:
     if not isinstance(files, Mapping):
         raise broken(function, f"returned {show(files)}", "a dictionary of file names and their content")
     for name, content in files.items():
-        if not (isinstance(name, str) and name and isinstance(content, bytes)):
+        if not (isinstance(name, str) and name and isinstance(content, bytes | None)):
             raise broken(function, f"returned {show(content)} as the file {name}", "bytes under a name that is a str")
     return files
 

@@ -192,11 +192,11 @@ class RunDirectory:
         ended = time.monotonic()
         self._due = ended + min((ended - began) / self._write_share, self._max_wait)
 
-    def write_best(self, files: Mapping[str, bytes], chosen: str | None = None) -> None:
+    def write_best(self, files: Mapping[str, bytes | None], chosen: str | None = None) -> None:
         """Replace files of ``best/``.
 
         Args:
-            files: By name.
+            files: Their content by name; one without content is removed.
             chosen: What the task says of the candidate that it chooses.
 
         Raises:
@@ -204,12 +204,15 @@ class RunDirectory:
             ServiceError: The disk is full or gone.
         """
         with writing_to(self.path):
-            said = {} if chosen is None else {CHOSEN: f"{chosen}\n".encode()}
+            said: dict[str, bytes] = {} if chosen is None else {CHOSEN: f"{chosen}\n".encode()}
             for name, content in {**files, **said}.items():
                 path = self.path / BEST / name
                 refuse_link(path.parent)
                 path.parent.mkdir(exist_ok=True)
-                write_file(path, content)
+                if content is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    write_file(path, content)
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all committed rows of a dataset in the order committed.

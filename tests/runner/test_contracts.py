@@ -281,6 +281,10 @@ def test_files_are_bytes_by_name(answer: Any, expected: str) -> None:
     assert refusal("show_record", contracts.show_record, Scripted(answer), None) == expected
 
 
+def test_none_stands_for_a_file_that_must_not_be_there() -> None:
+    assert contracts.show_best(Scripted({"a.png": None}), []) == {"a.png": None}
+
+
 @pytest.mark.parametrize("answer", [None, 1.0, True, "3"])
 def test_a_grade_is_a_whole_number(answer: Any) -> None:
     assert refusal("grade", contracts.grade, Scripted(answer), PAIR[0]).endswith("; expected an int")

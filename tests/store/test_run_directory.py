@@ -157,3 +157,9 @@ def test_every_column_is_documented() -> None:
     documented = (ROOT / "docs" / "log.md").read_text()
     columns = {name for schema in schemas({}).values() for name in schema.names}
     assert [name for name in sorted(columns) if f"`{name}`" not in documented] == []
+
+
+def test_a_file_of_best_without_content_is_removed(directory: RunDirectory) -> None:
+    directory.write_best({"a.png": b"old", "b.txt": b"kept"})
+    directory.write_best({"a.png": None, "never_there.svg": None})
+    assert [path.name for path in (directory.path / "best").iterdir()] == ["b.txt"]

@@ -44,8 +44,8 @@ class Illustrated(Protocol):
     def report(self, found: Found) -> Mapping[str, bytes]:
         """Return files by name that hold what it made."""
 
-    def illustrate(self, found: Found) -> Mapping[str, bytes]:
-        """Return pictures by name, which take their time."""
+    def illustrate(self, found: Found) -> Mapping[str, bytes | None]:
+        """Return pictures by name, which take their time; None for one of an earlier program that has to go."""
 
 
 @runtime_checkable

@@ -7,9 +7,9 @@ from evodiverse.tasks.programs.evaluator import Evaluator, Illustrated, Verifiab
 from evodiverse.tasks.programs.verified import FILE, lay_out
 
 
-def lay_out_best(best: Found, evaluator: Evaluator) -> Mapping[str, bytes]:
+def lay_out_best(best: Found, evaluator: Evaluator) -> Mapping[str, bytes | None]:
     """Return ``best_program.py``, what it made, a picture of that, and what an independent verifier says of it."""
-    files = {"best_program.py": best.candidate.genotype.encode()}
+    files: dict[str, bytes | None] = {"best_program.py": best.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and best.candidate.score:
         files |= {**evaluator.report(best), **evaluator.illustrate(best)}
     if isinstance(evaluator, Verifiable) and best.candidate.score:

@@ -85,7 +85,7 @@ class ProgramTask:
         scores = sorted((candidate.score or 0.0 for candidate in candidates), reverse=True)[:N_TOP]
         return float(np.mean(scores)) if scores else float("nan")
 
-    def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes]:
+    def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes | None]:
         """Return ``best_program.py``, what it made, and a picture of that."""
         return lay_out_best(found[0], self._evaluator) if found else {}
 

@@ -16,7 +16,9 @@ from typing import Any
 
 from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
+from evodiverse.ports import Found
 from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.user_picture import NO_PICTURE, lay_out_picture
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")
@@ -33,8 +35,9 @@ class UserEvaluator:
     returns a finite number of at least 0, or a pair of it and a dictionary of the file's own columns, or raises
     ``ValueError`` with the reason for which a result is invalid. It may define ``ARGUMENTS``, a list of what the
     function is called with; ``drive(function, *arguments)``, which calls it instead, inside the sandbox, and imports
-    there what it needs; ``COLUMNS``, a dictionary of names and types of its own columns of the log; and
-    ``DESCRIPTION``, what a language model is told. Arguments and results are what JSON can say.
+    there what it needs; ``COLUMNS``, a dictionary of names and types of its own columns of the log; ``DESCRIPTION``,
+    what a language model is told; and ``draw(columns)``, which returns a picture of the best program, made of what the
+    log has in those columns. Arguments and results are what JSON can say.
 
     Args:
         path: Of the file, which is read once.
@@ -55,6 +58,8 @@ class UserEvaluator:
         self.description: str = f"{told}\nA run may take {limits.cpu_seconds:g} s of CPU time."
         self._arguments = tuple(getattr(module, "ARGUMENTS", ()))
         self._driver = _find_driver(self._content)
+        self._draws = hasattr(module, "draw")
+        self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (None, {})  # by the call of the candidate
 
     def job(self, source: str) -> Job:
         """Return the call of a program."""
@@ -82,6 +87,35 @@ class UserEvaluator:
             ) from None  # which may not be fit to be sent to another process
         score, details = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, {})
         return Scored(self._checked_score(score), self._checked_details(details))
+
+    def report(self, found: Found) -> Mapping[str, bytes]:  # noqa: ARG002
+        """Return no files: what a user's evaluator tells of a program stands in its columns."""
+        return {}
+
+    def illustrate(self, found: Found) -> Mapping[str, bytes | None]:
+        """Return the picture that the file's ``draw`` makes of a candidate, once for each; None removes an older one.
+
+        What goes wrong is a warning, since a picture is no reason to end a run.
+        """
+        if self._draws and self._drawn[0] != found.candidate.call:
+            self._drawn = (found.candidate.call, self._draw(found))
+        return self._drawn[1]
+
+    def _draw(self, found: Found) -> Mapping[str, bytes | None]:
+        columns = {name: found.details.get(name) for name in self.columns}
+        try:
+            drawn = _load(self._path, self._content).draw(columns)
+        except Interrupted:
+            raise
+        except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
+            fault = f"raised {self._place(error)}"
+        else:
+            try:
+                return lay_out_picture(drawn)
+            except ValueError as error:
+                fault = f"{error} ({self._path})"
+        _LOG.warning("best/ has no picture of call %s: draw %s", found.candidate.call, fault)
+        return NO_PICTURE
 
     def _place(self, error: BaseException) -> str:
         lines = [
@@ -181,6 +215,7 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str
             not hasattr(module, "drive") or _find_driver(content) is not None,
             "must define drive by def, at the top level: its text alone goes into the sandbox",
         ),
+        (callable(getattr(module, "draw", len)), "must define draw(columns) as a function"),
     ]
     return [f"task.evaluator={path} {message}" for holds, message in rules if not holds]
 

@@ -133,6 +133,7 @@ def test_a_text_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         (EVALUATOR + "\n    COLUMNS = ['a']", "must give COLUMNS"),
         (EVALUATOR + "\n    COLUMNS = {'a': []}", "must give COLUMNS"),
         (EVALUATOR + "\n    drive = print", "must define drive by def"),
+        (EVALUATOR + "\n    draw = 'circle'", r"must define draw\(columns\) as a function"),
         (EVALUATOR + "\n    ARGUMENTS = 3", "must give ARGUMENTS"),
         (EVALUATOR + "\n    ARGUMENTS = [object()]", "must give ARGUMENTS"),
         (EVALUATOR + "\n    ARGUMENTS = [float('nan')]", "must give ARGUMENTS"),
