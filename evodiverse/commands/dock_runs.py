@@ -69,7 +69,8 @@ def dock_all(order: Order, program: Program = vina) -> int:
         program: What docks them.
 
     Raises:
-        InputError: The extra is missing, or a receptor, a box or all of the runs cannot be used.
+        InputError: The extra is missing, a receptor, a box or all of the runs cannot be used, or one receptor is given
+            for several tasks.
         ServiceError: The disk is full or gone.
     """
     program.check_installed()
@@ -77,6 +78,9 @@ def dock_all(order: Order, program: Program = vina) -> int:
     settings = Settings(order.exhaustiveness, program.find_versions())
     cache = DockingCache(cache_folder() / DOCKING)
     runs, refused = _find_runs(order.runs)
+    tasks = sorted({run.task for run in runs})
+    if len(tasks) > 1 and order.receptor not in (None, PUBLISHED):
+        raise InputError(f"the runs of {', '.join(tasks)} have different targets; name them with --targets")
     batches = []
     with MoleculeStore(cache_folder() / "analysis") as store:
         for run in runs:
@@ -139,7 +143,7 @@ def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
     """Return the complete runs of molecules that are named or lie below, and why others cannot be docked.
 
     Raises:
-        InputError: There are none, or the runs of several tasks are named.
+        InputError: There are none.
     """
     runs: dict[Path, Run] = {}
     refused = []

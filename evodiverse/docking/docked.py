@@ -81,5 +81,6 @@ class Program(Protocol):
 
 
 def identify(target: Target, settings: Settings) -> dict[str, Any]:
-    """Return what decides all scores besides the molecule."""
-    return {"receptor_sha256": target.sha256, "box": asdict(target.box), "settings": asdict(settings)}
+    """Return what decides all scores besides the molecule, as JSON has it."""
+    box = {name: list(values) for name, values in asdict(target.box).items()}
+    return {"receptor_sha256": target.sha256, "box": box, "settings": asdict(settings)}
