@@ -20,9 +20,9 @@ from tests.docking.receptors import write_receptor
 from tests.docking.toys import Idle, OnlyEthanol, Toy
 from tests.runs import FROM_ROOT, rows
 
-# Calls 1 to 4. No two are alike but the last two, of which only the better one counts.
+# Calls 1 to 4; the last is in the pools of iteration 0 alone, which is not among the last five.
 SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3, "CCCO": 0.2}
-STATES = [[[4], []], [[1], []], [[1], []], [[1], []], [[1], []], [[2], [3, 4]]]
+STATES = [[[4], []], [[1], []], [[1], []], [[1], []], [[1], []], [[2], [3]]]
 BOX = "-1,0,0,10,10,10"
 
 
@@ -174,6 +174,7 @@ def test_a_run_without_molecules_is_refused(order: Order, tmp_path: Path) -> Non
     ("change", "wrong"),
     [
         ({"box": None}, "--receptor needs --box"),
+        ({"box": "absent.txt"}, r"cannot read the box in absent\.txt"),
         ({"box": "1,2,3"}, r"--box 1,2,3: expected six finite numbers"),
         ({"box": "a,b,c,d,e,f"}, "--box a,b,c,d,e,f: could not convert"),
         ({"receptor": "absent.pdbqt"}, "cannot read the receptor absent.pdbqt"),

@@ -18,7 +18,7 @@ examples:
   evodiverse-dock outputs --targets targets.yaml
   evodiverse-dock outputs/jnk3/pt/off/default/seed0 --receptor {PUBLISHED}     # fetched; to try it out
 
-targets.yaml, by task, paths relative to it, boxes in Å:
+targets.yaml, by task, paths relative to it, boxes in Å (or the path of a file of Vina's with center_x and so on):
   jnk3:  {{receptor: jnk3.pdbqt, box: [22.5, 12.1, 31.0, 24, 24, 24]}}
   gsk3b: {{receptor: gsk3b.pdbqt, box: [10.2, 5.3, -7.7, 24, 24, 24]}}
 
@@ -41,7 +41,11 @@ def main() -> int:
         "--receptor", metavar="FILE", help=f"rigid receptor in PDBQT format, or {PUBLISHED}, which has a box"
     )
     where.add_argument("--targets", type=Path, metavar="FILE", help="YAML file with receptor and box of each task")
-    parser.add_argument("--box", metavar="X,Y,Z,SX,SY,SZ", help="center and sides of the box around the pocket, in Å")
+    parser.add_argument(
+        "--box",
+        metavar="X,Y,Z,SX,SY,SZ",
+        help="center and sides of the box around the pocket, in Å, or a file of Vina's",
+    )
     parser.add_argument("--exhaustiveness", type=_count, default=8, metavar="N", help="searches for a best pose (8)")
     parser.add_argument("--jobs", type=_count, metavar="N", help="molecules docked at once (as many as cores)")
     parser.add_argument("--overwrite", action="store_true", help="replace a docking that was made otherwise")

@@ -120,13 +120,18 @@ def _read_order(order: Order) -> Callable[[Run], Target]:
         published = read_target(PUBLISHED, folder / "receptor.pdbqt", box)
         return lambda run: published  # noqa: ARG005
     if order.box is None:
-        raise InputError("--receptor needs --box X,Y,Z,SX,SY,SZ, the center and the sides of the box in Å")
+        raise InputError(
+            "--receptor needs --box X,Y,Z,SX,SY,SZ, the center and the sides of the box in Å, or a file of Vina's"
+        )
     receptor, box = expanded(str(order.receptor)), _read_box(order.box)
     read_target("", receptor, box)
     return lambda run: read_target(run.task, receptor, box)
 
 
 def _read_box(text: str) -> Box:
+    """Return the box that six numbers describe, else a configuration file of Vina."""
+    if "," not in text:
+        return read_vina_box(expanded(text))
     try:
         return Box.of([float(number) for number in text.split(",")])
     except ValueError as error:

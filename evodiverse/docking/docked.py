@@ -17,11 +17,13 @@ class Settings:
         exhaustiveness: Independent searches for the best pose, at least 1; the time is proportional to it.
         versions: The program and the libraries that have a say in the result, with their versions.
         seed: Of the embedding and the docking, above 0; to Vina 0 would mean any.
+        n_poses: Poses that are refined at the end, as many as the program ``vina`` reports; the best one counts.
     """
 
     exhaustiveness: int
     versions: Mapping[str, str]
     seed: int = 1
+    n_poses: int = 9
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,10 +133,12 @@ def read_vina_box(path: Path) -> Box:
         InputError: It cannot be read, or describes no box.
     """
     try:
-        lines = read_text_input(path, MOST_BYTES, "utf-8").splitlines()
+        lines = [line.partition("#")[0] for line in read_text_input(path, MOST_BYTES, "utf-8").splitlines()]
         values = {name.strip(): value for name, _, value in (line.partition("=") for line in lines if "=" in line)}
         return Box.of([float(values.get(f"{what}_{axis}", "nan")) for what in ("center", "size") for axis in "xyz"])
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise InputError(f"cannot read the box in {path} ({reason(error)}); check the path") from error
+    except ValueError as error:
         raise InputError(f"{path} describes no box ({error})") from error
 
 
@@ -171,6 +173,8 @@ def _read_entry(task: str, entry: Any, folder: Path) -> Target:
     receptor, numbers = entry["receptor"], entry["box"]
     if not isinstance(receptor, str):
         raise InputError(f"receptor is {receptor!r}, expected the path of a PDBQT file")
+    if isinstance(numbers, str):
+        return read_target(task, folder / expanded(receptor), read_vina_box(folder / expanded(numbers)))
     is_list = isinstance(numbers, list) and all(type(number) in (int, float) for number in numbers)
     try:
         box = Box.of(numbers if is_list else [])

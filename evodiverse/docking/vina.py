@@ -50,7 +50,7 @@ def dock(job: Job) -> Docked:
     vina.set_receptor(str(target.receptor))
     vina.set_ligand_from_string(ligand)
     vina.compute_vina_maps(list(target.box.center), list(target.box.size))
-    vina.dock(exhaustiveness=settings.exhaustiveness)
+    vina.dock(exhaustiveness=settings.exhaustiveness, n_poses=settings.n_poses)
     score = float(vina.energies(n_poses=1)[0][0])
     return Docked(score, read_pose(vina.poses(n_poses=1)))
 

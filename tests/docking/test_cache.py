@@ -38,8 +38,9 @@ def test_a_result_of_anything_else_is_not_taken(cache: DockingCache, job: Job) -
         replace(job, settings=replace(SETTINGS, exhaustiveness=9)),
         replace(job, settings=replace(SETTINGS, versions={"toy": "2"})),
         replace(job, settings=replace(SETTINGS, seed=2)),
+        replace(job, settings=replace(SETTINGS, n_poses=1)),
     ]
-    assert [cache.find(other) for other in others] == [None] * 6
+    assert [cache.find(other) for other in others] == [None] * 7
 
 
 def test_a_receptor_is_known_by_its_content_not_by_its_name(cache: DockingCache, job: Job) -> None:

@@ -77,6 +77,8 @@ def test_a_box_is_read_from_a_configuration_of_vina(tmp_path: Path) -> None:
     file.write_text("center_x = 1\n")
     with pytest.raises(InputError, match=r"conf\.txt describes no box \(expected six"):
         read_vina_box(file)
+    with pytest.raises(InputError, match=r"cannot read the box in .*absent\.txt \(No such file"):
+        read_vina_box(tmp_path / "absent.txt")
 
 
 def test_a_file_of_targets_names_receptors_relative_to_itself(tmp_path: Path) -> None:
@@ -84,6 +86,9 @@ def test_a_file_of_targets_names_receptors_relative_to_itself(tmp_path: Path) ->
     file = tmp_path / "targets.yaml"
     file.write_text("jnk3: {receptor: receptor.pdbqt, box: [0, 0, 0, 10, 10, 10.0]}\n")
     (target,) = read_targets(file).values()
+    (tmp_path / "box.txt").write_text("".join(f"center_{axis} = 0\nsize_{axis} = 10\n" for axis in "xyz"))
+    file.write_text("jnk3: {receptor: receptor.pdbqt, box: box.txt}\n")
+    assert read_targets(file) == {"jnk3": target}
     assert (target.name, target.receptor, target.box) == ("jnk3", tmp_path / "receptor.pdbqt", BOX)
 
 
@@ -95,6 +100,7 @@ def test_a_file_of_targets_names_receptors_relative_to_itself(tmp_path: Path) ->
         ("jnk3: {receptor: receptor.pdbqt, box: [1, 2], size: 3}", "jnk3: expected the keys receptor and box"),
         ("jnk3: {receptor: 3, box: [0, 0, 0, 9, 9, 9]}", "jnk3: receptor is 3, expected the path of a PDBQT file"),
         ("jnk3: {receptor: receptor.pdbqt, box: [true, 0, 0, 9, 9, 9]}", "jnk3: box: expected six finite numbers"),
+        ("jnk3: {receptor: receptor.pdbqt, box: absent.txt}", "jnk3: cannot read the box in"),
         ("jnk3: {receptor: receptor.pdbqt, box: 9}", "jnk3: box: expected six finite numbers"),
         ("jnk3: {", "is no YAML file"),
     ],
