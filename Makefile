@@ -23,8 +23,8 @@ runs: .venv/.user data ## make all runs that need no model and that fit on a lap
 test: .venv/.dev data ## run the tests, without network once the data is there
 	$(PYTEST) -n 4 --dist worksteal
 
-test-slow: .venv/.dev data ## run the tests that take minutes
-	@$(BIN)/evodiverse-data fetch smollm2
+test-slow: .venv/.docking data ## run the tests that take minutes
+	@$(BIN)/evodiverse-data fetch smollm2 mapk14
 	$(PYTEST) -n 4 --dist worksteal -m 'slow and not torch'
 
 test-torch: .venv/.torch data ## run the tests that take minutes and need torch
@@ -75,6 +75,11 @@ clean: ## remove the environment and all caches, not the runs
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/.user
+
+# Where PyPI has no wheel of Vina, its tests are skipped.
+.venv/.docking: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[dev,docking]' || $(INSTALL) --editable '.[dev]'
+	@touch $@ .venv/.dev .venv/.user
 
 # PyPI's torch for Linux brings CUDA (GB); PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu has one without.
 .venv/.torch: pyproject.toml constraints.txt | .venv/bin/python

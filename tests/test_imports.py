@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "runlog": {"errors", "kit", "vocabulary"},
     "store": BOTTOM | {"runlog"},
     "data": BOTTOM,
+    "docking": BOTTOM | {"runlog", "store"},
     "data/cli": BOTTOM | {"data", "tasks"},
     "runner": BOTTOM | {"search"},
     "analysis": BOTTOM | {"runlog", "diversity"},

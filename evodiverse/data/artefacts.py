@@ -58,6 +58,21 @@ def _minilm(file: str, sha256: str, n_bytes: int, content: str) -> Artefact:
     )
 
 
+def _mapk14(file: str, member: str, sha256: str, n_bytes: int, content: str) -> Artefact:
+    return Artefact(
+        name=f"mapk14/{file}",
+        requirement="dockstring==0.3.4",
+        member=f"dockstring/resources/targets/{member}",
+        sha256=sha256,
+        file_name=f"mapk14/{file}",
+        n_bytes=n_bytes,
+        download_bytes=4_437_461,
+        licence="Apache-2.0",
+        description=f"{content} of MAPK14 (p38α), prepared for docking by DOCKSTRING (optional)",
+        is_optional=True,
+    )
+
+
 ARTEFACTS: dict[str, Artefact] = {
     artefact.name: artefact
     for artefact in (
@@ -129,6 +144,20 @@ ARTEFACTS: dict[str, Artefact] = {
             "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
             350,
             "tokenizer settings",
+        ),
+        _mapk14(
+            "receptor.pdbqt",
+            "MAPK14_target.pdbqt",
+            "e11275b647ac846e7e63af2e8d8d7482ef9da7f768b8223a2d49c8168ceca66c",
+            213_192,
+            "receptor",
+        ),
+        _mapk14(
+            "box.txt",
+            "MAPK14_conf.txt",
+            "86b44760c3712b419c8359a66669f222a8277393ec5dbe37381a3263a4e88ac7",
+            103,
+            "box around the pocket",
         ),
     )
 }

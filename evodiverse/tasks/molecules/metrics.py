@@ -17,6 +17,7 @@ from rdkit import DataStructs
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Subject, Tools
+from evodiverse.runlog.docking import DOCKING, read_docking
 from evodiverse.runlog.log import Log, union
 from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
@@ -26,7 +27,6 @@ from evodiverse.tasks.molecules.store import Bits, MoleculeStore, NoMoleculeErro
 CONVERGED_ITERATIONS = 5
 N_TOP = 10
 PMO_STEP = 100
-DOCKING = "docking"
 
 Fingerprint = Callable[[str], Bits]
 
@@ -109,25 +109,31 @@ def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
 
 
 def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
-    """Return the mean docking score, in kcal/mol, of the diversity-aware top 10, if the run has a ``docking/``.
+    """Return the mean docking score, in kcal/mol, of the diversity-aware top 10, if the run was docked.
 
-    That is a dataset with the columns ``key`` and ``score``. Of the last five iterations each counts alike.
+    Molecules that could not be docked are left out: ``n_docked_last`` says how many of the last iteration's ten
+    were docked. Of the last five iterations each counts alike, except one of which none could be docked.
 
     Raises:
-        InputError: A molecule that counts was not docked.
+        InputError: A molecule that counts is not in the dataset.
     """
-    if not (log.run.path / DOCKING).is_dir():
+    docked = read_docking(log.run)
+    if docked is None:
         return {}
-    rows = log.run.columns(DOCKING, ["key", "score"])
-    docked = dict(zip(rows["key"], rows["score"], strict=True))
-    means = []
-    for pools in log.states[-CONVERGED_ITERATIONS:]:
-        keys = [log.keys[call] for call in select_diverse_calls(log, union(pools), fingerprint)]
-        absent = [key for key in keys if docked.get(key) is None]
-        if absent:
-            raise InputError(f"{log.run.path / DOCKING} lacks {len(absent)} molecules, {absent[0]} for one; dock them")
-        means.append(fmean(docked[key] for key in keys))
-    return {"docking_last": means[-1], "docking_last5": fmean(means)}
+    tops = select_last_tops(log, fingerprint)
+    if absent := list(dict.fromkeys(key for keys in tops for key in keys if key not in docked)):
+        raise InputError(f"{log.run.path / DOCKING} lacks {len(absent)} molecules, {absent[0]} for one; dock them")
+    scores = [[score for key in keys if (score := docked[key]) is not None] for keys in tops]
+    means = [fmean(some) for some in scores if some]
+    return {"docking_last": mean(scores[-1]), "docking_last5": mean(means), "n_docked_last": len(scores[-1])}
+
+
+def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
+    """Return the keys of the diversity-aware top 10 of each of the last five iterations, the last one last."""
+    return [
+        [log.keys[call] for call in select_diverse_calls(log, union(pools), fingerprint)]
+        for pools in log.states[-CONVERGED_ITERATIONS:]
+    ]
 
 
 def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprint) -> list[int]:

@@ -3,14 +3,13 @@
 import multiprocessing
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from types import FrameType
 from typing import NamedTuple
 
 from evodiverse.errors import ServiceError, describe
+from evodiverse.kit.signals import postponed_signals
 from evodiverse.tasks.equations.baselines import ENGINES
 from evodiverse.tasks.equations.baselines.engine import Front, Order
 
@@ -32,7 +31,7 @@ def find_apart(engine: str, order: Order) -> Answer:
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sending, engine, order), daemon=True)
     with ExitStack() as stack:
-        with _postponed_signals():  # one that is started by half complains
+        with postponed_signals():  # one that is started by half complains
             process.start()
             stack.callback(_end, process)
         sending.close()
@@ -44,27 +43,6 @@ def find_apart(engine: str, order: Order) -> Answer:
     if isinstance(answer, str):
         raise ServiceError(f"{engine} failed ({answer}); the same command begins the run again")
     return answer
-
-
-@contextmanager
-def _postponed_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM take effect at the end, not within.
-
-    Blocking them would not do: other threads, of libraries, would get them.
-    """
-    noted: list[int] = []
-
-    def note(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        noted.append(signum)
-
-    handlers = {signum: signal.signal(signum, note) for signum in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for signum, handler in handlers.items():
-            signal.signal(signum, handler)
-    if noted:
-        signal.raise_signal(noted[0])
 
 
 def _end(process: BaseProcess) -> None:

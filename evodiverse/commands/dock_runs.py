@@ -1,0 +1,247 @@
+"""Docks the diversity-aware top 10 of the last iterations of runs, and writes the dataset ``docking/`` of each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from evodiverse.cache_folder import cache_folder
+from evodiverse.commands.dock import PUBLISHED
+from evodiverse.data.cache import artefact_folder
+from evodiverse.docking import vina
+from evodiverse.docking.apart import Dock, dock_each
+from evodiverse.docking.cache import DockingCache
+from evodiverse.docking.dataset import describe_docking, find_done, write_docking
+from evodiverse.docking.docked import Docked, Job, Program, Settings
+from evodiverse.docking.target import Box, Target, read_target, read_targets, read_vina_box
+from evodiverse.errors import DataError, InputError
+from evodiverse.kit.inputs import expanded
+from evodiverse.runlog.docking import DOCKING
+from evodiverse.runlog.log import read_log
+from evodiverse.runlog.runs import Run, find_records, read_record
+from evodiverse.runner.process import complain, say
+from evodiverse.runner.workers import available_cores
+from evodiverse.tasks.molecules.metrics import select_last_tops
+from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError
+
+_MOLECULES: Final = "evodiverse.tasks.molecules"
+
+
+class Order(NamedTuple):
+    """What a command line asks for."""
+
+    runs: Sequence[Path]
+    receptor: str | None
+    box: str | None
+    targets: Path | None
+    exhaustiveness: int = 8
+    n_jobs: int | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The docking of one run.
+
+    Attributes:
+        run: A complete run.
+        record: What is recorded of the docking.
+        tops: The keys of the last iterations' tops, the last one last.
+        jobs: The job of each key, those of the last iteration first.
+    """
+
+    run: Run
+    record: Mapping[str, Any]
+    tops: Sequence[Sequence[str]]
+    jobs: Mapping[str, Job]
+
+
+def dock_all(order: Order, program: Program = vina) -> int:
+    """Dock the molecules of all runs, and return the exit code: 2 if any run cannot be docked.
+
+    Args:
+        order: What the command line asks for.
+        program: What docks them.
+
+    Raises:
+        InputError: The extra is missing, a receptor, a box or all of the runs cannot be used, or one receptor is given
+            for several tasks.
+        ServiceError: The disk is full or gone.
+    """
+    program.check_installed()
+    choose = _read_order(order)
+    settings = Settings(order.exhaustiveness, program.find_versions())
+    cache = DockingCache(cache_folder() / DOCKING)
+    runs, refused = _find_runs(order.runs)
+    tasks = sorted({run.task for run in runs})
+    if len(tasks) > 1 and order.receptor not in (None, PUBLISHED):
+        raise InputError(f"the runs of {', '.join(tasks)} have different targets; name them with --targets")
+    batches = []
+    with MoleculeStore(cache_folder() / "analysis") as store:
+        for run in runs:
+            try:
+                batch = _plan(run, choose(run), settings, store)
+                known = find_done(run, batch.record, overwrite=order.overwrite)
+            except DataError:
+                raise
+            except InputError as error:
+                refused.append(error)
+                continue
+            if known.keys() >= batch.jobs.keys():
+                say(f"{run.path} is docked")
+                _tell_means(batch, known)
+            else:
+                batches.append(batch)
+    for refusal in refused:
+        complain(str(refusal))
+    _dock_batches(batches, cache, program.dock, order.n_jobs or available_cores())
+    return InputError.exit_code if refused else 0
+
+
+def _read_order(order: Order) -> Callable[[Run], Target]:
+    """Return what finds the target of a run.
+
+    Raises:
+        InputError: A receptor or a box cannot be used.
+    """
+    if order.targets is not None:
+        if order.box is not None:
+            raise InputError("--box belongs to --receptor; in the file of --targets each task has a box of its own")
+        targets = read_targets(expanded(order.targets))
+        return lambda run: _target_of(run, targets, order.targets)
+    if order.receptor == PUBLISHED:
+        folder = artefact_folder(PUBLISHED)
+        box = read_vina_box(folder / "box.txt") if order.box is None else _read_box(order.box)
+        published = read_target(PUBLISHED, folder / "receptor.pdbqt", box)
+        return lambda run: published  # noqa: ARG005
+    if order.box is None:
+        raise InputError(
+            "--receptor needs --box X,Y,Z,SX,SY,SZ, the center and the sides of the box in Å, or a file of Vina's"
+        )
+    receptor, box = expanded(str(order.receptor)), _read_box(order.box)
+    read_target("", receptor, box)
+    return lambda run: read_target(run.task, receptor, box)
+
+
+def _read_box(text: str) -> Box:
+    """Return the box that six numbers describe, else a configuration file of Vina."""
+    if "," not in text:
+        return read_vina_box(expanded(text))
+    try:
+        return Box.of([float(number) for number in text.split(",")])
+    except ValueError as error:
+        raise InputError(f"--box {text}: {error}") from error
+
+
+def _target_of(run: Run, targets: Mapping[str, Target], file: Path | None) -> Target:
+    if run.task not in targets:
+        raise InputError(f"{run.path} is a run of {run.task}, of which {file} has no target; add it")
+    return targets[run.task]
+
+
+def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
+    """Return the complete runs of molecules that are named or lie below, and why others cannot be docked.
+
+    Raises:
+        InputError: There are none.
+    """
+    runs: dict[Path, Run] = {}
+    refused = []
+    for folder in given:
+        records = find_records(folder)
+        if not records:
+            refused.append(InputError(f"{folder} is no run, and there is none below it"))
+        for path in records:
+            try:
+                run = Run(path.parent, read_record(path))
+            except InputError as error:
+                refused.append(error)
+                continue
+            if run.domain != _MOLECULES:
+                if run.path == folder:
+                    refused.append(InputError(f"{folder} is a run of {run.task}, which has no molecules to dock"))
+            elif run.record["status"] != "complete":
+                refused.append(InputError(f"{run.path} is {run.record['status']}; only a complete run is docked"))
+            else:
+                runs[run.path.resolve()] = run
+    if not runs:
+        raise InputError(
+            *[line for error in refused for line in error.violations] or ["there are no runs of molecules to dock"]
+        )
+    return list(runs.values()), refused
+
+
+def _plan(run: Run, target: Target, settings: Settings, store: MoleculeStore) -> Batch:
+    """Return the docking of a run.
+
+    Raises:
+        InputError: Its log is damaged.
+    """
+    try:
+        tops = select_last_tops(read_log(run), store.fingerprint)
+    except NoMoleculeError as error:
+        raise InputError(f"{run.path} is damaged ({error}); run it again with overwrite=true") from error
+    keys = dict.fromkeys(key for top in reversed(tops) for key in top)
+    return Batch(run, describe_docking(target, settings), tops, {key: Job(key, target, settings) for key in keys})
+
+
+def _dock_batches(batches: Sequence[Batch], cache: DockingCache, dock: Dock, n_jobs: int) -> None:
+    """Dock all molecules, each once, and write each run's dataset as soon as its molecules are done."""
+    jobs = {job.digest: job for batch in batches for job in batch.jobs.values()}
+    results = {digest: kept for digest, job in jobs.items() if (kept := cache.find(job)) is not None}
+    todo = [job for digest, job in jobs.items() if digest not in results]
+    waiting = list(batches)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        shown = bar.add_task("docking", total=len(jobs), completed=len(results))
+        waiting = _write_ready(waiting, results)
+        with closing(dock_each(todo, dock, n_jobs)) as docking:
+            for job, docked in docking:
+                cache.keep(job, docked)
+                results[job.digest] = docked
+                bar.update(shown, completed=len(results))
+                waiting = _write_ready(waiting, results)
+
+
+def _write_ready(waiting: Sequence[Batch], results: Mapping[str, Docked]) -> list[Batch]:
+    """Write the datasets of the runs whose molecules are all done, and return the others."""
+    still = []
+    for batch in waiting:
+        if all(job.digest in results for job in batch.jobs.values()):
+            found = {key: results[job.digest] for key, job in batch.jobs.items()}
+            write_docking(batch.run, batch.record, found)
+            _tell(batch, found)
+        else:
+            still.append(batch)
+    return still
+
+
+def _tell(batch: Batch, found: Mapping[str, Docked]) -> None:
+    scores = {key: docked.score for key, docked in found.items() if docked.score is not None}
+    receptor = batch.record["receptor"]
+    say(f"docked {len(scores)} of {len(found)} molecules of {batch.run.path} into {receptor}")
+    for key, docked in found.items():
+        if docked.error:
+            say(f"  failed: {key}: {docked.error}")
+    _tell_means(batch, scores)
+    say(f"{batch.run.path / DOCKING}")
+
+
+def _tell_means(batch: Batch, scores: Mapping[str, float]) -> None:
+    """Print the mean score of the last iteration's top and of the last five's, and the best ten of the last."""
+    tops = [[scores[key] for key in top if key in scores] for top in batch.tops]
+    means = [fmean(top) for top in tops if top]
+    last = f"{means[-1]:.2f}" if tops[-1] else "—"
+    each = f"{fmean(means):.2f}" if means else "—"
+    say(f"  mean score in kcal/mol: last iteration {last}, last {len(tops)} iterations {each}")
+    for key in batch.tops[-1]:
+        if key in scores:
+            say(f"  {scores[key]:7.2f}  {key}")

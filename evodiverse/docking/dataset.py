@@ -1,0 +1,103 @@
+"""The dataset ``docking/`` of a run: scores, poses, and what they were made with."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from functools import partial
+from io import StringIO
+from typing import Any, Final
+
+import pyarrow as pa
+from rdkit import Chem
+
+from evodiverse.docking.docked import Docked, Settings, identify
+from evodiverse.docking.target import Target
+from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.kit.files import read_json, refuse_link, replace_file, sync_folder, write_file
+from evodiverse.runlog.docking import DOCKING, DOCKING_RECORD
+from evodiverse.runlog.runs import Run
+from evodiverse.store.datasets import write_part
+from evodiverse.store.files import write_json
+from evodiverse.store.lock import locked
+
+POSES: Final = "poses.sdf"
+_SCHEMA: Final = pa.schema([("key", pa.string()), ("score", pa.float64()), ("error", pa.string())])
+_MOST_BYTES: Final = 1 << 20
+
+
+def describe_docking(target: Target, settings: Settings) -> dict[str, Any]:
+    """Return what is recorded of a docking beside its results."""
+    return {"target": target.name, "receptor": target.receptor.name, **identify(target, settings)}
+
+
+def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[str, float]:
+    """Return the scores that a run has of this very docking, by key; what failed is left out.
+
+    Raises:
+        InputError: The run has another docking, which is not to be overwritten, or a damaged one.
+    """
+    folder = run.path / DOCKING
+    refuse_link(folder)
+    if overwrite or not folder.exists():
+        return {}
+    remedy = "use --overwrite to dock again"
+    try:
+        known = read_json(folder / DOCKING_RECORD, _MOST_BYTES)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder} does not tell how it was made ({error}); {remedy}") from error
+    if differing := [name for name in record if known.get(name) != record[name]]:
+        raise InputError(f"{folder} was made with another {', '.join(differing)}; {remedy}")
+    rows = run.columns(DOCKING, ["key", "score"])
+    return {key: score for key, score in zip(rows["key"], rows["score"], strict=True) if score is not None}
+
+
+def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Docked]) -> None:
+    """Put a new ``docking/`` in the place of what a run has, at one stroke; nothing else of the run is touched.
+
+    Args:
+        run: A complete run.
+        record: What `describe_docking` returns.
+        results: By key, in the order of the rows.
+
+    Raises:
+        InputError: Another process writes to the run.
+        ServiceError: The disk is full or gone.
+    """
+    folder = run.path / DOCKING
+    unfinished = run.path / f".{DOCKING}.{os.getpid()}.tmp"
+    rows = [{"key": key, "score": docked.score, "error": docked.error or None} for key, docked in results.items()]
+    with locked(run.path):
+        try:
+            refuse_link(folder)
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            write_json(unfinished / DOCKING_RECORD, record)
+            write_file(unfinished / POSES, write_poses(results).encode())
+            replace_file(unfinished / "part-000000.parquet", partial(write_part, rows=rows, schema=_SCHEMA))
+            sync_folder(unfinished)
+            if folder.exists():
+                old = unfinished.with_suffix(".old")
+                folder.rename(old)
+                unfinished.rename(folder)
+                shutil.rmtree(old)
+            else:
+                unfinished.rename(folder)
+            sync_folder(run.path)
+        except OSError as error:
+            raise ServiceError(
+                f"cannot write to {folder} ({reason(error)}); fix that, then run the same command again"
+            ) from error
+
+
+def write_poses(results: Mapping[str, Docked]) -> str:
+    """Return the poses as an SDF file, that of the lowest score first, with key and score as properties."""
+    text = StringIO()
+    docked = [(result.score, key, result.pose) for key, result in results.items() if result.score is not None]
+    with Chem.SDWriter(text) as writer:
+        for score, key, pose in sorted(docked):
+            molecule = Chem.MolFromMolBlock(pose, removeHs=False)
+            molecule.SetProp("_Name", key)
+            molecule.SetProp("key", key)
+            molecule.SetProp("score", f"{score:.3f}")
+            writer.write(molecule)
+    return text.getvalue()

@@ -1,0 +1,183 @@
+"""Where molecules are docked: a prepared receptor, and the box around its pocket."""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import yaml
+
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.inputs import expanded, read_input, read_text_input
+
+MOST_BYTES: Final = 50_000_000
+LARGEST_SIDE: Final = 100.0
+"""Å; the memory that a docking needs grows with the box's volume."""
+
+# What Vina 1.2 reads in a rigid receptor.
+_ATOMS: Final = ("ATOM", "HETATM")
+_IGNORED: Final = ("REMARK", "TER", "END", "WARNING")
+_TYPES: Final = frozenset(
+    {
+        *("C", "A", "N", "NA", "O", "OA", "P", "S", "SA", "F", "Cl", "Br", "I", "H", "HD", "Si", "Se", "At"),
+        *("Mg", "Mn", "Zn", "Ca", "Fe", "Na", "K", "Cu", "Hg", "Co", "U", "Cd", "Ni"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The part of space that poses are looked for in, in Å and in the receptor's coordinates.
+
+    Attributes:
+        center: x, y and z of the center, finite.
+        size: Lengths of the sides along x, y and z, above 0 and at most `LARGEST_SIDE`.
+    """
+
+    center: tuple[float, float, float]
+    size: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> Self:
+        """Return the box that six numbers describe: the center's x, y and z, then the sides.
+
+        Raises:
+            ValueError: They describe none; says why.
+        """
+        if len(numbers) != 6 or not all(map(math.isfinite, numbers)):
+            raise ValueError("expected six finite numbers: x,y,z of the center and the three sides, in Å")
+        x, y, z, *sides = map(float, numbers)
+        if not all(0 < side <= LARGEST_SIDE for side in sides):
+            raise ValueError(f"expected sides above 0 and of at most {LARGEST_SIDE:g} Å, got {sides}")
+        return cls((x, y, z), (sides[0], sides[1], sides[2]))
+
+    def holds(self, point: Sequence[float]) -> bool:
+        """Return whether a point lies within."""
+        return all(abs(at - middle) <= side / 2 for at, middle, side in zip(point, self.center, self.size, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A receptor that can be docked into.
+
+    Attributes:
+        name: The task whose target it is, or the name of a published receptor.
+        receptor: Its PDBQT file.
+        sha256: SHA-256 of the file, 64 hex digits.
+        box: Where poses are looked for.
+    """
+
+    name: str
+    receptor: Path
+    sha256: str
+    box: Box
+
+
+def read_target(name: str, receptor: Path, box: Box) -> Target:
+    """Return a target, after its receptor has been checked.
+
+    Raises:
+        InputError: The receptor cannot be read or is no rigid receptor, or the box lies off it.
+    """
+    try:
+        if receptor.suffix != ".pdbqt":
+            raise ValueError("its name does not end with .pdbqt")  # noqa: TRY301
+        content = read_input(receptor, MOST_BYTES)
+        atoms = list(_read_atoms(content.decode("ascii", "replace")))
+    except OSError as error:
+        raise InputError(f"cannot read the receptor {receptor} ({reason(error)}); check the path") from error
+    except ValueError as error:
+        raise InputError(
+            f"{receptor} is no rigid receptor in PDBQT format ({error}); prepare it as docs/docking.md says"
+        ) from error
+    if not any(map(box.holds, atoms)):
+        raise InputError(
+            f"no atom of {receptor} lies within the box with center {box.center} and sides {box.size}; "
+            "give the pocket's center in the receptor's own coordinates"
+        )
+    return Target(name, receptor, hashlib.sha256(content).hexdigest(), box)
+
+
+def _read_atoms(text: str) -> Iterator[tuple[float, float, float]]:
+    """Yield the coordinates of the atoms of a rigid receptor.
+
+    Raises:
+        ValueError: There is no atom, or a line is not what it should be; names it.
+    """
+    n_atoms = 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith(_IGNORED):
+            continue
+        if not line.startswith(_ATOMS):
+            raise ValueError(f"line {number} begins with {line[:10]!r}, expected ATOM")
+        if (kind := line[77:79].strip()) not in _TYPES:
+            raise ValueError(f"line {number} has no AutoDock atom type in columns 78 and 79 but {kind!r}")
+        try:
+            x, y, z = (float(line[at : at + 8]) for at in (30, 38, 46))
+        except ValueError:
+            raise ValueError(f"line {number} lacks coordinates") from None
+        if not all(map(math.isfinite, (x, y, z))):
+            raise ValueError(f"line {number} has coordinates that are not finite")
+        n_atoms += 1
+        yield x, y, z
+    if not n_atoms:
+        raise ValueError("it has no atom")
+
+
+def read_vina_box(path: Path) -> Box:
+    """Return the box in a configuration file of Vina: lines such as ``center_x = 1.5`` and ``size_x = 20``.
+
+    Raises:
+        InputError: It cannot be read, or describes no box.
+    """
+    try:
+        lines = [line.partition("#")[0] for line in read_text_input(path, MOST_BYTES, "utf-8").splitlines()]
+        values = {name.strip(): value for name, _, value in (line.partition("=") for line in lines if "=" in line)}
+        return Box.of([float(values.get(f"{what}_{axis}", "nan")) for what in ("center", "size") for axis in "xyz"])
+    except OSError as error:
+        raise InputError(f"cannot read the box in {path} ({reason(error)}); check the path") from error
+    except ValueError as error:
+        raise InputError(f"{path} describes no box ({error})") from error
+
+
+def read_targets(path: Path) -> dict[str, Target]:
+    """Return the targets in a user's YAML file, by task; paths of receptors are relative to it.
+
+    Raises:
+        InputError: The file or one of the targets cannot be used; names all that are wrong.
+    """
+    try:
+        content = yaml.safe_load(read_text_input(path, MOST_BYTES, "utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise InputError(f"{path} is no YAML file ({' '.join(str(error).split())})") from error
+    if not isinstance(content, dict) or not content:
+        raise InputError(f"{path} names no task; expected lines like jnk3: {{receptor: FILE.pdbqt, box: [x, …]}}")
+    targets, violations = {}, list[str]()
+    for task, entry in content.items():
+        try:
+            targets[str(task)] = _read_entry(str(task), entry, path.parent)
+        except InputError as error:
+            violations += [f"{path}: {task}: {line}" for line in error.violations]
+    if violations:
+        raise InputError(*violations)
+    return targets
+
+
+def _read_entry(task: str, entry: Any, folder: Path) -> Target:
+    if not isinstance(entry, Mapping) or set(entry) != {"receptor", "box"}:
+        raise InputError("expected the keys receptor and box, no others")
+    receptor, numbers = entry["receptor"], entry["box"]
+    if not isinstance(receptor, str):
+        raise InputError(f"receptor is {receptor!r}, expected the path of a PDBQT file")
+    if isinstance(numbers, str):
+        return read_target(task, folder / expanded(receptor), read_vina_box(folder / expanded(numbers)))
+    is_list = isinstance(numbers, list) and all(type(number) in (int, float) for number in numbers)
+    try:
+        box = Box.of(numbers if is_list else [])
+    except ValueError as error:
+        raise InputError(f"box: {error}") from error
+    return read_target(task, folder / expanded(receptor), box)

@@ -1,0 +1,101 @@
+"""AutoDock Vina by its Python package, with ligands prepared by RDKit and Meeko (the extra ``docking``)."""
+
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, Final
+
+from rdkit import Chem, rdBase
+from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
+
+from evodiverse.docking.docked import Docked, Job
+from evodiverse.errors import InputError
+
+_NEEDED: Final = {"vina": "vina", "meeko": "meeko", "gemmi": "gemmi", "scipy": "scipy"}
+_DECISIVE: Final = ("vina", "meeko", "rdkit")
+_MOST_EMBEDDINGS: Final = 50
+_MOST_STEPS: Final = 2_000
+
+
+class LigandError(ValueError):
+    """A molecule that cannot be made a ligand."""
+
+
+def check_installed() -> None:
+    """Check that Vina and what prepares its ligands are installed.
+
+    Raises:
+        InputError: They are not; says how to install them.
+    """
+    absent = [package for module, package in _NEEDED.items() if find_spec(module) is None]
+    if absent:
+        raise InputError(f"docking needs {' and '.join(absent)}; pip install 'evodiverse[docking]'")
+
+
+def find_versions() -> dict[str, str]:
+    """Return the versions of what has a say in the result."""
+    return {package: version(package) for package in _DECISIVE}
+
+
+def dock(job: Job) -> Docked:
+    """Dock a molecule on one thread; the same job has the same result wherever it is done.
+
+    Raises:
+        LigandError: The molecule has no conformer, or Meeko cannot type its atoms.
+    """
+    from vina import Vina  # an extra
+
+    target, settings = job.target, job.settings
+    ligand = write_ligand(embed(job.key, settings.seed))
+    vina = Vina(sf_name="vina", cpu=1, seed=settings.seed, verbosity=0)
+    vina.set_receptor(str(target.receptor))
+    vina.set_ligand_from_string(ligand)
+    vina.compute_vina_maps(list(target.box.center), list(target.box.size))
+    vina.dock(exhaustiveness=settings.exhaustiveness, n_poses=settings.n_poses)
+    score = float(vina.energies(n_poses=1)[0][0])
+    return Docked(score, read_pose(vina.poses(n_poses=1)))
+
+
+def embed(smiles: str, seed: int) -> Chem.Mol:
+    """Return a molecule with hydrogens and a relaxed conformer (ETKDGv3, then MMFF94 where it has the parameters).
+
+    Charges are those of the SMILES; a stereocenter that it leaves open is as the seed has it.
+
+    Raises:
+        LigandError: It has no conformer.
+    """
+    with rdBase.BlockLogs():
+        molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
+        parameters: Any = rdDistGeom.ETKDGv3()
+        parameters.randomSeed = seed
+        parameters.maxIterations = _MOST_EMBEDDINGS
+        if rdDistGeom.EmbedMolecule(molecule, parameters) < 0:
+            parameters.useRandomCoords = True
+            if rdDistGeom.EmbedMolecule(molecule, parameters) < 0:
+                raise LigandError("RDKit finds no conformer")
+        if rdForceFieldHelpers.MMFFHasAllMoleculeParams(molecule):
+            rdForceFieldHelpers.MMFFOptimizeMolecule(molecule, maxIters=_MOST_STEPS)
+    return molecule
+
+
+def write_ligand(molecule: Chem.Mol) -> str:
+    """Return a molecule with a conformer in PDBQT format, its rotatable bonds chosen by Meeko.
+
+    Raises:
+        LigandError: Meeko cannot do it.
+    """
+    from meeko import MoleculePreparation, PDBQTWriterLegacy
+
+    (setup,) = MoleculePreparation().prepare(molecule)
+    text, is_good, error = PDBQTWriterLegacy.write_string(setup)
+    if not is_good:
+        raise LigandError(f"Meeko cannot write it ({' '.join(str(error).split())})")
+    return str(text)
+
+
+def read_pose(pdbqt: str) -> str:
+    """Return a docked pose in Meeko's PDBQT format as an MDL mol block with hydrogens."""
+    from meeko import PDBQTMolecule, RDKitMolCreate
+
+    docked: Any = PDBQTMolecule(pdbqt, skip_typing=True)
+    (molecule,) = RDKitMolCreate.from_pdbqt_mol(docked)
+    return Chem.MolToMolBlock(molecule)

@@ -1,0 +1,67 @@
+"""Results that are kept."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evodiverse.docking.cache import DockingCache
+from evodiverse.docking.docked import Docked, Job
+from evodiverse.docking.target import Box
+from evodiverse.errors import DataError
+from tests.docking.receptors import SETTINGS, make_job
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return make_job(tmp_path)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> DockingCache:
+    return DockingCache(tmp_path / "cache")
+
+
+def test_a_result_is_found_again(cache: DockingCache, job: Job) -> None:
+    assert cache.find(job) is None
+    cache.keep(job, Docked(-7.5, "pose"))
+    assert cache.find(job) == Docked(-7.5, "pose")
+
+
+def test_a_result_of_anything_else_is_not_taken(cache: DockingCache, job: Job) -> None:
+    cache.keep(job, Docked(-7.5, "pose"))
+    target = job.target
+    others = [
+        replace(job, key="CCN"),
+        replace(job, target=replace(target, sha256="0" * 64)),
+        replace(job, target=replace(target, box=Box((0.0, 0.0, 0.0), (10.0, 10.0, 10.5)))),
+        replace(job, settings=replace(SETTINGS, exhaustiveness=9)),
+        replace(job, settings=replace(SETTINGS, versions={"toy": "2"})),
+        replace(job, settings=replace(SETTINGS, seed=2)),
+        replace(job, settings=replace(SETTINGS, n_poses=1)),
+    ]
+    assert [cache.find(other) for other in others] == [None] * 7
+
+
+def test_a_receptor_is_known_by_its_content_not_by_its_name(cache: DockingCache, job: Job) -> None:
+    cache.keep(job, Docked(-7.5, "pose"))
+    assert cache.find(replace(job, target=replace(job.target, name="x", receptor=Path("other.pdbqt"))))
+
+
+def test_a_failure_is_not_kept(cache: DockingCache, job: Job) -> None:
+    cache.keep(job, Docked(None, error="no conformer"))
+    assert cache.find(job) is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"key": "CCO", "score": NaN, "pose": "p"}', '{"score": -7.5}'])
+def test_a_damaged_file_is_as_good_as_none(cache: DockingCache, job: Job, tmp_path: Path, content: str) -> None:
+    cache.keep(job, Docked(-7.5, "pose"))
+    (file,) = (tmp_path / "cache").iterdir()
+    file.write_text(content)
+    assert cache.find(job) is None
+
+
+def test_a_folder_that_cannot_be_written_is_told(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"cannot be written \(.*\); set EVODIVERSE_CACHE"):
+        DockingCache(tmp_path / "file").keep(job, Docked(-7.5, "pose"))
