@@ -312,6 +312,40 @@ class Display(AbstractContextManager["Display"], Protocol):
         """Show how the run ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A run that a tracker is to follow.
+
+    Attributes:
+        path: The run directory.
+        settings: The flat settings that make the run the run it is.
+        name: What `Tracker.begin` returned when the run began, None for one that begins.
+    """
+
+    path: Path
+    settings: Mapping[str, Any]
+    name: str | None
+
+
+class Tracker(Protocol):
+    """Follows one run for a service of others. Whatever it raises is a warning, and it is asked nothing more.
+
+    Attributes:
+        place: Where the service is; a run has a name at each.
+    """
+
+    place: str
+
+    def begin(self, run: Tracked) -> str:
+        """Make a tracked run, or go on with the one that there is, and return what the service calls it."""
+
+    def log(self, iteration: int, numbers: Mapping[str, float]) -> None:
+        """Write the numbers of a committed iteration; after a resume some may come again."""
+
+    def end(self, status: str, best: Path) -> None:
+        """Keep the files of the folder ``best``, if it is there; ``status`` is complete, interrupted or failed."""
+
+
 class Domain(Protocol):
     """What the module ``domain`` of a domain's folder offers."""
 

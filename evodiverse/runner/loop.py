@@ -60,7 +60,8 @@ class Setup:
     """Everything a run is made of.
 
     A pool starts from at most ``n_initial`` candidates. ``proposers`` answer the attempts at a slot, the first of them
-    the first. ``check`` raises `Interrupted` when somebody asked the run to stop.
+    the first. ``check`` raises `Interrupted` when somebody asked the run to stop, and ``committed`` is told of each
+    iteration, with what says how the run stands.
     """
 
     method: Method
@@ -76,6 +77,7 @@ class Setup:
     store: Store
     display: Display
     check: Callable[[], None]
+    committed: Callable[[Callable[[], Snapshot]], None]
 
 
 class Loop:
@@ -317,6 +319,7 @@ class Loop:
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
         self._state = state
         self._view.note(info)
+        self._setup.committed(lambda: self._view.snapshot(self._state))
         self._update_display()
         self._show_records()
         if time.perf_counter() > self._best_due:

@@ -15,6 +15,7 @@ from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.process import deferred_signals
 from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
+from evodiverse.runner.tracking import Committed, followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
@@ -65,7 +66,10 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         if isinstance(standing, str):  # another process completed it meanwhile
             say(standing)
             return
-        result = _search(plan, method, task, workers, standing.directory, display, check, by_model)
+        tracking = plan.config.tracking
+        place = (tracking.name, tracking.uri, tracking.experiment, Path(plan.config.outputs).expanduser())
+        committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
+        result = _search(plan, method, task, workers, standing.directory, display, check, by_model, committed)
         standing.stopped_by = result.stopped_by
     shown = result.headline or result.best_genotype or ""
     best = f"; best {result.best:.4g}  {shown}".rstrip() if result.best is not None else ""
@@ -147,6 +151,7 @@ def _search(
     display: Display,
     check: Callable[[], None],
     by_model: ModelRound | None,
+    committed: Committed,
 ) -> Snapshot:
     """Run the loop; ``check`` raises what a signal asked for."""
     ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
@@ -165,5 +170,6 @@ def _search(
             store=directory,
             display=display,
             check=check,
+            committed=committed,
         )
         return Loop(setup).run()

@@ -45,6 +45,13 @@ def takes_model(client: str) -> bool:
     return client != "none" and (client not in KINDS or KINDS[client].takes_model)
 
 
+def trackers() -> Sequence[str]:
+    """Return the names of what may follow runs, ``none`` among them."""
+    from evodiverse.runner.tracking import NONE, TRACKERS
+
+    return [NONE, *TRACKERS]
+
+
 def displays() -> Sequence[str]:
     """Return the names of the displays."""
     from evodiverse.runner.display import DISPLAYS

@@ -172,6 +172,9 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     plan = replace(plan, model=model)
     if plan.proposals > 1 and find_spec("sklearn") is None:
         violations.append("method.screen needs scikit-learn; pip install 'evodiverse[screen]'")
+    tracker = config.tracking.name
+    if tracker != "none" and find_spec(tracker) is None:
+        violations.append(f"tracking={tracker} needs {tracker}; pip install 'evodiverse[{tracker}]'")
     if violations:
         raise InputError(*violations)
     return plan

@@ -252,6 +252,21 @@ class Sandbox:
 
 
 @dataclass
+class Tracking:
+    """``tracking``: a copy of how runs go, for a service that follows many."""
+
+    name: str = documented(
+        "what follows runs; its file chooses it", default="none", changes_log=False, choices=choices.trackers
+    )
+    uri: str | None = documented(
+        "where it keeps them; null: its own variable (MLFLOW_TRACKING_URI), else a database in the folder of all runs",
+        default=None,
+        changes_log=False,
+    )
+    experiment: str = documented("what it calls the runs together", default="evodiverse", changes_log=False)
+
+
+@dataclass
 class Config:
     """The whole configuration of a run."""
 
@@ -262,6 +277,7 @@ class Config:
     search: Search = field(default_factory=Search)
     evaluator: Evaluator = field(default_factory=Evaluator)
     sandbox: Sandbox = field(default_factory=Sandbox)
+    tracking: Tracking = field(default_factory=Tracking)
     seed: int = documented("seed of every random draw", default=0, least=0, most=2**64 - 1)
     outputs: str = documented("folder of all runs", default="outputs", changes_log=False)
     overwrite: bool = documented("delete the run directory and start afresh", default=False, changes_log=False)

@@ -130,6 +130,9 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
         "sandbox.require",
         "search.on_failed_start",
         "dry_run",
+        "tracking.name",
+        "tracking.uri",
+        "tracking.experiment",
     }
 
 

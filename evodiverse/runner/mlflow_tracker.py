@@ -1,0 +1,90 @@
+"""Runs in MLflow: parameters, the numbers of each iteration, and ``best/`` as artifacts."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from evodiverse.ports import Tracked
+
+# How long MLflow tries what a server does not answer, unless the environment says otherwise: a search waits for it.
+_PATIENCE: Final = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+_MOST_CHARACTERS: Final = 500
+_MOST_PARAMS: Final = 100
+_STATUS: Final = {"complete": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
+
+
+class MlflowTracker:
+    """One tracked run, see `evodiverse.ports.Tracker`.
+
+    Args:
+        uri: Where MLflow keeps runs; None is the variable MLFLOW_TRACKING_URI, else a file in the folder of all runs.
+        experiment: Name of the experiment, which is made if there is none.
+        outputs: The folder of all runs.
+    """
+
+    def __init__(self, uri: str | None, experiment: str, outputs: Path) -> None:
+        for name, value in _PATIENCE.items():
+            os.environ.setdefault(name, value)
+        from mlflow import MlflowClient  # takes seconds
+        from mlflow.entities import Metric, Param
+
+        for noisy in ("mlflow", "alembic"):
+            logging.getLogger(noisy).setLevel(logging.WARNING)
+        folder = outputs.absolute()
+        own = None if uri or os.environ.get("MLFLOW_TRACKING_URI") else f"sqlite:///{folder / 'mlflow.db'}"
+        self._artifacts = None if own is None else (folder / "mlflow").as_uri()
+        self.place = uri or own or os.environ["MLFLOW_TRACKING_URI"]
+        self._client = MlflowClient(tracking_uri=self.place)
+        self._experiment = experiment
+        self._metric, self._param = Metric, Param
+        self._run = ""
+
+    def begin(self, run: Tracked) -> str:
+        """Make the run, or go on with the one that there is, and return its identifier."""
+        if run.name is not None:
+            self._run = run.name
+            self._client.update_run(self._run, status="RUNNING")
+            return self._run
+        parts = [str(run.settings[key]) for key in ("task.name", "method.name", "llm.name")]
+        name = "/".join([*parts, f"seed{run.settings['seed']}"])
+        made = self._client.create_run(self._find_experiment(), run_name=name, tags={"evodiverse.path": str(run.path)})
+        self._run = made.info.run_id
+        params = [self._param(key, _write(value)) for key, value in run.settings.items()]
+        for at in range(0, len(params), _MOST_PARAMS):
+            self._client.log_batch(self._run, params=params[at : at + _MOST_PARAMS])
+        return self._run
+
+    def log(self, iteration: int, numbers: Mapping[str, float]) -> None:
+        """Write the numbers of an iteration."""
+        now = int(1000 * time.time())
+        metrics = [self._metric(name, value, now, iteration) for name, value in numbers.items()]
+        self._client.log_batch(self._run, metrics=metrics)
+
+    def end(self, status: str, best: Path) -> None:
+        """Copy the best candidates, and say how the run ended."""
+        if best.is_dir():
+            self._client.log_artifacts(self._run, str(best), best.name)
+        self._client.set_terminated(self._run, _STATUS[status])
+
+    def _find_experiment(self) -> str:
+        found = self._client.get_experiment_by_name(self._experiment)
+        if found is None:
+            return str(self._client.create_experiment(self._experiment, artifact_location=self._artifacts))
+        return str(found.experiment_id)
+
+
+def open_tracker(uri: str | None, experiment: str, outputs: Path) -> MlflowTracker:
+    """Return the tracker; see `MlflowTracker`."""
+    return MlflowTracker(uri, experiment, outputs)
+
+
+def _write(value: object) -> str:
+    return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))[:_MOST_CHARACTERS]
