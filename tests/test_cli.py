@@ -44,7 +44,10 @@ def test_every_command_has_the_version_of_evodiverse(command: str) -> None:
     assert (told.returncode, told.stdout, told.stderr) == (0, f"evodiverse {__version__}\n", "")
 
 
-@pytest.mark.parametrize("module", ["evodiverse.cli", "evodiverse.commands.show", "evodiverse.commands.tables"])
+@pytest.mark.parametrize(
+    "module",
+    ["evodiverse.cli", "evodiverse.commands.show", "evodiverse.commands.tables", "evodiverse.commands.figures"],
+)
 def test_a_version_is_told_without_loading_a_library(module: str) -> None:
     code = f"import sys; from {module} import main\ntry: main()\nfinally: print(*sys.modules)"
     command = [sys.executable, "-c", code, "--version"]
