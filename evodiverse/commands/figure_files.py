@@ -126,7 +126,7 @@ def _draw_all(
             lacks = [] if kind.wanted is None else find_lacks(kind.wanted, results)
             needs = kind.missing()
             drawn = []
-            for picture in [] if needs else kind.find(results if kind.takes_all else chosen, context):
+            for picture in [] if needs else _find(kind, results if kind.takes_all else chosen, context, errors):
                 files = _try(picture, errors)
                 if files is None:
                     continue
@@ -135,6 +135,15 @@ def _draw_all(
                 drawn.append(picture)
             entries.append(Entry(kind, drawn, lacks, needs))
     return entries, contents, names
+
+
+def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors: list[InputError]) -> list[Picture]:
+    """Return what can be drawn of a figure; none if that cannot be said, which is told."""
+    try:
+        return [*kind.find(results, context)]
+    except Exception as error:  # noqa: BLE001 (one figure must not take all others with it)
+        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); report it"))
+        return []
 
 
 def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:

@@ -170,3 +170,16 @@ def test_without_umap_the_list_says_what_to_install(
     monkeypatch.setattr("evodiverse.figures.chemical_space.find_spec", lambda name: None)
     assert write([outputs], tmp_path, ["si_mol_chembl"], None) == 0
     assert capsys.readouterr().out.startswith("si_mol_chembl: needs umap-learn; pip install 'evodiverse[figures]'\n")
+
+
+def test_a_figure_that_fails_is_named_and_takes_no_other_with_it(
+    outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("nothing to divide by")
+
+    monkeypatch.setattr("evodiverse.figures.circle_trajectory.draw", fail)
+    assert write([outputs], tmp_path, ["circle_trajectory", "circle_packing_example"], None) == 2
+    assert names(tmp_path) == {"circle_packing_example_off_budget.oracle_calls=6"}
+    told = capsys.readouterr().err
+    assert told.startswith("figures: circle_trajectory_off_budget.oracle_calls=6 cannot be drawn (ZeroDivisionError: ")
