@@ -7,7 +7,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run runs test test-slow test-torch test-leak tables docs lint format data constraints clean
+.PHONY: help run runs test test-slow test-torch test-leak tables figures docs lint format data constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test-leak: .venv/.dev data ## run the tests that watch open files and memory
 OUTPUTS ?= outputs
 tables: .venv/.analysis ## write all tables of the runs in OUTPUTS; TASK=jnk3 or LLM=off restricts them
 	@$(BIN)/python scripts/tables.py '$(OUTPUTS)' --task '$(TASK)' --llm '$(LLM)'
+
+figures: .venv/.figures ## draw all figures of the runs in OUTPUTS
+	@$(BIN)/evodiverse-figures '$(OUTPUTS)'
 
 docs: .venv/.user ## bring the configuration reference up to date
 	$(BIN)/python scripts/reference.py > docs/configuration.md
@@ -70,6 +73,10 @@ clean: ## remove the environment and all caches, not the runs
 
 .venv/.analysis: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable '.[analysis]'
+	@touch $@ .venv/.user
+
+.venv/.figures: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[figures]'
 	@touch $@ .venv/.user
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python

@@ -45,7 +45,11 @@ def test_every_command_has_the_version_of_evodiverse(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [f"evodiverse.{name}" for name in ("cli", "commands.dock", "commands.new", "commands.show", "commands.tables")]
+    "module",
+    [
+        f"evodiverse.{name}"
+        for name in ("cli", "commands.dock", "commands.figures", "commands.new", "commands.show", "commands.tables")
+    ],
 )
 def test_a_version_is_told_without_loading_a_library(module: str) -> None:
     code = f"import sys; from {module} import main\ntry: main()\nfinally: print(*sys.modules)"

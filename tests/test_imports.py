@@ -32,6 +32,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "data/cli": BOTTOM | {"data", "tasks"},
     "runner": BOTTOM | {"search"},
     "analysis": BOTTOM | {"runlog", "diversity"},
+    "figures": BOTTOM | {"runlog", "diversity", "analysis", "tasks", "data"},
     "settings": BOTTOM | {"runlog", "settings/choices"},
     "settings/choices": BOTTOM | {"search", "llm", "runner"},
     "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},

@@ -51,7 +51,7 @@ class Measurer:
         Raises:
             InputError: Its log is damaged, or the folder cannot be used.
         """
-        encoders = {name: _load_encoder(name, folder) for name, folder in self.encoders.items()}
+        encoders = {name: load_encoder(name, folder) for name, folder in self.encoders.items()}
         return measure(run, find_metrics(run, self.own), Tools(self.folder, encoders))
 
     def kept(self, run: Run) -> Path:
@@ -154,7 +154,8 @@ def _keep(file: Path, measurement: Measurement) -> None:
 
 
 @lru_cache
-def _load_encoder(name: str, folder: Path | None) -> Encode:
+def load_encoder(name: str, folder: Path | None) -> Encode:
+    """Return what gives the vectors of programs, by its name and the folder of its model, None for TF-IDF."""
     if folder is None:
         return tfidf
     return (load_codebert(offline=True) if name == CODEBERT else load_minilm(folder)).embed

@@ -1,6 +1,7 @@
 """The log of a run as all who look at it read it, each part of it once."""
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,6 +102,12 @@ class Log:
 def union(pools: Pools) -> list[int]:
     """Return the calls in any of the pools, each once, sorted."""
     return sorted({call for members in pools for call in members})
+
+
+def calls_by_iteration(log: Log) -> list[int]:
+    """Return how many calls each iteration charged, the initial one first."""
+    counts = Counter(log.attempts["iteration"][at] for at in log.charged)
+    return [counts[iteration] for iteration in range(len(log.states))]
 
 
 def rows(columns: Columns) -> list[Row]:

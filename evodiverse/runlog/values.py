@@ -1,12 +1,12 @@
 """What a metric of a run may be."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from statistics import fmean
 from typing import TypeAlias
 
 Value: TypeAlias = float | list[float | None] | None
-"""A number, one for each pool or pair of rungs, or None where there is nothing to measure."""
+"""A number, one for each pool or pair of rungs, those of a curve, or None where there is nothing to measure."""
 
 Measurement: TypeAlias = Mapping[str, Value]
 """The metrics of one run by name."""
@@ -20,3 +20,20 @@ def mean(values: Sequence[float]) -> float | None:
 def known(value: float) -> float | None:
     """Return a number, None for NaN."""
     return None if isnan(value) else value
+
+
+def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None], list[float | None]]:
+    """Return the calls at which a value was higher than all before, and these values.
+
+    Args:
+        values: Calls, in the order charged, with the value of each.
+    """
+    calls: list[float | None] = []
+    records: list[float | None] = []
+    best: float | None = None
+    for call, value in values:
+        if best is None or value > best:
+            best = value
+            calls.append(call)
+            records.append(value)
+    return calls, records

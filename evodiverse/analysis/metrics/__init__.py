@@ -1,6 +1,7 @@
 """What is measured of a run, from its log alone. A metric is a name and a value; tables choose among them."""
 
 from evodiverse.analysis.metrics.cost import measure_cost, measure_generations
+from evodiverse.analysis.metrics.curves import measure_curves
 from evodiverse.analysis.metrics.search import measure_search
 from evodiverse.ports import Metrics, Tools
 from evodiverse.runlog.log import read_log
@@ -19,5 +20,6 @@ def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
         **measure_generations(log),
         **measure_cost(log),
         **measure_search(log, metrics.targets),
+        **measure_curves(log),
         **metrics.measure(log, tools),
     }

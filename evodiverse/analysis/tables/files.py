@@ -1,7 +1,6 @@
 """Writes tables into a folder."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -11,12 +10,10 @@ from evodiverse.analysis.tables.build import Table
 from evodiverse.analysis.tables.formats import WRITERS
 from evodiverse.analysis.tables.index import to_page
 from evodiverse.errors import InputError, reason
-from evodiverse.kit.files import read_file, refuse_link, write_file
+from evodiverse.kit.listed_files import write_listed
 from evodiverse.kit.text import printable
 
 INDEX: Final = "index.html"
-_WRITTEN: Final = ".written"
-_MOST_BYTES: Final = 1 << 24
 _LONGEST: Final = 200  # of 255 that file systems allow
 
 
@@ -37,24 +34,14 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
     Raises:
         InputError: The folder is a link or cannot be written.
     """
-    refuse_link(folder)
-    manifest = folder / _WRITTEN
     tables, facts = (
         [_clean(table, name) for table, name in zip(tables, _name(tables), strict=True)],
         [*map(printable, facts)],
     )
     files = {f"{table.name}.{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
     contents = {name: text.encode() for name, text in files.items()}
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        before = _read_manifest(manifest)
-        for name, content in {**contents, INDEX: to_page(tables, facts).encode()}.items():
-            write_file(folder / name, content)
-        for name, digest in before.items():
-            if name not in digests and _is_unchanged(folder / name, digest):
-                (folder / name).unlink()
-        write_file(manifest, "".join(f"{digest} {name}\n" for name, digest in digests.items()).encode())
+        write_listed(folder, contents, {INDEX: to_page(tables, facts).encode()}, _is_table)
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({reason(error)}); choose another outputs") from error
     return folder / INDEX
@@ -82,26 +69,5 @@ def _name(tables: Sequence[Table]) -> list[str]:
     return names
 
 
-def _read_manifest(path: Path) -> Mapping[str, str]:
-    """Return the SHA-256 of each table that an earlier call wrote, by name.
-
-    Raises:
-        InputError: The list is damaged.
-    """
-    try:
-        lines = read_file(path, _MOST_BYTES).decode(errors="replace").splitlines()
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); delete it") from error
-    listed = {name: digest for digest, _, name in (line.partition(" ") for line in lines)}
-    return {name: digest for name, digest in listed.items() if Path(name).name == name and _is_table(name)}
-
-
 def _is_table(name: str) -> bool:
     return Path(name).suffix.lstrip(".") in WRITERS
-
-
-def _is_unchanged(path: Path, digest: str) -> bool:
-    """Return whether a file is there and still what was written."""
-    return path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest

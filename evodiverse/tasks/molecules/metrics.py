@@ -4,7 +4,6 @@ Sets are those of one iteration: the union of all pools' members, a molecule in 
 named ``…_archive`` take all molecules evaluated up to that iteration instead, and so do those of `hits`.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
 from itertools import accumulate
@@ -18,7 +17,7 @@ from rdkit import DataStructs
 from evodiverse.errors import InputError
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.docking import DOCKING, read_docking
-from evodiverse.runlog.log import Log, union
+from evodiverse.runlog.log import Log, calls_by_iteration, union
 from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
 from evodiverse.tasks.molecules.hits import measure_hits
@@ -27,6 +26,9 @@ from evodiverse.tasks.molecules.store import Bits, MoleculeStore, NoMoleculeErro
 CONVERGED_ITERATIONS = 5
 N_TOP = 10
 PMO_STEP = 100
+DRUG_LIKE_QED = 0.5
+DRUG_LIKE_SA = 5.5
+"""QED above which, and SA score (1 to 10) below which, molecules count as drug-like (paper, figure ``mol``)."""
 
 Fingerprint = Callable[[str], Bits]
 
@@ -82,7 +84,35 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
         "scaffold_diverse_top10": mean([scores[at] for at in different]),
         **measure_hits(log, store.fingerprint),
         **_measure_docking(log, store.fingerprint),
+        "curve.diverse_top10": [*curve],
+        "curve.diverse_top10_archive": [*archive],
+        **_measure_pools(log, store),
     }
+
+
+def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
+    """Return curves of what is in the pools after each iteration, the initial one first.
+
+    ``curve.n_diverse`` is how many molecules the diversity-aware selection takes where no cap of ten ends it,
+    ``curve.drug_like`` the mean score of the molecules with QED above 0.5 and SA below 5.5 (1 is easy to make, 10
+    hard), None where there are none, and ``curve.n_drug_like`` says how many there are (paper, figure ``mol``).
+    """
+    n_diverse: list[float | None] = []
+    n_drug_like: list[float | None] = []
+    means: list[float | None] = []
+    for pools in log.states:
+        calls = log.top(union(pools), len(log.scores))
+        keys = [log.keys[call] for call in calls]
+        n_diverse.append(len(select_ranked(keys, len(keys), fingerprint=store.fingerprint)))
+        drug_like = [log.scores[call] for call, key in zip(calls, keys, strict=True) if _is_drug_like(key, store)]
+        n_drug_like.append(len(drug_like))
+        means.append(mean(drug_like))
+    return {"curve.n_diverse": n_diverse, "curve.drug_like": means, "curve.n_drug_like": n_drug_like}
+
+
+def _is_drug_like(key: str, store: MoleculeStore) -> bool:
+    quality = store.quality(key)
+    return quality.qed > DRUG_LIKE_QED and quality.sa_score < DRUG_LIKE_SA
 
 
 def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
@@ -172,12 +202,6 @@ def count_full_iterations(log: Log) -> int:
     n_slots = len(log.run.settings["method.ladder"]) * int(log.run.settings["method.offspring"])
     n_full: int = ceil((log.run.settings["budget.oracle_calls"] - calls_by_iteration(log)[0]) / n_slots)
     return max(1, n_full)
-
-
-def calls_by_iteration(log: Log) -> list[int]:
-    """Return how many calls each iteration charged, the initial one first."""
-    counts = Counter(log.attempts["iteration"][at] for at in log.charged)
-    return [counts[iteration] for iteration in range(len(log.states))]
 
 
 def curve_auc(curve: Sequence[float], n_iterations: int) -> float:

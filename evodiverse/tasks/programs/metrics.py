@@ -13,7 +13,7 @@ from evodiverse.diversity.distances import Encode, mean_cosine_distance, measure
 from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement, Value, known, mean
+from evodiverse.runlog.values import Measurement, Value, find_rises, known, mean
 from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
@@ -86,6 +86,7 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     ``pool_origin`` has the percentage of those 100 that each pool proposed, the initial program's in none.
     ``diversity`` is that of the final pools' programs, each counted once, and ``pool_diversity`` that of each pool,
     cold to hot; ``run_diversity`` is that of all valid programs of the run (paper, table ``mh_ablation_algo``).
+    ``curve.sum_calls`` are the calls whose sum was larger than all before, ``curve.sum`` these sums.
 
     Args:
         log: The run's log, with `COLUMNS`.
@@ -95,6 +96,7 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     valid = log.column("valid")
     packed = [call for call in sorted(totals) if valid[call]]
     best = sorted((totals[call] for call in packed), reverse=True)
+    record_calls, records = find_rises((call, totals[call]) for call in packed)
     return {
         "best_sum": best[0] if best else 0.0,
         "strict_sum": max((strict[call] for call in packed), default=0.0),
@@ -102,6 +104,8 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
         **count_near_best(log),
         "pool_origin": _origin_percentages(log, packed, totals),
         **_measure_diversity(log, genotypes, packed, encoders),
+        "curve.sum_calls": record_calls,
+        "curve.sum": records,
     }
 
 

@@ -334,3 +334,36 @@ def test_swaps_that_the_adaptation_knows_of_are_missed(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match=r"has logged 1 of 5 swaps"):
         read_log(run)
+
+
+def test_the_curves_of_a_run_are_those_that_its_metrics_are_the_means_of(tmp_path: Path, store: MoleculeStore) -> None:
+    found = measure_molecules(read_log(write_run(tmp_path / "run", SCORES, [[[1, 2, 3]], [[2, 3, 4]]])), store)
+    top, archive = found["curve.diverse_top10"], found["curve.diverse_top10_archive"]
+    assert isinstance(top, list)
+    assert isinstance(archive, list)
+    assert fmean(top) == pytest.approx(found["diverse_average"])  # type: ignore[type-var]
+    assert archive[-1] == pytest.approx(found["diverse_top10_archive"])
+
+
+def test_molecules_that_pass_are_counted_without_the_cap_of_ten(tmp_path: Path, store: MoleculeStore) -> None:
+    small = ("c1ccccc1", "ClCCl", "N", "BrCBr", "S", "FCF", "ICI", "C#C", "C=O", "P", "c1ccncc1", "CC#N")
+    scores = dict.fromkeys(small, 0.9) | {"C" * length + "O": 0.5 for length in range(3, 12)}
+    run = write_run(tmp_path / "run", scores, [[[*range(1, len(scores) + 1)]]])
+    taken: list[str] = []
+    for smiles in scores:  # which are in the order of their rank
+        alike = [DataStructs.TanimotoSimilarity(fingerprint(smiles), fingerprint(other)) for other in taken]
+        taken += [smiles] if not alike or fmean(alike) < 0.4 else []
+    assert len(taken) > 10
+    assert measure_molecules(read_log(run), store)["curve.n_diverse"] == [len(taken)]
+
+
+def test_the_mean_score_of_drug_like_molecules_is_over_those_in_the_pools_alone(
+    tmp_path: Path, store: MoleculeStore
+) -> None:
+    aspirin, paracetamol = "CC(=O)Oc1ccccc1C(=O)O", "CC(=O)Nc1ccc(O)cc1"
+    scores = {aspirin: 0.2, paracetamol: 0.6, "CCO": 0.9}
+    assert [assess(smiles).qed > 0.5 for smiles in scores] == [True, True, False]
+    run = write_run(tmp_path / "run", scores, [[[1, 2, 3], [1]], [[1, 3], [3]], [[3], [3]]])
+    found = measure_molecules(read_log(run), store)
+    assert found["curve.drug_like"] == pytest.approx([0.4, 0.2, None])
+    assert found["curve.n_drug_like"] == [2, 1, 0]

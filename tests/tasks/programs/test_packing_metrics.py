@@ -46,6 +46,15 @@ def test_sums_are_those_of_valid_packings_alone() -> None:
     assert found["top100_sum"] == pytest.approx((1.0 + 2.0 + 2.5) / 3)
 
 
+def test_records_of_sums_are_those_of_valid_packings_and_end_with_the_best() -> None:
+    found = measure_packing(log_of(), {})
+    sums = found["curve.sum"]
+    assert isinstance(sums, list)
+    assert sums == sorted(set(sums))  # type: ignore[type-var]
+    assert sums[-1] == found["best_sum"]
+    assert measure_packing(log_of([(1, 0, "pass", None, None)]), {})["curve.sum"] == []
+
+
 def test_without_a_valid_packing_sums_are_zero() -> None:
     found = measure_packing(log_of([(call, pool, text, None, None) for call, pool, text, *_ in PROGRAMS]), {})
     assert (found["best_sum"], found["strict_sum"], found["top100_sum"]) == (0.0, 0.0, 0.0)

@@ -1,0 +1,173 @@
+"""Draw figures from the logs of runs into a folder, with a page that lists them and what they lack."""
+
+import sys
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from re import compile as compile_pattern
+from typing import Final
+
+from rich.console import Console
+from rich.progress import Progress
+
+from evodiverse.analysis.measuring import Measurer
+from evodiverse.analysis.tables.results import Result, read_result
+from evodiverse.cache_folder import cache_folder
+from evodiverse.commands.table_files import OLD, find_encoders, measure
+from evodiverse.errors import InputError, describe, reason
+from evodiverse.figures.catalog import FIGURES
+from evodiverse.figures.index import INDEX, Entry, to_lines, to_page
+from evodiverse.figures.missing import find_lacks
+from evodiverse.figures.reading import Context, FigureKind, Picture, is_budget
+from evodiverse.figures.style import add_basis, styled, write_image
+from evodiverse.kit.listed_files import write_listed
+from evodiverse.kit.text import printable
+from evodiverse.runlog.record import RECORD
+from evodiverse.runlog.runs import Survey, survey_runs
+
+ENDINGS: Final = ("svg", "png")
+_UNSAFE: Final = compile_pattern(r"[^A-Za-z0-9.=-]+")
+_LONGEST: Final = 180  # of 255 that file systems allow
+
+
+def write(
+    runs: Sequence[Path], to: Path | None, only: Sequence[str], reference: Path | None, own: Sequence[str] = ()
+) -> int:
+    """Draw the figures of some runs into a folder, and return the exit code: 2 if any run is damaged.
+
+    Raises:
+        InputError: There is no such folder or figure, or nothing can be written.
+    """
+    kinds = _choose(only)
+    folder = _find_folder(runs, to)
+    surveys = [_survey(path) for path in runs]
+    named = {
+        run.path.resolve()
+        for path, survey in zip(runs, surveys, strict=True)
+        for run in survey.complete
+        if _is_run(path)
+    }
+    complete = [*{run.path.resolve(): run for survey in surveys for run in survey.complete}.values()]
+    known = [run for run in complete if run.overrides is not None]
+    measured = measure(known, own)
+    results = [read_result(run, metrics, own) for run, metrics in measured.runs]
+    errors = [error for survey in surveys for error in survey.damaged] + [error for _, error in measured.damaged]
+    context = Context(Measurer(cache_folder() / "analysis", find_encoders(), tuple(own)), reference)
+    entries, contents, names = _draw_all(kinds, _select(results, named), results, context, errors)
+    facts = [
+        f"{len(results)} complete runs; left out: {_count_left_out(surveys, len(complete) - len(known), len(errors))}.",
+        "Runs count that differ from the defaults in their budget alone, or are named by themselves; sweeps take all.",
+    ]
+    page = to_page(entries, names, facts).encode()
+    try:
+        write_listed(folder, contents, {INDEX: page}, _is_ours)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({reason(error)}); choose another with --to") from error
+    print("\n".join(to_lines(entries)))
+    sys.stderr.write("".join(f"figures: {error}\n" for error in errors))
+    n_drawn = sum(len(entry.pictures) for entry in entries)
+    print(f"{n_drawn} figures of {facts[0]} {printable(str(folder / INDEX))}")
+    return 2 if errors else 0
+
+
+def _count_left_out(surveys: Sequence[Survey], n_old: int, n_damaged: int) -> str:
+    counts = {
+        "unfinished": sum(len(survey.unfinished) for survey in surveys),
+        "repeated later": sum(len(survey.repeated) for survey in surveys),
+        "damaged": n_damaged,
+        OLD: n_old,
+    }
+    return ", ".join(f"{n} {why}" for why, n in counts.items() if n) or "none"
+
+
+def _choose(only: Sequence[str]) -> list[FigureKind]:
+    names = [kind.name for kind in FIGURES]
+    unknown = [name for name in only if name not in names]
+    if unknown:
+        raise InputError(f"--only {unknown[0]} is no figure; choose from {', '.join(names)}")
+    return [kind for kind in FIGURES if not only or kind.name in only]
+
+
+def _survey(path: Path) -> Survey:
+    if not path.is_dir():
+        raise InputError(f"{path} is no folder; name a run directory or a folder of runs")
+    return survey_runs(path)
+
+
+def _is_run(path: Path) -> bool:
+    return (path / RECORD).exists()
+
+
+def _find_folder(runs: Sequence[Path], to: Path | None) -> Path:
+    if to is not None:
+        return to
+    return (runs[0] if len(runs) == 1 and not _is_run(runs[0]) else Path("outputs")) / "figures"
+
+
+def _select(results: Sequence[Result], named: set[Path]) -> list[Result]:
+    """Return the runs that figures compare: those named by themselves, and those that differ in their budget alone."""
+    return [result for result in results if result.run.path.resolve() in named or all(map(is_budget, result.overrides))]
+
+
+def _draw_all(
+    kinds: Sequence[FigureKind],
+    chosen: Sequence[Result],
+    results: Sequence[Result],
+    context: Context,
+    errors: list[InputError],
+) -> tuple[list[Entry], dict[str, bytes], dict[str, str]]:
+    """Return what became of each figure, the files, and the name of the files of each picture."""
+    entries: list[Entry] = []
+    contents: dict[str, bytes] = {}
+    names: dict[str, str] = {}
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        for kind in progress.track(kinds, description="drawing"):
+            lacks = [] if kind.wanted is None else find_lacks(kind.wanted, results)
+            needs = kind.missing()
+            drawn = []
+            for picture in [] if needs else _find(kind, results if kind.takes_all else chosen, context, errors):
+                files = _try(picture, errors)
+                if files is None:
+                    continue
+                names[picture.name] = _name(picture.name, names)
+                contents |= {f"{names[picture.name]}{ending}": content for ending, content in files.items()}
+                drawn.append(picture)
+            entries.append(Entry(kind, drawn, lacks, needs))
+    return entries, contents, names
+
+
+def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors: list[InputError]) -> list[Picture]:
+    """Return what can be drawn of a figure; none if that cannot be said, which is told."""
+    try:
+        return [*kind.find(results, context)]
+    except Exception as error:  # noqa: BLE001 (one figure must not take all others with it)
+        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); report it"))
+        return []
+
+
+def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:
+    """Return the files of a picture by their endings, None if it cannot be drawn, which is told."""
+    try:
+        with styled():
+            figure = picture.draw()
+            add_basis(figure, picture.basis)
+            files = {f".{ending}": write_image(figure, ending) for ending in ENDINGS}
+        return files | {ending: text.encode() for ending, text in picture.texts().items()}
+    except InputError as error:
+        errors.append(error)
+    except Exception as error:  # noqa: BLE001 (one run must not take the figures of all others with it)
+        errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); report it"))
+    return None
+
+
+def _name(name: str, names: dict[str, str]) -> str:
+    """Return a name for files: safe, short, and unlike all others."""
+    safe = _UNSAFE.sub("_", name).strip("_.")[:_LONGEST]
+    others = (f"{safe}-{number}" for number in count(2))
+    taken = {*names.values()}
+    return safe if safe not in taken else next(other for other in others if other not in taken)
+
+
+def _is_ours(name: str) -> bool:
+    return Path(name).suffix in {".svg", ".png", ".py"}

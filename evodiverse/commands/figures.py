@@ -1,0 +1,46 @@
+"""Draw the paper's figures, and ours, from the logs of runs, as SVG and PNG, and list what is missing."""
+
+import argparse
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from evodiverse.errors import EvoDiverseError, InputError
+from evodiverse.version import VERSION
+
+
+def main() -> int:
+    """Draw the figures and return the exit code."""
+    parser = argparse.ArgumentParser("evodiverse-figures", description=__doc__)
+    parser.add_argument("--version", action="version", version=VERSION)
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        type=Path,
+        metavar="RUN",
+        help="run directory, or a folder above several (outputs); a run named by itself counts whatever its overrides",
+    )
+    parser.add_argument(
+        "--to", type=Path, help="folder of the figures (figures/ in the folder of runs, else in outputs)"
+    )
+    parser.add_argument("--only", action="append", default=[], metavar="FIGURE", help="only this figure, such as mol")
+    parser.add_argument("--reference", type=Path, help="SMILES, one a line, for the chemical space (ZINC-250K)")
+    parser.add_argument(
+        "--domain", action="append", default=[], help="package of your own domain, whose metrics are run"
+    )
+    arguments = parser.parse_args()
+    sys.path.append(os.getcwd())  # where a domain of the user's own may be
+    try:
+        if find_spec("matplotlib") is None:
+            raise InputError("figures need matplotlib; pip install 'evodiverse[figures]'")
+        from evodiverse.commands.figure_files import write  # here: --help does without the libraries that this loads
+
+        runs = arguments.runs or [Path("outputs")]
+        return write(runs, arguments.to, arguments.only, arguments.reference, arguments.domain)
+    except EvoDiverseError as error:
+        sys.stderr.write(f"figures: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("figures: stopped; what was measured is kept\n")
+        return 130

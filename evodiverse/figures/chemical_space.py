@@ -1,0 +1,179 @@
+"""Figure ``si_mol_chembl``: the way of a search through chemical space (paper, "Additional Results")."""
+
+import hashlib
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+from rdkit import DataStructs
+
+from evodiverse.analysis.domains import find_metrics
+from evodiverse.analysis.tables.results import Result
+from evodiverse.data.cache import present_path
+from evodiverse.errors import DataError, InputError, reason
+from evodiverse.figures.molecule_panels import MOLECULES, TARGETS, name_of
+from evodiverse.figures.reading import Context, FigureKind, Picture, Wanted, describe_runs, first_of, group_runs
+from evodiverse.figures.style import PAGE, PALE, new_figure
+from evodiverse.kit.files import write_file
+from evodiverse.kit.inputs import DATA_BYTES, expanded, read_text_input
+from evodiverse.runlog.log import Log, read_log, union
+from evodiverse.tasks.molecules.diversity import molecule_fingerprint, unpack
+from evodiverse.tasks.molecules.parsing import read_molecule
+from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError
+from evodiverse.vocabulary import Rejection
+
+NAME: Final = "si_mol_chembl"
+_OURS: Final = "pt"
+_ZINC: Final = "zinc250k"
+_NEIGHBORS: Final = 15
+_DISTANCE: Final = 0.1
+FloatArray = NDArray[np.float64]
+
+
+def find_missing() -> str | None:
+    """Return what must be installed, None if it is."""
+    if find_spec("umap") is None:
+        return "needs umap-learn; pip install 'evodiverse[figures]'"
+    return None
+
+
+def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
+    """Yield a figure for each model."""
+    for group in group_runs(results, MOLECULES, TARGETS):
+        chosen = first_of([run for run in group.results if run.run.method == _OURS], lambda run: run.task)
+        if chosen:
+            reference = "ZINC-250K" if context.reference is None else Path(context.reference).name
+            seeds = ", ".join(f"{name_of(run.task)} seed {run.run.seed}" for run in chosen)
+            yield Picture(
+                f"{NAME}_{group.suffix}",
+                f"Chemical space, {group.words}: UMAP (Jaccard distance of Morgan fingerprints, radius 2, 2048 bits, "
+                f"{_NEIGHBORS} neighbors) of up to {context.n_reference:,} molecules of {reference} (gray) and of all "
+                "molecules that were in a pool. Points: centroid of the pools' molecules after each iteration, the "
+                f"brighter the later. One run of {_OURS} each: {seeds}. Distances between far groups mean little in "
+                "such a plane.",
+                partial(draw, chosen, context),
+                describe_runs(chosen),
+            )
+
+
+def draw(results: Sequence[Result], context: Context) -> Figure:
+    """Return a panel for each target."""
+    logs = [read_log(result.run, find_metrics(result.run).columns) for result in results]
+    keys = sorted({log.keys[call] for log in logs for pools in log.states for call in union(pools)})
+    try:
+        with MoleculeStore(context.measurer.folder) as store:
+            found = [store.fingerprint(key) for key in keys]
+    except NoMoleculeError as error:
+        raise InputError(f"a log is damaged ({error}); run it again with overwrite=true") from error
+    reference = read_reference(context.reference, context.n_reference)
+    plane = embed_once([*reference, *found], context.measurer.folder)
+    ground, own = plane[: len(reference)], dict(zip(keys, plane[len(reference) :], strict=True))
+    figure = new_figure(PAGE * (0.5 if len(logs) == 1 else 0.9), 3.0)
+    shown = None
+    for axes, result, log in zip(figure.subplots(1, len(logs), squeeze=False)[0], results, logs, strict=True):
+        way = centroids(log, own)
+        axes.scatter(*ground.T, s=1, color=PALE, linewidths=0, rasterized=True)
+        axes.plot(*way.T, color="#7a1f1f", linewidth=0.5, alpha=0.6)
+        shown = axes.scatter(*way.T, c=range(len(way)), cmap="inferno", s=14, edgecolors="black", linewidths=0.3)
+        axes.set_title(name_of(result.task))
+        axes.set_xlabel("UMAP 1")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.set_ylabel("UMAP 2")
+        figure.colorbar(shown, ax=axes, label="iteration", pad=0.01, ticks=MaxNLocator(6, integer=True))
+    return figure
+
+
+def centroids(log: Log, places: dict[str, FloatArray]) -> FloatArray:
+    """Return the mean place of the molecules in the pools after each iteration, ``(iterations + 1, 2)``."""
+    return np.array([np.mean([places[log.keys[call]] for call in union(pools)], axis=0) for pools in log.states])
+
+
+def read_reference(file: Path | None, most: int) -> list[Bits]:
+    """Return the fingerprints of a sample of molecules, always the same one.
+
+    Args:
+        file: SMILES, one a line, behind which may stand a name; None for ZINC-250K. Lines that are no molecule are
+            passed over.
+        most: At most so many.
+
+    Raises:
+        InputError: It cannot be read, or holds no molecule.
+    """
+    path = present_path(_ZINC) if file is None else expanded(file)
+    try:
+        text = read_text_input(path, DATA_BYTES, "utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise InputError(f"--reference: cannot read {path}: {error}") from error
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    order = np.random.default_rng(0).permutation(len(lines))
+    found: list[Bits] = []
+    for place in order.tolist():
+        if len(found) == most:
+            break
+        molecule = read_molecule(lines[place].split()[0], MAX_HEAVY_ATOMS)
+        if not isinstance(molecule, Rejection):
+            found.append(molecule_fingerprint(molecule))
+    if not found:
+        raise InputError(f"--reference: {path} holds no molecule")
+    return found
+
+
+def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
+    """Return what `embed` does, and keep it: it takes minutes.
+
+    Args:
+        fingerprints: Of molecules.
+        folder: Of the cache.
+
+    Raises:
+        DataError: It cannot be kept.
+    """
+    content = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
+    state = f"{version('umap-learn')} {version('numba')} {_NEIGHBORS} {_DISTANCE} ".encode()
+    file = folder / "planes" / f"{hashlib.sha256(state + content).hexdigest()[:32]}.npy"
+    try:
+        known = np.load(file, allow_pickle=False)
+        if known.shape == (len(fingerprints), 2) and known.dtype == np.float64:
+            return np.asarray(known)
+    except (OSError, ValueError, EOFError):
+        pass  # there is none yet, or it is damaged: it is made anew
+    plane = embed(fingerprints)
+    kept = io.BytesIO()
+    np.save(kept, plane, allow_pickle=False)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, kept.getvalue())
+    except OSError as error:
+        raise DataError(f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE") from error
+    return plane
+
+
+def embed(fingerprints: Sequence[Bits]) -> FloatArray:
+    """Return where UMAP puts fingerprints in a plane, ``(n, 2)``: always the same for the same ones."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a net cannot be trained, and that no point is mapped back
+        import umap  # here: it takes seconds, and comes with an extra
+
+        n_neighbors = min(_NEIGHBORS, len(fingerprints) - 1)
+        fit = umap.UMAP(n_neighbors=n_neighbors, min_dist=_DISTANCE, metric="jaccard", random_state=0, n_jobs=1)
+        return np.asarray(fit.fit_transform(unpack(fingerprints).astype(bool)), dtype=np.float64)
+
+
+FIGURE: Final = FigureKind(
+    NAME,
+    "The way through chemical space",
+    find,
+    "fig:si_mol_chembl",
+    Wanted(tuple(TARGETS), (_OURS,), ("DeepSeek-V3.2",)),
+    missing=find_missing,
+)

@@ -1,0 +1,101 @@
+"""Figure ``circle_packing_example``: the best packing over all seeds, and the program that made it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from textwrap import wrap
+from typing import Final
+
+from matplotlib.figure import Figure
+
+from evodiverse.analysis.tables.results import Result
+from evodiverse.figures.circle_trajectory import PACKING
+from evodiverse.figures.packings import draw_packing, read_packings
+from evodiverse.figures.reading import (
+    Context,
+    FigureKind,
+    Picture,
+    Wanted,
+    best_run,
+    curve,
+    describe_runs,
+    group_runs,
+    has,
+    numbers,
+)
+from evodiverse.figures.style import INK, PAGE, new_figure
+from evodiverse.kit.text import printable
+
+NAME: Final = "circle_packing_example"
+_MOST_LINES: Final = 46
+_MOST_COLUMNS: Final = 92
+
+
+def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
+    """Yield a figure for each model and task."""
+    usable = [result for result in results if has(result, "sum_calls", "sum")]
+    for group in group_runs(usable, PACKING):
+        for task in sorted({result.task for result in group.results}):
+            best = best_run([result for result in group.results if result.task == task], "best_sum")
+            if best is None:
+                continue
+            own = "" if task == "circle_packing" else f"_{task}"
+            call, total = _best_call(best)
+            yield Picture(
+                f"{NAME}_{group.suffix}{own}",
+                f"The best packing of {best.run.settings.get('task.n')} circles in the unit square, {group.words}, of "
+                f"{len(group.results)} runs: sum of radii {total:.6f} ({best.run.method}, seed {best.run.seed}, "
+                f"evaluation {call:,}), and its program, whole in the file that ends in .py.",
+                partial(draw, best),
+                describe_runs([best]),
+                partial(write_program, best),
+            )
+
+
+def _best_call(best: Result) -> tuple[int, float]:
+    return int(numbers(curve(best, "sum_calls"))[-1]), numbers(curve(best, "sum"))[-1]
+
+
+def read_program(best: Result) -> str:
+    """Return the program of the best packing of a run."""
+    call, _ = _best_call(best)
+    columns = best.run.columns("evaluations", ["call", "genotype"])
+    return str(dict(zip(columns["call"], columns["genotype"], strict=True))[call])
+
+
+def write_program(best: Result) -> Mapping[str, str]:
+    """Return the program as the content of a file."""
+    return {".py": read_program(best)}
+
+
+def draw(best: Result) -> Figure:
+    """Return the packing beside the first lines of its program."""
+    call, total = _best_call(best)
+    figure = new_figure(PAGE, 3.4)
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
+    draw_packing(left, read_packings(best.run, [call])[call])
+    left.set_title(f"sum of radii {total:.4f}, evaluation {call:,}")
+    right.set_axis_off()
+    right.set_title(f"its program ({best.run.method}, seed {best.run.seed})", loc="left")
+    text = "\n".join(_first_lines(read_program(best)))
+    right.text(0, 1, text, family="DejaVu Sans Mono", fontsize=3.9, va="top", color=INK, transform=right.transAxes)
+    return figure
+
+
+def _first_lines(program: str) -> list[str]:
+    """Return as many lines of a program as there is room for, long ones broken."""
+    lines = [
+        part
+        for line in program.splitlines()
+        for part in wrap(printable(line), _MOST_COLUMNS, drop_whitespace=False, subsequent_indent="    ") or [""]
+    ]
+    rest = len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], f"# … {rest} more lines"] if rest > 0 else lines
+
+
+FIGURE: Final = FigureKind(
+    NAME,
+    "The best packing and its program",
+    find,
+    "fig:circle_packing_example",
+    Wanted(("circle_packing",), ("pt",), ("DeepSeek-V3.2",)),
+)

@@ -1,0 +1,88 @@
+"""The diverse top 10 of each target and model, drawn."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from io import BytesIO
+from typing import Final
+
+from matplotlib.figure import Figure
+from PIL import Image
+from rdkit import Chem
+from rdkit.Chem.Draw import rdMolDraw2D
+
+from evodiverse.analysis.domains import find_metrics
+from evodiverse.analysis.tables.results import Result
+from evodiverse.errors import InputError
+from evodiverse.figures.molecule_panels import MOLECULES, TARGETS, name_of
+from evodiverse.figures.reading import Context, FigureKind, Picture, best_run, describe_runs, group_runs
+from evodiverse.figures.style import PAGE, new_figure
+from evodiverse.runlog.log import read_log
+from evodiverse.tasks.molecules.metrics import select_diverse_calls
+from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError
+
+NAME: Final = "diverse_molecules"
+_METRIC: Final = "diverse_top10_full"
+_OURS: Final = "pt"
+_COLUMNS: Final = 5
+_PIXELS: Final = (420, 300)
+
+
+def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
+    """Yield a figure for each target and model."""
+    for group in group_runs(results, MOLECULES):
+        for target in sorted({result.task for result in group.results}):
+            own = [result for result in group.results if result.task == target]
+            best = best_run([result for result in own if result.run.method == _OURS] or own, _METRIC)
+            if best is not None:
+                yield Picture(
+                    f"{NAME}_{target}_{group.suffix}",
+                    f"{name_of(target)}, {group.words}: the diversity-aware top 10 of the last iteration with their "
+                    f"scores, of the run of {best.run.method} where they are best (seed {best.run.seed}, sum of scores "
+                    f"over ten {best.metrics[_METRIC]:.3f}).",
+                    partial(draw, best, context),
+                    describe_runs([best]),
+                )
+
+
+def read_top(best: Result, context: Context) -> list[tuple[str, float]]:
+    """Return SMILES and scores of the ten, best first: those whose mean score is in the tables.
+
+    Raises:
+        InputError: The log is damaged.
+    """
+    log = read_log(best.run, find_metrics(best.run).columns)
+    try:
+        with MoleculeStore(context.measurer.folder) as store:
+            calls = select_diverse_calls(log, log.final_union, store.fingerprint)
+    except NoMoleculeError as error:
+        raise InputError(f"{best.run.path} is damaged ({error}); run it again with overwrite=true") from error
+    return [(log.keys[call], log.scores[call]) for call in calls]
+
+
+def draw(best: Result, context: Context) -> Figure:
+    """Return the molecules in rows of five."""
+    top = read_top(best, context)
+    n_rows = -(-len(top) // _COLUMNS)
+    figure = new_figure(PAGE, 1.35 * max(1, n_rows))
+    panels = figure.subplots(max(1, n_rows), _COLUMNS, squeeze=False).ravel()
+    for panel in panels:
+        panel.set_axis_off()
+    for rank, (panel, (smiles, score)) in enumerate(zip(panels, top, strict=False), start=1):
+        panel.imshow(_draw_molecule(smiles), interpolation="lanczos")
+        panel.set_title(f"{rank}: {score:.3f}", fontsize=7, pad=1)
+    return figure
+
+
+def _draw_molecule(smiles: str) -> Image.Image:
+    drawing = rdMolDraw2D.MolDraw2DCairo(*_PIXELS)
+    rdMolDraw2D.PrepareAndDrawMolecule(drawing, Chem.MolFromSmiles(smiles))
+    drawing.FinishDrawing()
+    return Image.open(BytesIO(drawing.GetDrawingText()))
+
+
+FIGURE: Final = FigureKind(
+    NAME,
+    "The diverse top 10, drawn",
+    find,
+    example=f"evodiverse -m task={','.join(TARGETS)} method=pt llm=off seed=0,1,2",
+)

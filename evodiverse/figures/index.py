@@ -1,0 +1,84 @@
+"""The page that lists all figures, and what they lack."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evodiverse.figures.missing import Lack
+from evodiverse.figures.reading import FigureKind, Picture
+from evodiverse.kit.text import printable
+
+INDEX = "README.md"
+_MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#!"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A figure with what was drawn of it, what it lacks, and what must be installed for it, None if nothing."""
+
+    kind: FigureKind
+    pictures: Sequence[Picture]
+    lacks: Sequence[Lack]
+    needs: str | None = None
+
+
+def to_page(entries: Sequence[Entry], names: Mapping[str, str], facts: Sequence[str]) -> str:
+    """Return the page as Markdown.
+
+    Args:
+        entries: All figures, in the order to be shown.
+        names: The name of the files of each picture, by its own.
+        facts: What was read, a line each.
+    """
+    lines = ["# Figures", "", *(f"- {_plain(fact)}" for fact in facts), ""]
+    for title, chosen in _parts(entries):
+        lines += [f"## {title}", ""]
+        for entry in chosen:
+            lines += [*_describe(entry, names), ""]
+    return "\n".join(lines)
+
+
+def _parts(entries: Sequence[Entry]) -> list[tuple[str, list[Entry]]]:
+    return [
+        ("The paper's figures", [entry for entry in entries if entry.kind.wanted is not None]),
+        ("Ours", [entry for entry in entries if entry.kind.wanted is None]),
+    ]
+
+
+def _describe(entry: Entry, names: Mapping[str, str]) -> list[str]:
+    label = f" (`{entry.kind.label}`)" if entry.kind.label else ""
+    lines = [f"### {entry.kind.name}: {entry.kind.title}{label}", ""]
+    if entry.needs:
+        lines += [_plain(entry.needs), ""]
+    for picture in entry.pictures:
+        name = names[picture.name]
+        lines += [f"![{name}]({name}.png)", "", f"[{name}.svg]({name}.svg). {_plain(picture.caption)}", ""]
+    if not entry.pictures and not entry.needs:
+        lines += ["No run fills it yet.", ""]
+    for lack in entry.lacks:
+        lines += [f"Missing of {_plain(lack.of)}: {_plain(lack.what)}", "", *_code(lack.commands), ""]
+    if not entry.pictures and entry.kind.example:
+        lines += ["For example", "", *_code([entry.kind.example]), ""]
+    return lines[:-1]
+
+
+def _code(commands: Sequence[str]) -> list[str]:
+    return [f"    {printable(command)}" for command in commands]
+
+
+def _plain(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return printable(text).translate(_MARKUP)
+
+
+def to_lines(entries: Sequence[Entry]) -> list[str]:
+    """Return what a terminal shows: a line for each figure, and below it what would fill it."""
+    lines = []
+    for entry in entries:
+        drawn = f"{len(entry.pictures)} drawn" if entry.pictures else entry.needs or "no run fills it yet"
+        lines.append(printable(f"{entry.kind.name}: {drawn}"))
+        for lack in entry.lacks:
+            lines.append(printable(f"    missing of {lack.of}: {lack.what}"))
+            lines += [printable(f"        {command}") for command in lack.commands]
+        if not entry.pictures and entry.kind.example:
+            lines.append(printable(f"        {entry.kind.example}"))
+    return lines

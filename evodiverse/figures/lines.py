@@ -1,0 +1,126 @@
+"""Curves by oracle calls, a line a method with the band of its interval."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from evodiverse.analysis.tables.results import Result
+from evodiverse.figures.intervals import Band, make_band, make_iteration_band
+from evodiverse.figures.reading import budget_of, by_method, curve, has, numbers
+from evodiverse.figures.style import INK, look_of, order_methods, use_counts
+
+_BANDS_SHARE = 0.4  # opacity of all bands together, where they overlap
+_MOST_SHARE = 0.18
+_MARGIN = 0.08
+
+
+def record_bands(
+    results: Sequence[Result],
+    x: str,
+    y: str,
+    change: Callable[[float], float] = lambda value: value,
+    stratum: Callable[[Result], Hashable] = lambda _: 0,
+) -> dict[str, Band]:
+    """Return the band of records of each method that has any, in the order of legends; each holds until the next.
+
+    Args:
+        results: Runs, at least one.
+        x: The curve of the calls with a record.
+        y: The curve of the records.
+        change: What is drawn of a record, such as its logarithm.
+        stratum: The problem of a run, see `intervals.estimate`.
+    """
+    end = budget_of(results)
+    return {
+        method: make_band(
+            [(numbers(curve(run, x)), [change(value) for value in numbers(curve(run, y))]) for run in some],
+            [stratum(run) for run in some],
+            end,
+        )
+        for method, some in _with_curves(results, x, y)
+    }
+
+
+def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
+    """Return the band of each method of a curve with a value an iteration, in the order of legends."""
+    return {
+        method: make_iteration_band([(numbers(curve(run, "calls")), curve(run, name)) for run in some])
+        for method, some in _with_curves(results, "calls", name)
+    }
+
+
+def _with_curves(results: Sequence[Result], *names: str) -> list[tuple[str, list[Result]]]:
+    found = by_method([result for result in results if has(result, *names)])
+    return [(method, found[method]) for method in order_methods([*found])]
+
+
+def draw_bands(
+    axes: Axes, bands: Mapping[str, Band], change: Callable[..., object] = lambda value: value, *, steps: bool
+) -> None:
+    """Draw a line and a band for each method; the axis fits the lines, and a wide band may leave it.
+
+    Args:
+        axes: Where.
+        bands: By method.
+        change: What is drawn of means and bounds, such as ten to their power.
+        steps: Whether values hold until the next call.
+    """
+    how = "post" if steps else None
+    share = min(_MOST_SHARE, _BANDS_SHARE / max(1, len(bands)))
+    for method, band in bands.items():
+        look = look_of(method)
+        x, mean, low, high = band.x, *(np.asarray(change(each)) for each in (band.mean, band.low, band.high))
+        axes.fill_between(x, low, high, step=how, color=look.color, alpha=share, linewidth=0)
+        axes.plot(
+            *(x, mean),
+            drawstyle="steps-post" if steps else "default",
+            color=look.color,
+            linestyle=look.dash,
+            linewidth=1.4,
+            marker=look.marker,
+            markersize=3.2,
+            markevery=max(1, len(x) // 6),
+            label=look.label,
+        )
+    axes.margins(x=0.01)
+    use_counts(axes)
+
+
+def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float | None = None, most: float | None = None) -> None:
+    """Make the vertical axis span all lines, and those parts of their bands that are near."""
+    means = [band.mean[np.isfinite(band.mean)] for band in bands.values()]
+    values = np.concatenate(means) if means else np.array([])
+    if not len(values):
+        return
+    near = values if least is None or not (values >= least).any() else values[values >= least]
+    low, high = float(near.min()), float(near.max())
+    room = (high - low) * _MARGIN or 0.05 * abs(high) or 0.05
+    bottom, top = low - 2 * room, high + 2 * room
+    axes.set_ylim(bottom if least is None else max(least, bottom), top if most is None else min(most, top))
+
+
+def fit_log_axis(axes: Axes, bands: Mapping[str, Band]) -> None:
+    """Make a logarithmic axis span all lines, whose values are powers of ten, and at least one such power."""
+    values = np.concatenate([band.mean[np.isfinite(band.mean)] for band in bands.values()])
+    low, high = float(values.min()), float(values.max())
+    room = 0.08 * (high - low) + 0.15
+    axes.set_ylim(10 ** (low - room), 10 ** (high + room))
+
+
+def legend_of(methods: Sequence[str]) -> list[tuple[Line2D, str]]:
+    """Return the entries of a legend for methods."""
+    entries = []
+    for method in order_methods(methods):
+        look = look_of(method)
+        line = Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=3.5, linewidth=1.4)
+        entries.append((line, look.label))
+    return entries
+
+
+def say_nothing(axes: Axes, text: str = "no run yet") -> None:
+    """Say in an empty panel that it is empty."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=INK, alpha=0.6)
+    axes.set_xticks([])
+    axes.set_yticks([])

@@ -1,0 +1,34 @@
+"""Figure ``mol``: how scores and diversity of molecules grow (paper, "Molecular Discovery")."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from evodiverse.analysis.tables.results import Result
+from evodiverse.figures.intervals import BANDS
+from evodiverse.figures.molecule_panels import DRUG_LIKE, MOLECULES, TARGETS, caption_of, draw_page, usable
+from evodiverse.figures.reading import Context, FigureKind, Picture, Wanted, describe_runs, group_runs
+
+NAME: Final = "mol"
+
+
+def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
+    """Yield a figure for each model."""
+    for group in group_runs(usable(results), MOLECULES, TARGETS):
+        yield Picture(
+            f"{NAME}_{group.suffix}",
+            f"Molecules, {group.words}. (a) Mean JNK3 score of the diversity-aware top 10 (lines, left) and how many "
+            "molecules of the pools the selection takes without the cap of ten (bars, right). (b) Mean score of the "
+            f"molecules of the pools with QED > 0.5 and SA < 5.5. {caption_of(group.results)}",
+            partial(draw_page, group.results, "jnk3", DRUG_LIKE),
+            describe_runs(group.results, BANDS),
+        )
+
+
+FIGURE: Final = FigureKind(
+    NAME,
+    "Scores, and how many diverse molecules",
+    find,
+    "fig:mol",
+    Wanted(("jnk3", "gsk3b"), ("molleo", "ensemble", "tempering", "pt"), ("DeepSeek-V3.2",)),
+)

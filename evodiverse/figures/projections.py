@@ -1,0 +1,166 @@
+"""Programs of final pools in a plane: by pool and by score, a column a method."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evodiverse.analysis.domains import find_metrics
+from evodiverse.analysis.tables.results import Result
+from evodiverse.errors import InputError
+from evodiverse.figures.reading import first_of
+from evodiverse.figures.style import PAGE, PALE, add_legend, look_of, new_figure, order_methods, pool_look
+from evodiverse.runlog.log import read_log
+
+FloatArray = NDArray[np.float64]
+Encode = Callable[[Sequence[str]], Any]
+_MOST_PERPLEXITY: Final = 30.0
+_LEAST_POINTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """What is in the final pools of one run; a candidate in two pools stands there twice.
+
+    Attributes:
+        method: Of the run.
+        genotypes: ``(n,)``.
+        pools: ``(n,)``.
+        scores: ``(n,)``.
+        n_pools: How many pools there are.
+    """
+
+    method: str
+    genotypes: tuple[str, ...]
+    pools: tuple[int, ...]
+    scores: tuple[float, ...]
+    n_pools: int
+
+
+def read_members(results: Sequence[Result]) -> list[Members]:
+    """Return the final pools of the run with the lowest seed of each method, in the order of legends.
+
+    Raises:
+        InputError: A log is damaged.
+    """
+    chosen = {result.run.method: result for result in first_of(results, lambda result: result.run.method)}
+    return [_read(chosen[method]) for method in order_methods([*chosen])]
+
+
+def _read(result: Result) -> Members:
+    log = read_log(result.run, {**find_metrics(result.run).columns, "genotype": str})
+    genotypes = log.column("genotype")
+    places = [(call, pool) for pool, calls in enumerate(log.states[-1]) for call in calls if call in log.scores]
+    return Members(
+        result.run.method,
+        tuple(genotypes[call] for call, _ in places),
+        tuple(pool for _, pool in places),
+        tuple(log.scores[call] for call, _ in places),
+        len(log.states[-1]),
+    )
+
+
+def project_pca(vectors: Any) -> FloatArray:
+    """Return the first two principal components of vectors, ``(n, 2)``, their signs fixed."""
+    dense = _dense(vectors)
+    centered = dense - dense.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
+    points = np.zeros((len(dense), 2))
+    n = min(2, len(sizes))
+    points[:, :n] = left[:, :n] * sizes[:n]
+    largest = np.abs(points).argmax(axis=0)
+    return points * np.where(points[largest, [0, 1]] < 0, -1.0, 1.0)
+
+
+def project_tsne(vectors: Any) -> FloatArray:
+    """Return where t-SNE puts vectors in a plane, ``(n, 2)``: scikit-learn's, from the PCA, seed 0."""
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError as error:
+        raise InputError("t-SNE needs scikit-learn; pip install 'evodiverse[figures]'") from error
+    start = project_pca(vectors)
+    if len(start) <= _LEAST_POINTS:
+        return start
+    spread = float(np.std(start[:, 0])) or 1.0
+    perplexity = min(_MOST_PERPLEXITY, (len(start) - 1) / 3)
+    fit = TSNE(2, perplexity=perplexity, init=1e-4 * start / spread, random_state=0, n_jobs=1)
+    return np.asarray(fit.fit_transform(_dense(vectors)), dtype=np.float64)
+
+
+def _dense(vectors: Any) -> FloatArray:
+    dense = vectors.toarray() if sparse.issparse(vectors) else np.asarray(vectors)
+    return np.asarray(dense, dtype=np.float64)
+
+
+def locate(members: Sequence[Members], encode: Encode, project: Callable[[Any], FloatArray]) -> list[FloatArray]:
+    """Return the points of each run, ``(n, 2)``; equal programs are one point, and all runs share one plane."""
+    unique = sorted({genotype for each in members for genotype in each.genotypes})
+    if not unique:
+        return [np.zeros((0, 2)) for _ in members]
+    place = {genotype: at for at, genotype in enumerate(unique)}
+    points = project(encode(unique))
+    return [points[[place[genotype] for genotype in each.genotypes]] for each in members]
+
+
+def draw_grid(members: Sequence[Members], points: Sequence[FloatArray], axis: str, score_name: str) -> Figure:
+    """Return two rows of panels, a column a method: points by pool, and by score.
+
+    Args:
+        members: Of each run.
+        points: Of each, ``(n, 2)``.
+        axis: What the axes are, such as "PC".
+        score_name: What the colors of the lower row are, with its unit.
+    """
+    figure = new_figure(min(PAGE, 1.9 + 1.6 * len(members)), 3.6)
+    axes = figure.subplots(2, len(members), squeeze=False, sharex=True, sharey=True)
+    scores = np.array([score for each in members for score in each.scores])
+    low, high = np.quantile(scores, [0.25, 1.0]) if len(scores) else (0.0, 1.0)
+    shown = None
+    for column, (each, own) in enumerate(zip(members, points, strict=True)):
+        for row in (0, 1):
+            draw_others(axes[row, column], points)
+        draw_pools(axes[0, column], each, own)
+        shown = axes[1, column].scatter(
+            *own.T, c=each.scores, cmap="cividis", vmin=low, vmax=high, s=11, edgecolors="white", linewidths=0.25
+        )
+        axes[0, column].set_title(look_of(each.method).label)
+        axes[1, column].set_xlabel(f"{axis} 1")
+    for row in axes[:, 0]:
+        row.set_ylabel(f"{axis} 2")
+    if shown is not None:
+        figure.colorbar(shown, ax=axes[1, :].tolist(), label=score_name, pad=0.01, extend="min")
+    add_legend(figure, pool_entries(max(each.n_pools for each in members)))
+    return figure
+
+
+def draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
+    """Draw all points pale, as the ground on which those of one run are told."""
+    everything = np.concatenate(points)
+    axes.scatter(*everything.T, s=5, color=PALE, linewidths=0, zorder=0)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def draw_pools(axes: Axes, members: Members, points: FloatArray) -> None:
+    """Draw the points of a run, each pool with a color and a marker of its own; the hottest below."""
+    pools = np.array(members.pools, dtype=np.int64)
+    for pool in range(members.n_pools - 1, -1, -1):
+        color, marker = pool_look(pool)
+        own = points[pools == pool]
+        axes.scatter(*own.T, s=13, color=color, marker=marker, edgecolors="white", linewidths=0.25, alpha=0.85)
+
+
+def pool_entries(n_pools: int) -> list[tuple[Line2D, str]]:
+    """Return the legend of pools."""
+    entries = []
+    for pool in range(n_pools):
+        color, marker = pool_look(pool)
+        label = "pool 0 (coldest)" if pool == 0 else f"pool {pool}"
+        entries.append((Line2D([], [], color=color, marker=marker, linestyle="", markersize=4), label))
+    return entries

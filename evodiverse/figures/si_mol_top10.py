@@ -1,0 +1,34 @@
+"""Figure ``si_mol_top10``: the same of GSK3β, and of the diversity-aware top 10 (paper, "Additional results")."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from evodiverse.analysis.tables.results import Result
+from evodiverse.figures.intervals import BANDS
+from evodiverse.figures.molecule_panels import DIVERSE, MOLECULES, TARGETS, caption_of, draw_page, usable
+from evodiverse.figures.reading import Context, FigureKind, Picture, Wanted, describe_runs, group_runs
+
+NAME: Final = "si_mol_top10"
+
+
+def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
+    """Yield a figure for each model."""
+    for group in group_runs(usable(results), MOLECULES, TARGETS):
+        yield Picture(
+            f"{NAME}_{group.suffix}",
+            f"Molecules, {group.words}. (a) Mean GSK3β score of the diversity-aware top 10 (lines, left) and how many "
+            "molecules of the pools the selection takes without the cap of ten (bars, right). (b) Mean score of the "
+            f"diversity-aware top 10 of the pools. {caption_of(group.results)}",
+            partial(draw_page, group.results, "gsk3b", DIVERSE),
+            describe_runs(group.results, BANDS),
+        )
+
+
+FIGURE: Final = FigureKind(
+    NAME,
+    "Scores of GSK3β, and of the diversity-aware top 10",
+    find,
+    "fig:si_mol_top10",
+    Wanted(("jnk3", "gsk3b"), ("molleo", "ensemble", "tempering", "pt"), ("DeepSeek-V3.2",)),
+)

@@ -1,0 +1,187 @@
+"""How all figures look: size, type, and for each method one color, one dash and one marker, everywhere the same."""
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Any, Final
+from zlib import crc32
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from evodiverse.kit.text import printable
+
+COLUMN: Final = 3.4
+"""Inches: the width of a column."""
+
+PAGE: Final = 7.0
+"""Inches: the width of a page."""
+
+INK: Final = "#222222"
+PALE: Final = "#c9ced6"
+_PNG_DPI: Final = 200
+_CHARACTER: Final = 0.046  # inches that one of small print may need
+_ENTRY: Final = 1.5  # inches that an entry of a legend may need
+
+_RC: Final[dict[str, Any]] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that files do not depend on the machine
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.7,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "text.parse_math": False,  # names come from runs, and a dollar sign in one is no formula
+    "text.usetex": False,
+    "svg.hashsalt": "evodiverse",
+    "svg.fonttype": "path",
+    "figure.dpi": 100,
+    "path.simplify": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a method is drawn, so that it can be told in gray and by the color-blind too.
+
+    Attributes:
+        label: What the legend calls it.
+        color: After Okabe and Ito.
+        dash: Of its lines.
+        marker: Of its points.
+        hatch: Of its bars.
+    """
+
+    label: str
+    color: str
+    dash: Any
+    marker: str
+    hatch: str
+
+
+_LOOKS: Final = {
+    "pt": Look("EvoDiverse (pt)", "#009e73", "-", "o", ""),
+    "molleo": Look("MOLLEO", "#d55e00", (0, (4, 1.5)), "s", "///"),
+    "ea": Look("EA", "#d55e00", (0, (4, 1.5)), "s", "///"),
+    "ensemble": Look("Ensemble", "#0072b2", (0, (1, 1)), "^", "..."),
+    "tempering": Look("Tempering", "#e69f00", (0, (5, 1, 1, 1)), "D", "xxx"),
+    "island": Look("Island", "#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\\\"),
+    "random_swap": Look("Random swap", "#56b4e9", (0, (6, 2)), "P", "+++"),
+    "graph_ga": Look("Graph GA", "#000000", (0, (2, 1)), "X", "ooo"),
+    "pt_same_prompt": Look("EvoDiverse, one prompt", "#999933", (0, (7, 1, 1, 1)), "<", "--"),
+    "pt3": Look("EvoDiverse, three rungs", "#44aa99", (0, (5, 2, 2, 2)), ">", "||"),
+    "pt_niche": Look("EvoDiverse, niches", "#332288", (0, (3, 2)), "h", "**"),
+    "pt_diverse": Look("EvoDiverse, diverse", "#117733", (0, (1, 2)), "p", "O"),
+    "diverse": Look("EvoDiverse, diverse", "#117733", (0, (1, 2)), "p", "O"),
+    "niche_ga": Look("Niche GA", "#882255", (0, (8, 2)), "d", "\\"),
+    "best_of_n": Look("Best of n", "#777777", (0, (1, 3)), "*", "/"),
+    "random_start": Look("Random start", "#aa4499", (0, (4, 3)), "H", "x"),
+    "pysr": Look("PySR", "#6b6b6b", (0, (2, 2)), "8", "||||"),
+    "sparse": Look("Sparse terms", "#8c8c8c", (0, (1, 4)), "X", "\\\\"),
+    "operon": Look("Operon", "#b8b8b8", (0, (6, 1, 2, 1)), "p", "----"),
+}
+METHODS: Final = tuple(_LOOKS)
+"""The methods that have a look of their own, in the order of legends."""
+
+_OTHER_COLORS: Final = ("#7a4900", "#5b2a86", "#2f4b26", "#8c1c13", "#00506b")
+_OTHER_MARKERS: Final = "1234"
+_POOL_COLORS: Final = ("#0072b2", "#d55e00", "#e69f00", "#cc79a7", "#009e73")
+_POOL_MARKERS: Final = "o^sDv"
+_SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def look_of(method: str) -> Look:
+    """Return how a method is drawn; one of the user's own has a look that its name alone decides."""
+    if method in _LOOKS:
+        return _LOOKS[method]
+    place = crc32(method.encode())
+    color = _OTHER_COLORS[place % len(_OTHER_COLORS)]
+    marker = _OTHER_MARKERS[place % len(_OTHER_MARKERS)]
+    return Look(shorten(method, 28), color, (0, (1 + place % 5, 1, 1, 1)), marker, "/")
+
+
+def order_methods(methods: Sequence[str]) -> list[str]:
+    """Return different methods in the order of legends: those that have a look, then others by name."""
+    return sorted(set(methods), key=lambda name: (METHODS.index(name) if name in _LOOKS else len(METHODS), name))
+
+
+def pool_look(pool: int) -> tuple[str, str]:
+    """Return color and marker of a pool, the coldest being pool 0."""
+    place = pool % len(_POOL_COLORS)
+    return _POOL_COLORS[place], _POOL_MARKERS[place]
+
+
+def shorten(text: str, most: int) -> str:
+    """Return text of others on one line of bounded length, fit to be drawn."""
+    clean = printable(text)
+    return clean if len(clean) <= most else f"{clean[: most - 1]}…"
+
+
+def show_power(value: float, _: object = None) -> str:
+    """Return a power of ten as a reader would write it."""
+    if value <= 0:
+        return ""
+    exponent = f"{value:e}".partition("e")[2]
+    return f"10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def use_powers(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, its numbers powers of ten."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(show_power))
+    axes.yaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+
+
+def use_counts(axes: Axes, which: str = "x") -> None:
+    """Number an axis with whole numbers, thousands parted, and few of them."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(MaxNLocator(5, integer=True))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:
+    """Write one legend for all panels below them; `figure` makes room for it."""
+    handles, labels = [handle for handle, _ in entries], [label for _, label in entries]
+    if handles:
+        n_columns = max(1, min(columns, len(handles), int(figure.bbox.width / figure.dpi / _ENTRY)))
+        figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, handlelength=2.6)
+
+
+def add_basis(figure: Figure, text: str) -> None:
+    """Write above a figure, in small print, what it stands on."""
+    place = figure.subfigs[0] if figure.subfigs else figure
+    width = int(figure.bbox.width / figure.dpi / _CHARACTER)
+    place.suptitle(fill(printable(text), width), fontsize=5.5, color=INK, alpha=0.8)
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw with this style, whatever the user's own is."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure, in inches, whose parts make room for each other."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def write_image(figure: Figure, ending: str) -> bytes:
+    """Return a figure as the content of a file, the same for the same figure: no date, no random names."""
+    file = io.BytesIO()
+    metadata = {"Date": None} if ending == "svg" else {"Software": None}
+    figure.savefig(file, format=ending, dpi=_PNG_DPI, metadata=metadata)
+    return file.getvalue()

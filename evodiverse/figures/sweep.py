@@ -1,0 +1,172 @@
+"""A sweep over one or two settings as a heat map."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite, log10
+from statistics import fmean
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from evodiverse.analysis.tables.results import Result, show_overrides
+from evodiverse.figures.reading import OWN_FIT, Context, FigureKind, Picture, is_budget
+from evodiverse.figures.style import COLUMN, PAGE, PALE, new_figure, shorten
+from evodiverse.runlog.runs import write_setting
+
+NAME: Final = "sweep"
+_MOST_VALUES: Final = 20
+_LEAST: Final = 1e-16
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a heat map shows of a kind of runs.
+
+    Attributes:
+        metric: Its name.
+        words: What it is.
+        is_error: Whether lower is better, and the logarithm is averaged.
+    """
+
+    metric: str
+    words: str
+    is_error: bool = False
+
+
+MEASURES: Final[Mapping[str, Measure]] = {
+    "molecules": Measure("diverse_auc", "diversity-aware Top-10 AUC"),
+    "equations": Measure("best_nmse", "NMSE of the best, held out", is_error=True),
+    "circle packing": Measure("best_sum", "best sum of radii"),
+    "programs": Measure("best_score", "best score"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Means over runs for each two values of two settings.
+
+    Attributes:
+        keys: The settings: of columns, and of rows, None where there is one alone.
+        columns: Their values, in order, as one writes them.
+        rows: The same.
+        means: By column and row.
+        counts: Runs behind each.
+    """
+
+    keys: tuple[str, str | None]
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    means: Mapping[tuple[str, str], float]
+    counts: Mapping[tuple[str, str], int]
+
+
+def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
+    """Yield a heat map for each task, method and model, and each one or two settings that its runs differ in."""
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.kind in MEASURES and result.fit != OWN_FIT:
+            about = result.science or result.problem or result.task
+            budget = show_overrides({key: result.overrides[key] for key in result.overrides if is_budget(key)})
+            groups[result.kind, about, result.run.method, result.model, result.fit or "", budget].append(result)
+    for place, some in sorted(groups.items()):
+        for keys in find_keys(some):
+            grid = make_grid(some, keys, MEASURES[place[0]])
+            if len(grid.means) > 1:
+                yield _picture(*place, grid=grid)
+
+
+def _picture(kind: str, *about: str, grid: Grid) -> Picture:
+    measure = MEASURES[kind]
+    settings = " and ".join(filter(None, grid.keys))
+    mean = "geometric mean" if measure.is_error else "mean"
+    n = sum(grid.counts.values())
+    return Picture(
+        "_".join(filter(None, [NAME, *about, *filter(None, grid.keys)])),
+        f"{', '.join(filter(None, about))}: {measure.words} by {settings}, {mean} over runs, and in brackets how many; "
+        f"n = {n}. Runs differ from the defaults in nothing else; the lighter the better.",
+        partial(draw, grid, measure),
+        f"n = {n} runs; in brackets those of a cell",
+    )
+
+
+def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
+    """Return which one or two settings some runs differ in, and nothing else; of one budget are all of them."""
+    sets = {frozenset(key for key in result.overrides if not is_budget(key)) for result in results}
+    pairs = sorted({tuple(sorted(keys)) for keys in sets if len(keys) == 2})
+    in_pairs = {key for pair in pairs for key in pair}
+    singles = sorted({key for keys in sets if len(keys) == 1 for key in keys} - in_pairs)
+    return [*((one, other) for one, other in pairs), *((key, None) for key in singles)]
+
+
+def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: Measure) -> Grid:
+    """Return the means of the runs that differ from the defaults in these settings at most.
+
+    Args:
+        results: Runs of one task, method and model.
+        keys: The settings.
+        measure: Whose means; runs without it, or with an infinite one, do not count.
+    """
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    values: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for result in results:
+        number = result.metrics.get(measure.metric)
+        is_other = any(key not in keys and not is_budget(key) for key in result.overrides)
+        if is_other or not isinstance(number, int | float) or not isfinite(number):
+            continue
+        place = tuple(_setting(result, key, seen) for key, seen in zip(keys, values, strict=True))
+        found[place[0], place[1]].append(log10(max(number, _LEAST)) if measure.is_error else float(number))
+    columns, rows = (tuple(sorted(seen, key=lambda text: _order(seen[text], text)))[:_MOST_VALUES] for seen in values)
+    shown = {place: some for place, some in found.items() if place[0] in columns and place[1] in rows}
+    means = {place: fmean(some) for place, some in shown.items()}
+    return Grid(keys, columns, rows, means, {place: len(some) for place, some in shown.items()})
+
+
+def _setting(result: Result, key: str | None, seen: dict[str, Any]) -> str:
+    value = None if key is None else result.run.settings.get(key)
+    text = "" if key is None else write_setting(value)
+    seen[text] = value
+    return text
+
+
+def _order(value: Any, text: str) -> tuple[int, Any]:
+    """Return what sorts settings: numbers by size, then lists and words as they are written."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (0, float(value)) if is_number else (1, text)
+
+
+def draw(grid: Grid, measure: Measure) -> Figure:
+    """Return the heat map, each cell with its number and how many runs are behind it."""
+    n_columns, n_rows = len(grid.columns), len(grid.rows)
+    figure = new_figure(min(PAGE, max(COLUMN, 1.5 + 0.62 * n_columns)), 1.1 + 0.42 * n_rows)
+    axes = figure.subplots()
+    numbers = np.array([[grid.means.get((column, row), np.nan) for column in grid.columns] for row in grid.rows])
+    goodness = -numbers if measure.is_error else numbers
+    low, high = float(np.nanmin(goodness)), float(np.nanmax(goodness))
+    axes.set_facecolor(PALE)
+    axes.imshow(goodness, cmap="cividis", vmin=low, vmax=high if high > low else low + 1, aspect="auto")
+    for (row, column), number in np.ndenumerate(numbers):
+        if np.isnan(number):
+            continue
+        share = (goodness[row, column] - low) / (high - low) if high > low else 0.0
+        text = f"{10**number:.1e}" if measure.is_error else f"{number:.3f}"
+        count = grid.counts[grid.columns[column], grid.rows[row]]
+        color = "black" if share > 0.55 else "white"
+        axes.text(column, row, f"{text}\n({count})", ha="center", va="center", fontsize=6, color=color)
+    axes.set_xticks(range(n_columns), [shorten(text, 14) for text in grid.columns], rotation=30 * (n_columns > 5))
+    axes.set_yticks(range(n_rows), [shorten(text, 18) for text in grid.rows])
+    axes.set_xlabel(shorten(grid.keys[0], 50))
+    axes.set_ylabel("" if grid.keys[1] is None else shorten(grid.keys[1], 30))
+    axes.set_title(f"{'geometric mean' if measure.is_error else 'mean'} of {measure.words}")
+    return figure
+
+
+FIGURE: Final = FigureKind(
+    NAME,
+    "Sweeps over settings",
+    find,
+    example="evodiverse -m task=circle_packing method=pt llm=off method.swap.period=2,5 method.swap.size=1,2 seed=0,1",
+    takes_all=True,
+)

@@ -1,0 +1,64 @@
+"""Files that one call writes into a folder and a later one deletes if it does not write them again."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from evodiverse.errors import InputError
+from evodiverse.kit.files import read_file, refuse_link, write_file
+
+_WRITTEN: Final = ".written"
+_MOST_BYTES: Final = 1 << 24
+
+
+def write_listed(
+    folder: Path, contents: Mapping[str, bytes], unlisted: Mapping[str, bytes], is_ours: Callable[[str], bool]
+) -> None:
+    """Write files, and delete what an earlier call wrote and this one does not.
+
+    A hidden file lists what was written with its SHA-256. A file on the list that was changed since then stays, and so
+    does every other file. Nothing is written through a link.
+
+    Args:
+        folder: Is made if need be.
+        contents: By name.
+        unlisted: Files that every call writes, by name.
+        is_ours: Whether a name can be that of a listed file: the list may be somebody else's.
+
+    Raises:
+        InputError: The folder is a link, or the list is damaged.
+        OSError: A file cannot be written.
+    """
+    refuse_link(folder)
+    manifest = folder / _WRITTEN
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    before = _read_manifest(manifest, is_ours)
+    for name, content in {**contents, **unlisted}.items():
+        write_file(folder / name, content)
+    for name, digest in before.items():
+        if name not in digests and _is_unchanged(folder / name, digest):
+            (folder / name).unlink()
+    write_file(manifest, "".join(f"{digest} {name}\n" for name, digest in digests.items()).encode())
+
+
+def _read_manifest(path: Path, is_ours: Callable[[str], bool]) -> Mapping[str, str]:
+    """Return the SHA-256 of each file that an earlier call wrote, by name.
+
+    Raises:
+        InputError: The list is damaged.
+    """
+    try:
+        lines = read_file(path, _MOST_BYTES).decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}); delete it") from error
+    listed = {name: digest for digest, _, name in (line.partition(" ") for line in lines)}
+    return {name: digest for name, digest in listed.items() if Path(name).name == name and is_ours(name)}
+
+
+def _is_unchanged(path: Path, digest: str) -> bool:
+    """Return whether a file is there and still what was written."""
+    return path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
