@@ -82,7 +82,12 @@ def table(
         label: What it is a table of.
         searchable: Whether it has a field that filters its rows and a button that copies them.
     """
-    head = tag("tr", *(tag("th", tag("button", name, type="button"), scope="col") for name in names))
+    numeric = [any(isinstance(line[at], int | float) for line in lines) for at in range(len(names))]
+    heads = (
+        tag("th", tag("button", name, type="button"), scope="col", class_="number" if is_numeric else None)
+        for name, is_numeric in zip(names, numeric, strict=True)
+    )
+    head = tag("tr", *heads)
     rows = [tag("tr", *map(_cell, line)) for line in lines]
     drawn = tag("table", tag("thead", head), tag("tbody", *rows), aria_label=label)
     tools = tag(

@@ -66,7 +66,25 @@ def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
     if not node.arguments:
         return tag("mi", str(node.value)), _ATOM
     parts = [_write(argument, params) for argument in node.arguments]
+    if node.operation == "add" and (positive := _without_minus(node.arguments[1], params)) is not None:
+        negated, binding = _write(positive, params)
+        return tag("mrow", parts[0][0], tag("mo", "−"), _within((negated, binding), _PRODUCT)), _SUM
     return _write_operation(node.operation, parts)
+
+
+def _without_minus(node: Node, params: Sequence[float]) -> Node | None:
+    """Return an addend with the other sign, None for one that does not begin with a negative number."""
+    if node.operation in {"multiply", "divide"}:
+        first, second = node.arguments
+        positive = _without_minus(first, params)
+        return None if positive is None else Node(node.operation, (positive, second))
+    if node.operation == PARAMETER and 0 <= int(node.value) < len(params):
+        value: float = params[int(node.value)]
+    elif node.operation == NUMBER:
+        value = float(node.value)
+    else:
+        return None
+    return Node(NUMBER, value=-value) if value < 0 else None
 
 
 def _write_operation(operation: str, parts: Sequence[tuple[Markup, int]]) -> tuple[Markup, int]:
@@ -78,7 +96,7 @@ def _write_operation(operation: str, parts: Sequence[tuple[Markup, int]]) -> tup
     if operation == "negative":
         return tag("mrow", tag("mo", "−"), _within(parts[0], _PRODUCT)), _NEGATION
     if operation == "multiply":
-        return tag("mrow", _within(parts[0], _PRODUCT), tag("mo", "⋅"), _within(parts[1], _PRODUCT)), _PRODUCT
+        return tag("mrow", _within(parts[0], _NEGATION), tag("mo", "⋅"), _within(parts[1], _PRODUCT)), _PRODUCT
     if operation == "divide":
         return tag("mfrac", first, last), _PRODUCT
     if operation == "power":
