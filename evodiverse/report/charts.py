@@ -91,7 +91,7 @@ def find_ticks(low: float, high: float) -> list[float]:
     rough = (high - low) / _N_TICKS
     magnitude = 10.0 ** floor(log10(rough))
     step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough * (1 - 1e-9))
-    first, last = -floor(-low / step - 1e-9), floor(high / step + 1e-9)
+    first, last = -floor(-low / step + 1e-9), floor(high / step + 1e-9)
     return [index * step for index in range(int(first), int(last) + 1)]
 
 

@@ -38,13 +38,13 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
 
 def _read(genotype: str) -> Chem.Mol | None:
     """Return a molecule without the names and labels that a text may bring along."""
-    if len(genotype) > _MOST_CHARACTERS:
+    if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
         return None
     options = Chem.SmilesParserParams()
     options.allowCXSMILES = False  # type: ignore[assignment]
     options.parseName = False  # type: ignore[assignment]
     with BlockLogs():
-        return Chem.MolFromSmiles(genotype.split()[0] if genotype.split() else "", options)
+        return Chem.MolFromSmiles(genotype.split()[0], options)
 
 
 def _draw(molecule: Chem.Mol, marked: Sequence[int]) -> str:
