@@ -6,12 +6,14 @@ from typing import Any, Final
 from rdkit import Chem
 from rdkit.Chem import rdFMCS
 from rdkit.Chem.Draw import rdMolDraw2D
-from rdkit.rdBase import BlockLogs
 
 from evodiverse.kit.markup import Markup, picture, tag
+from evodiverse.tasks.molecules.parsing import read_molecule
+from evodiverse.vocabulary import Rejection
 
 _SIZE: Final = (260, 200)  # pixels
 _MOST_CHARACTERS: Final = 500
+_MOST_ATOMS: Final = 250
 _SECONDS: Final = 1  # for what two molecules have in common
 _NEW: Final = (0.62, 0.86, 0.73)
 
@@ -40,11 +42,8 @@ def _read(genotype: str) -> Chem.Mol | None:
     """Return a molecule without the names and labels that a text may bring along."""
     if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
         return None
-    options = Chem.SmilesParserParams()
-    options.allowCXSMILES = False  # type: ignore[assignment]
-    options.parseName = False  # type: ignore[assignment]
-    with BlockLogs():
-        return Chem.MolFromSmiles(genotype.split()[0], options)
+    molecule = read_molecule(genotype.split()[0], _MOST_ATOMS)
+    return None if isinstance(molecule, Rejection) else molecule
 
 
 def _draw(molecule: Chem.Mol, marked: Sequence[int]) -> str:
