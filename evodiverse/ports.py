@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from evodiverse.kit.markup import Markup
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import (
@@ -463,6 +464,23 @@ class Measured(Protocol):
 
     def choose_problems(self, groups: Collection[str | None]) -> Sequence[str]:
         """Return what chooses the problems of these groups on the command line, None being all; maybe nothing."""
+
+
+@runtime_checkable
+class Portrayed(Protocol):
+    """A domain that can draw its candidates in a report, and say what changed between two of them.
+
+    ``report_columns`` are the columns of ``evaluations`` that it draws from, float or str; a log may lack them. What a
+    log holds may be somebody else's: None is the answer where it cannot be drawn.
+    """
+
+    report_columns: Mapping[str, type]
+
+    def portray(self, genotype: str, details: Mapping[str, Any]) -> Markup | None:
+        """Return a candidate as a person wants to see it."""
+
+    def tell_change(self, parents: Sequence[str], genotype: str) -> Markup | None:
+        """Return what became of the first parent, of which there is one at least, in its child."""
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Final
 
 from evodiverse.errors import InputError, describe
@@ -44,9 +44,15 @@ def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
     return NoMetrics() if domain is None else domain.build_metrics(run.settings)
 
 
-@lru_cache
 def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
-    """Return the module ``domain`` of a domain's package, None for one without metrics.
+    """Return the module ``domain`` of a domain's package, None for one without metrics; see `find_module`."""
+    domain = find_module(name, own)
+    return domain if isinstance(domain, Measured) else None
+
+
+@lru_cache
+def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | None:
+    """Return the module ``domain`` of a domain's package, None for one that is not there.
 
     A record may be somebody else's, and to import a module is to run it. So one that is not ours is imported only if
     the user names it.
@@ -61,12 +67,11 @@ def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None
     if not (name.startswith(OURS) or name in own):
         return None
     try:
-        domain = importlib.import_module(f"{name}.domain")
+        return importlib.import_module(f"{name}.domain")
     except ModuleNotFoundError as error:
         if name not in own:
             return None  # a domain of another version of ours
         raise InputError(f"the domain {name} cannot be imported ({describe(error)}); check --domain") from error
-    return domain if isinstance(domain, Measured) else None
 
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evodiverse.analysis.comparison import compare
 from evodiverse.analysis.summary import (
     Kind,
     best_candidates,
@@ -74,6 +75,28 @@ def print_run(path: Path, console: Console) -> None:
         console.print(Text(title, style="bold"))
         for part in drawn:
             console.print(part)
+
+
+def print_comparison(runs: Sequence[Run], console: Console) -> None:
+    """Print a row a run, best first, with a column for each setting in which the runs differ.
+
+    What is known of a run's best and calls is what its record says: of one that goes on, nothing.
+
+    Args:
+        runs: At least one.
+        console: Must not take square brackets and colons for markup.
+    """
+    compared = compare(runs, [run.record.get("totals", {}).get("best_score") for run in runs])
+    table = _table(">best", ">calls", *compared[0].differing, "status", "run")
+    for one in compared:
+        best = "–" if one.best is None else f"{one.best:.6g}"
+        calls = "–" if one.calls is None else f"{one.calls:,}"
+        status = str(one.run.record["status"])
+        settings = [_text(value) for value in one.differing.values()]
+        table.add_row(
+            best, calls, *settings, _text(status, style=_STYLES.get(status, "yellow")), _text(str(one.run.path))
+        )
+    console.print(table)
 
 
 def read_overrides(path: Path) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Print what runs are and how they went."""
+"""Print what runs are and how they went; several are compared, a row a run."""
 
 import argparse
 import sys
@@ -18,23 +18,31 @@ def main() -> int:
     arguments = parser.parse_args()
     from rich.console import Console  # here: --help does without the libraries that these load
 
-    from evodiverse.analysis.show import print_run
-    from evodiverse.runlog.runs import find_records
+    from evodiverse.analysis.show import print_comparison, print_run
+    from evodiverse.runlog.runs import Run, find_records, read_record
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     console = Console(highlight=False, markup=False, emoji=False)
     exit_code = 0
+    found = []
     for given in arguments.runs:
         records = find_records(given)
         if not records:
             sys.stderr.write(f"show: {printable(str(given))} is no run, and there is none below it\n")
             exit_code = InputError.exit_code
-        for record in records:
-            try:
+        found += [record for record in records if record not in found]
+    compared = []
+    for record in found:
+        try:
+            if len(found) > 1:
+                compared.append(Run(record.parent, read_record(record)))
+            else:
                 print_run(record.parent, console)
                 console.print()
-            except InputError as error:
-                sys.stderr.write(f"show: {error}\n")
-                exit_code = error.exit_code
+        except InputError as error:
+            sys.stderr.write(f"show: {error}\n")
+            exit_code = error.exit_code
+    if compared:
+        print_comparison(compared, console)
     return exit_code

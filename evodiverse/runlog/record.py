@@ -12,6 +12,9 @@ RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20
 """A ``run.json`` is never longer; most have 5 kB."""
 
+REPORT: Final = "report.html"
+"""The page about a run, which `evodiverse-report` writes next to its record."""
+
 BEST: Final = "best"
 """The folder for people."""
 

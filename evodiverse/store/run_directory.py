@@ -16,7 +16,7 @@ from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, replace_file, sync_folder, write_file
 from evodiverse.ports import Row
 from evodiverse.runlog.datasets import DATASETS
-from evodiverse.runlog.record import BEST, CHOSEN, RECORD
+from evodiverse.runlog.record import BEST, CHOSEN, RECORD, REPORT
 from evodiverse.store.datasets import check_part, read_rows, schemas, write_part
 from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
@@ -35,7 +35,7 @@ def check_not_foreign(path: Path) -> None:
     Raises:
         InputError: There are other files in it.
     """
-    own = {*DATASETS, *FOLDERS, RECORD}
+    own = {*DATASETS, *FOLDERS, RECORD, REPORT}
     if path.exists() and any(entry.name not in own and not entry.name.startswith(".") for entry in path.iterdir()):
         raise InputError(f"{path} holds no run but other files; choose another folder with outputs=…")
 

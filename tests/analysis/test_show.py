@@ -13,6 +13,7 @@ from rich.console import Console
 
 from evodiverse.analysis.show import print_run, thin
 from evodiverse.analysis.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs
+from evodiverse.commands import show
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.runlog.runs import find_records
 from tests.analysis.builders import SETTINGS, evaluated_row, write_parts, write_record, write_run
@@ -456,3 +457,27 @@ def test_overrides_that_are_no_list_of_texts_are_named_at_once(copy: Path, conte
 def test_overrides_that_look_like_something_else_are_text(copy: Path) -> None:
     (copy / ".hydra" / "overrides.yaml").write_text("- null\n- 2020-01-01\n- !!int x\n")
     assert fact(printed(copy), "overrides") == "null 2020-01-01 x"
+
+
+# Several runs
+
+
+def test_several_runs_are_compared_a_row_a_run_with_columns_for_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seed, best in [("a", 1, 0.25), ("b", 2, 0.75)]:
+        write_record(tmp_path / name, seed=seed)
+        record = json.loads((tmp_path / name / "run.json").read_text())
+        totals = {"iterations": 1, "oracle_calls": 12, "best_score": best}
+        (tmp_path / name / "run.json").write_text(json.dumps({**record, "totals": totals}))
+    write_record(tmp_path / "c", "running", seed=3)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sys.argv", ["evodiverse-show", str(tmp_path), str(tmp_path / "a")])
+    assert show.main() == 0
+    head, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert head == ["best", "calls", "seed", "status", "run"]
+    assert [line[:4] for line in lines] == [
+        ["0.75", "12", "2", "complete"],
+        ["0.25", "12", "1", "complete"],
+        ["–", "–", "3", "running"],
+    ]

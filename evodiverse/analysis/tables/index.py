@@ -28,13 +28,19 @@ def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
         tables: In the order to be shown.
         facts: What was read, a line each.
     """
+    filled = [table for table in tables if table.n_filled]
+    empty = [table for table in tables if not table.n_filled]
     groups = [
-        ("The paper's tables", [table for table in tables if table.is_of_paper]),
-        ("All runs", [table for table in tables if not table.is_of_paper]),
+        ("The paper's tables", [table for table in filled if table.is_of_paper]),
+        ("All runs", [table for table in filled if not table.is_of_paper]),
     ]
     body = [f"<ul>{''.join(f'<li>{html.escape(fact)}</li>' for fact in facts)}</ul>"]
     body += [_contents(title, some) for title, some in groups if some]
     body += [_section(table) for _, some in groups for table in some]
+    if empty:
+        folded = "".join([_contents("Without numbers yet", empty), *map(_section, empty)])
+        summary = f"{len(empty)} tables without numbers yet, with the commands that fill them"
+        body.append(f'<details id="empty"><summary>{summary}</summary>{folded}</details>')
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>EvoDiverse: tables</title>'
     lines = ["<!doctype html>", f'<html lang="en"><head>{head}<style>{_STYLE}</style></head>', "<body>"]
     return "\n".join([*lines, "<h1>EvoDiverse: tables</h1>", *body, "</body></html>", ""])

@@ -12,6 +12,7 @@ from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
 from evodiverse.tasks.equations.metrics import EquationMetrics
 from evodiverse.tasks.equations.operators.operator import EquationOperator
+from evodiverse.tasks.equations.portrait import portray, tell_change
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.settings import BUILTIN, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask
@@ -26,12 +27,16 @@ __all__ = [
     "find_violations",
     "is_shared",
     "libraries",
+    "portray",
+    "report_columns",
     "settings",
     "sources",
+    "tell_change",
 ]
 
 settings = EquationSettings
 libraries = ("scipy", "sympy")
+report_columns: Mapping[str, type] = {"params": str}
 
 
 def find_violations(settings: EquationSettings) -> list[str]:

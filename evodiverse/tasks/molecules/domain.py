@@ -18,6 +18,7 @@ from evodiverse.tasks.molecules.oracle import (
     OracleFunction,
     TargetOracle,
 )
+from evodiverse.tasks.molecules.portrait import portray, tell_change
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, find_setting_violations
 from evodiverse.tasks.molecules.task import MoleculeTask
 
@@ -31,12 +32,16 @@ __all__ = [
     "find_violations",
     "is_shared",
     "libraries",
+    "portray",
+    "report_columns",
     "settings",
     "sources",
+    "tell_change",
 ]
 
 settings = MoleculeSettings
 libraries = ("rdkit",)
+report_columns: Mapping[str, type] = {}
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from rdkit import Chem
+from rdkit.Chem import rdDepictor
 from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.ports import Found
@@ -31,6 +32,23 @@ def list_top(found: Sequence[Found]) -> bytes:
         scaffold = find_scaffold(candidate.genotype)
         writer.writerow([rank, candidate.score, candidate.genotype, *numbers, scaffold, *place])
     return table.getvalue().encode()
+
+
+def write_top(found: Sequence[Found]) -> bytes:
+    """Return the first 100 as SDF in two dimensions, with the columns of `list_top` as properties of the same names.
+
+    The name of each is that of its call.
+    """
+    text = io.StringIO()
+    with Chem.SDWriter(text) as writer:
+        for line in csv.DictReader(io.StringIO(list_top(found).decode())):
+            molecule = Chem.MolFromSmiles(line["smiles"])
+            rdDepictor.Compute2DCoords(molecule)
+            molecule.SetProp("_Name", f"call {line['call']}")
+            for name in COLUMNS:
+                molecule.SetProp(name, line[name])
+            writer.write(molecule)
+    return text.getvalue().encode()
 
 
 def draw_top(found: Sequence[Found]) -> bytes:

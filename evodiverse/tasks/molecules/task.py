@@ -13,7 +13,7 @@ from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, 
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.oracle import OracleFunction
 from evodiverse.tasks.molecules.parsing import parse_smiles
-from evodiverse.tasks.molecules.report import draw_top, list_top
+from evodiverse.tasks.molecules.report import draw_top, list_top, write_top
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
 
 # Where 1 - s vanishes the energy would be -inf.
@@ -108,8 +108,10 @@ class MoleculeTask:
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
 
     def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
-        """Return ``top.csv``, the best 100, and ``top10.png``, the diversity-aware top 10 of the best given."""
-        return {"top.csv": list_top(found), "top10.png": draw_top(found)} if found else {}
+        """Return ``top.csv`` and ``top.sdf``, the best 100, and ``top10.png``, the diversity-aware top 10."""
+        if not found:
+            return {}
+        return {"top.csv": list_top(found), "top10.png": draw_top(found), "top.sdf": write_top(found)}
 
 
 def energy(score: float) -> float:

@@ -15,6 +15,7 @@ from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.metrics import ProgramMetrics
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.operators.reseeding import Reseeder
+from evodiverse.tasks.programs.portrait import portray, tell_change
 from evodiverse.tasks.programs.settings import RESEED, ProgramSettings, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
@@ -30,12 +31,16 @@ __all__ = [
     "find_violations",
     "is_shared",
     "libraries",
+    "portray",
+    "report_columns",
     "settings",
     "sources",
+    "tell_change",
 ]
 
 settings = ProgramSettings
 libraries = ("scipy",)
+report_columns: Mapping[str, type] = {"packing": str}
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:

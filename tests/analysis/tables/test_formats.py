@@ -131,6 +131,15 @@ def test_html_is_escaped() -> None:
     assert "<a fact>" in Seen(to_page([TABLE], ["<a fact>"])).text
 
 
+def test_tables_without_numbers_come_last_in_one_folded_list() -> None:
+    bare = replace(TABLE, name="bare", lines=(Line(("JNK3", "x"), (EMPTY, EMPTY), (None, None)),))
+    page = to_page([bare, TABLE], [])
+    folded = page.index('<details id="empty">')
+    assert page.index('id="mol_llm"') < folded < page.index('id="bare"')
+    assert "<summary>1 tables without numbers yet" in page
+    assert "<details id" not in to_page([TABLE], [])
+
+
 def test_every_file_is_linked_and_every_link_leads_somewhere(tmp_path: Path) -> None:
     page = write_tables(tmp_path / "tables", [TABLE, FOUND], [])
     seen = Seen(page.read_text(encoding="utf-8"))

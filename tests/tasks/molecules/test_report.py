@@ -4,11 +4,12 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
+from rdkit import Chem
 
 from evodiverse.ports import Found
 from evodiverse.tasks.molecules.diversity import select_diverse
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
-from evodiverse.tasks.molecules.report import COLUMNS, draw_top, list_top
+from evodiverse.tasks.molecules.report import COLUMNS, draw_top, list_top, write_top
 from evodiverse.vocabulary import Candidate
 from tests.tasks.molecules.drugs import DRUGS
 
@@ -49,3 +50,13 @@ def test_the_drawing_has_a_cell_for_each_molecule_selected(n: int, size: tuple[i
     image = Image.open(io.BytesIO(draw_top(found)))
     assert (image.format, image.size) == ("PNG", size)
     assert np.asarray(image.convert("L")).min() < 100  # something is drawn
+
+
+def test_the_best_are_an_sdf_with_the_columns_of_the_table_as_properties() -> None:
+    entries = FOUND[:12]
+    supplier = Chem.ForwardSDMolSupplier(io.BytesIO(write_top(entries)))
+    for molecule, line in zip(supplier, csv.DictReader(io.StringIO(list_top(entries).decode())), strict=True):
+        assert Chem.MolToSmiles(molecule) == Chem.CanonSmiles(line["smiles"])
+        assert molecule.GetProp("_Name") == f"call {line['call']}"
+        assert {name: molecule.GetProp(name) for name in COLUMNS if line[name]} == {n: v for n, v in line.items() if v}
+        assert molecule.GetConformer().Is3D() is False

@@ -13,7 +13,9 @@ from evodiverse.tasks.programs.points.problem import Problem
 from evodiverse.tasks.programs.prompts import describe_heilbronn
 from evodiverse.tasks.programs.verified import BestKnown
 
-BEST_KNOWN: Final = MappingProxyType({11: BestKnown("0.0365299", "AlphaEvolve's report (2025)")})
+BEST_KNOWN: Final = MappingProxyType(
+    {11: BestKnown("0.03652988988", "AlphaEvolve's report (2025), the points published with it")}
+)
 """The largest known shares by the number of points."""
 
 PROBLEM: Final = Problem(

@@ -1,0 +1,33 @@
+"""Write a page about each run, to be opened in a browser: what it is, how it went, and what it found."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from evodiverse.errors import EvoDiverseError
+from evodiverse.version import VERSION
+
+
+def main() -> int:
+    """Write the pages and return the exit code: 2 if anything given is no run or damaged."""
+    parser = argparse.ArgumentParser("evodiverse-report", description=__doc__)
+    parser.add_argument("--version", action="version", version=VERSION)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder above several")
+    parser.add_argument(
+        "--domain", action="append", default=[], help="package of your own domain, whose drawings are made"
+    )
+    arguments = parser.parse_args()
+    from evodiverse.report.writing import write_reports  # here: --help does without the libraries that this loads
+
+    sys.path.append(os.getcwd())  # where a domain of the user's own may be
+    try:
+        written, errors = write_reports(arguments.runs, frozenset(arguments.domain))
+    except EvoDiverseError as error:
+        sys.stderr.write(f"report: {error}\n")
+        return error.exit_code
+    for path in written:
+        print(path)
+    for complaint in errors:
+        sys.stderr.write(f"report: {complaint}\n")
+    return 2 if errors else 0

@@ -1,0 +1,1 @@
+"""Pages about runs that a person opens in a browser, without a network."""

@@ -1,0 +1,104 @@
+"""What a report shows of a run, read from its log once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from evodiverse.analysis.domains import find_module
+from evodiverse.analysis.summary import has_failed
+from evodiverse.ports import Portrayed
+from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
+from evodiverse.runlog.runs import Run
+
+
+@dataclass(frozen=True)
+class History:
+    """A run and its log, whatever its status.
+
+    Attributes:
+        run: The run.
+        log: What is logged so far.
+        domain: What draws its candidates, None if nobody does.
+        pools: The columns of ``populations``.
+        said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``.
+    """
+
+    run: Run
+    log: Log
+    domain: Portrayed | None
+    pools: Mapping[str, Sequence[Any]]
+    said: Mapping[str, Sequence[Any]]
+
+    @cached_property
+    def attempts(self) -> list[Row]:
+        """All rows of ``evaluations``."""
+        return rows(self.log.attempts)
+
+    @cached_property
+    def by_call(self) -> dict[int, Row]:
+        """The rows of charged calls, by call."""
+        return {row["call"]: row for row in self.attempts if row["call"] is not None}
+
+    @cached_property
+    def best(self) -> list[Row]:
+        """The charged calls with a score, best first, the older first of two with one score."""
+        scored = [row for row in self.by_call.values() if row["score"] is not None]
+        return sorted(scored, key=lambda row: (-row["score"], row["call"]))
+
+    @cached_property
+    def requests(self) -> dict[int, tuple[str | None, str | None, str | None]]:
+        """Prompt, reply and error of each request to a model."""
+        said = self.said
+        return {
+            number: (prompt, reply, error)
+            for number, prompt, reply, error in zip(
+                said["llm_call"], said["prompt"], said["reply"], said["error"], strict=True
+            )
+        }
+
+    @property
+    def n_failed(self) -> int:
+        """Charged calls without a score."""
+        return sum(map(has_failed, self.attempts))
+
+
+def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
+    """Read a run, which may go on.
+
+    Args:
+        run: The run.
+        own: The user's own domains, see `find_module`.
+
+    Raises:
+        InputError: Its log is damaged; names what.
+    """
+    module = find_module(run.domain, own)
+    domain = module if isinstance(module, Portrayed) else None
+    columns = MappingProxyType({}) if domain is None else domain.report_columns
+    pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
+    said = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"])
+    log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
+    return History(run, log, domain, pools, said)
+
+
+def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:
+    """Return the rows from a candidate back to one that nobody bred, by the best parent each time, oldest last.
+
+    The older of two parents with one score comes first. A parent is older than its child; one that a log calls its
+    child's elder without being it is passed over.
+    """
+    line = [by_call[call]]
+    while elders := find_parents(by_call, line[-1]):
+        line.append(elders[0])
+    return line
+
+
+def find_parents(by_call: Mapping[int, Row], row: Row) -> list[Row]:
+    """Return the rows of a candidate's parents that the log has, the best first, each once."""
+    calls = {call for call in row["parents"] or () if call < row["call"] and call in by_call}
+    return sorted(
+        (by_call[call] for call in calls),
+        key=lambda parent: (parent["score"] is None, -(parent["score"] or 0.0), parent["call"]),
+    )

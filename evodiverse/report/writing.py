@@ -1,0 +1,96 @@
+"""Writes the pages next to the runs that they are about."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.files import check_regular, refuse_link, write_file
+from evodiverse.kit.text import printable
+from evodiverse.report.history import read_history
+from evodiverse.report.one_run import report_run
+from evodiverse.report.page import GENERATOR
+from evodiverse.report.several import Curve, report_comparison, report_index, trace
+from evodiverse.runlog.record import RECORD, REPORT
+from evodiverse.runlog.runs import Run, find_records, read_record
+
+INDEX: Final = "index.html"
+COMPARISON: Final = "comparison.html"
+_HEAD_BYTES: Final = 2_000
+
+
+def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> tuple[list[Path], list[str]]:
+    """Write ``report.html`` into the folder of each run; of a complete run only if it is not there already.
+
+    A folder above runs gets ``index.html``, which lists them. Several runs that are named each are compared on
+    ``comparison.html``, in the folder that they are all below.
+
+    Args:
+        given: Run directories, and folders above several.
+        own: The user's own domains, whose code is run.
+
+    Returns:
+        The pages that were written, and what is wrong with runs that have none, a line each.
+
+    Raises:
+        InputError: A page cannot be written.
+    """
+    errors: list[str] = []
+    pages: list[Path] = []
+    named = [folder for folder in given if (folder / RECORD).is_file()]
+    compares = len(named) > 1
+    curves: list[Curve] = []
+    for folder in given:
+        records = find_records(folder)
+        if not records:
+            errors.append(f"{printable(str(folder))} is no run, and there is none below it")
+        listed: list[tuple[Run, float | None]] = []
+        damaged: list[str] = []
+        for record in records:
+            try:
+                run = Run(record.parent, read_record(record))
+                best = run.record.get("totals", {}).get("best_score")
+                if compares or not is_current(run):
+                    history = read_history(run, own)
+                    pages.append(write_page(run.path / REPORT, report_run(history)))
+                    curves += [trace(history)] if compares else []
+                    best = history.best[0]["score"] if history.best else None
+                listed.append((run, best))
+            except InputError as error:
+                damaged.append(str(error))
+        errors += damaged
+        if records and folder not in named:
+            pages.append(write_page(folder / INDEX, report_index(listed, folder, damaged)))
+    if len(curves) > 1:
+        above = Path(os.path.commonpath([curve.run.path.absolute() for curve in curves]))
+        pages.append(write_page(above / COMPARISON, report_comparison(curves, above)))
+    return pages, errors
+
+
+def is_current(run: Run) -> bool:
+    """Return whether a complete run has a report that this version wrote after the run ended."""
+    report = run.path / REPORT
+    if run.record["status"] != "complete":
+        return False
+    try:
+        check_regular(report)
+        with report.open("rb") as file:
+            is_ours = GENERATOR.encode() in file.read(_HEAD_BYTES)
+        return is_ours and report.stat().st_mtime_ns >= (run.path / RECORD).stat().st_mtime_ns
+    except (OSError, ValueError):
+        return False
+
+
+def write_page(path: Path, page: str) -> Path:
+    """Write a page and return its path.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    refuse_link(path.parent)
+    try:
+        write_file(path, page.encode())
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({reason(error)})") from error
+    return path

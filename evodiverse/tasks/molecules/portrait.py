@@ -1,0 +1,55 @@
+"""Molecules in a report: their structures, and what is new in them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rdkit import Chem
+from rdkit.Chem import rdFMCS
+from rdkit.Chem.Draw import rdMolDraw2D
+
+from evodiverse.kit.markup import Markup, picture, tag
+from evodiverse.tasks.molecules.parsing import read_molecule
+from evodiverse.vocabulary import Rejection
+
+_SIZE: Final = (260, 200)  # pixels
+_MOST_CHARACTERS: Final = 500
+_MOST_ATOMS: Final = 250
+_SECONDS: Final = 1  # for what two molecules have in common
+_NEW: Final = (0.62, 0.86, 0.73)
+
+
+def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure says all)
+    """Return the structure of a molecule, None for a text that is none."""
+    molecule = _read(genotype)
+    return None if molecule is None else picture(_draw(molecule, ()), f"structure of {genotype}")
+
+
+def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
+    """Return the child's structure, in which the atoms that the first parent has not are marked."""
+    parent, child = _read(parents[0]), _read(genotype)
+    if parent is None or child is None:
+        return None
+    common = rdFMCS.FindMCS([parent, child], timeout=_SECONDS, ringMatchesRingOnly=True, completeRingsOnly=True)
+    pattern = Chem.MolFromSmarts(common.smartsString) if common.smartsString else None
+    kept = set() if pattern is None else set(child.GetSubstructMatch(pattern))
+    new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
+    lost = parent.GetNumAtoms() - len(kept)
+    words = f"{len(kept)} atoms kept, {len(new)} new (marked), {lost} of the parent's gone"
+    return tag("div", picture(_draw(child, new), f"structure of {genotype}; {words}"), tag("p", words))
+
+
+def _read(genotype: str) -> Chem.Mol | None:
+    """Return a molecule without the names and labels that a text may bring along."""
+    if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
+        return None
+    molecule = read_molecule(genotype.split()[0], _MOST_ATOMS)
+    return None if isinstance(molecule, Rejection) else molecule
+
+
+def _draw(molecule: Chem.Mol, marked: Sequence[int]) -> str:
+    drawing = rdMolDraw2D.MolDraw2DSVG(*_SIZE)
+    colors = dict.fromkeys(marked, _NEW)
+    rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule, highlightAtoms=list(marked), highlightAtomColors=colors)
+    drawing.FinishDrawing()
+    svg: str = drawing.GetDrawingText()
+    return svg

@@ -1,0 +1,62 @@
+"""A packing as SVG."""
+
+import json
+from math import isfinite
+from typing import Final
+
+from evodiverse.kit.markup import Markup, picture, tag
+
+_SIDE: Final = 240
+_MARGIN: Final = 4
+_MOST_CIRCLES: Final = 2_000
+_MOST_CHARACTERS: Final = 400_000
+
+
+def draw_packing(text: str) -> Markup | None:
+    """Return circles in the unit square, the larger the darker, None where a text holds no packing.
+
+    Args:
+        text: JSON with ``centers``, pairs, and ``radii``, as the column ``packing`` has it.
+    """
+    circles = _read_circles(text)
+    if not circles:
+        return None
+    largest = max(radius for _, _, radius in circles) or 1.0
+    drawn = [
+        tag(
+            "circle",
+            cx=f"{_MARGIN + x * _SIDE:.3f}",
+            cy=f"{_MARGIN + (1 - y) * _SIDE:.3f}",
+            r=f"{radius * _SIDE:.3f}",
+            fill=f"hsl(203, 55%, {88 - 45 * radius / largest:.0f}%)",
+            stroke="#162238",
+        )
+        for x, y, radius in circles
+    ]
+    frame = tag(
+        "rect", x=_MARGIN, y=_MARGIN, width=_SIDE, height=_SIDE, fill="#f6f6f3", stroke="#162238", stroke_width=1.5
+    )
+    size = _SIDE + 2 * _MARGIN
+    svg = tag(
+        "svg", frame, *drawn, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {size} {size}", width=size, height=size
+    )
+    total = sum(radius for _, _, radius in circles)
+    return picture(svg, f"{len(circles)} circles in the unit square, sum of radii {total:.6f}")
+
+
+def _read_circles(text: str) -> list[tuple[float, float, float]]:
+    """Return x, y and radius of each circle, none where the text holds something else."""
+    if len(text) > _MOST_CHARACTERS:
+        return []
+    try:
+        packing = json.loads(text)
+        circles = [
+            (float(x), float(y), float(radius))
+            for (x, y), radius in zip(packing["centers"], packing["radii"], strict=True)
+        ]
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return []
+    is_sound = len(circles) <= _MOST_CIRCLES and all(
+        isfinite(value) and abs(value) <= 2 for circle in circles for value in circle
+    )
+    return circles if is_sound and all(radius >= 0 for *_, radius in circles) else []

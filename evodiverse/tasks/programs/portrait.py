@@ -1,0 +1,30 @@
+"""Programs in a report: what they made, and what differs from their parents line by line."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from evodiverse.kit.markup import Markup, tag
+from evodiverse.tasks.programs.circle_packing.portrait import draw_packing
+
+_MOST_LINES: Final = 400
+_CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}
+
+
+def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report has the text)
+    """Return what a program made, None where nobody can draw that."""
+    packing = details.get("packing")
+    return draw_packing(packing) if isinstance(packing, str) else None
+
+
+def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
+    """Return the lines that the child has and the first parent has not, and those that it lost."""
+    before, after = parents[0].splitlines(), genotype.splitlines()
+    if max(len(before), len(after)) > 10 * _MOST_LINES:
+        return None
+    lines = list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]
+    left_out = len(lines) - _MOST_LINES
+    shown = [tag("span", line + "\n", class_=_CLASSES.get(line[:1])) for line in lines[:_MOST_LINES]]
+    if left_out > 0:
+        shown.append(tag("span", f"… {left_out:,} lines more\n", class_="place"))
+    return tag("pre", *shown, class_="diff", tabindex=0) if lines else tag("p", "the same lines")

@@ -1,0 +1,97 @@
+"""What the domains draw for a report."""
+
+import base64
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from evodiverse.kit.markup import Markup
+from evodiverse.tasks.equations import portrait as equations
+from evodiverse.tasks.molecules import portrait as molecules
+from evodiverse.tasks.programs import portrait as programs
+
+
+def svg_of(markup: Markup | None) -> ET.Element:
+    assert markup is not None
+    (encoded,) = re.findall(r"base64,([^\"]+)", markup)
+    return ET.fromstring(base64.b64decode(encoded))  # noqa: S314
+
+
+def equation(body: str) -> str:
+    return f"def equation(x, v, params):\n    return {body}\n"
+
+
+def words(markup: Markup | None) -> str:
+    assert markup is not None
+    return "".join(ET.fromstring(markup).itertext())  # noqa: S314
+
+
+def test_a_molecule_is_drawn_and_its_labels_are_not() -> None:
+    plain = svg_of(molecules.portray("CCO", {}))
+    assert plain.tag.endswith("svg")
+    labelled = molecules.portray("CCO |$<script>;;$| <script>", {})
+    assert ET.tostring(svg_of(labelled)) == ET.tostring(plain)
+
+
+@pytest.mark.parametrize("text", ["", "no molecule", "C" * 501, "<script>"])
+def test_what_is_no_molecule_is_not_drawn(text: str) -> None:
+    assert molecules.portray(text, {}) is None
+    assert molecules.tell_change(["CCO"], text) is None
+
+
+def test_a_change_of_a_molecule_counts_the_atoms_that_are_new_and_gone() -> None:
+    changed = molecules.tell_change(["c1ccccc1CC"], "c1ccccc1CN")
+    assert changed is not None
+    assert "7 atoms kept, 1 new (marked), 1 of the parent's gone" in changed.replace("&#x27;", "'")
+
+
+@pytest.mark.parametrize(
+    ("body", "params", "shown"),
+    [
+        ("params[0] * x + params[1] * v", [2.0, -3.0], "2⋅x−3⋅v"),
+        ("params[0] * (x + v)", [1.5], "1.5⋅(x+v)"),
+        ("x - (v - params[0])", [1.0], "x−(v−1)"),
+        ("np.sin(params[0] * x)", [-2.0], "sin(−2⋅x)"),
+        ("params[0] * x", [1.2e-7], "1.2×10−7⋅x"),
+        ("params[0] * x", [], "c0⋅x"),
+    ],
+)
+def test_an_equation_reads_as_what_it_is(body: str, params: list[float], shown: str) -> None:
+    assert words(equations.portray(equation(body), {"params": json.dumps(params)})) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["", "<script>", "def equation(x", equation("x") * 2 + "(", "x = 1", equation("f")[:-3]]
+)
+def test_what_is_no_equation_is_not_drawn(text: str) -> None:
+    assert equations.portray(text, {"params": "[1"}) is None
+    assert equations.tell_change([text], equation("x")) is None
+
+
+def test_a_change_of_an_equation_names_the_terms() -> None:
+    changed = equations.tell_change([equation("params[0] * x + params[1] * v")], equation("params[0] * x + np.sin(v)"))
+    assert words(changed).split("\n") == ["+ sin(v)", "− v", "  x", ""]
+
+
+def test_a_change_of_a_program_is_its_diff() -> None:
+    changed = programs.tell_change(["a = 1\nb = 2\n"], "a = 1\nb = '<script>'\n")
+    assert words(changed).splitlines()[1:] == [" a = 1", "-b = 2", "+b = '<script>'"]
+
+
+def test_a_packing_is_drawn_with_all_its_circles() -> None:
+    packing = json.dumps({"centers": [[0.25, 0.25], [0.75, 0.75]], "radii": [0.25, 0.2]})
+    svg = svg_of(programs.portray("", {"packing": packing}))
+    circles = [element for element in svg if element.tag.endswith("circle")]
+    assert [(float(one.attrib["cx"]), float(one.attrib["cy"]), float(one.attrib["r"])) for one in circles] == [
+        (64.0, 184.0, 60.0),
+        (184.0, 64.0, 48.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "packing", [None, "", "[", "{}", '{"centers": [[1]], "radii": [1]}', '{"centers": [[0, 1e999]], "radii": [1]}']
+)
+def test_what_is_no_packing_is_not_drawn(packing: str | None) -> None:
+    assert programs.portray("", {"packing": packing}) is None
