@@ -270,7 +270,7 @@ def _show_lineage(history: History) -> list[Content]:
         steps.append(tag("li", f"… {n_left_out:,} steps more …", class_="step none"))
     steps += [_draw_step(history, row) for row in old]
     note = (
-        f"From the best candidate back to the start, by the best parent each time: {len(line) - 1:,} steps. "
+        f"From the best candidate back to the start, by the best parent each time; steps: {len(line) - 1:,}. "
         "Each says what changed since that parent."
     )
     return [tag("p", note, class_="note"), tag("ol", *steps, class_="lineage")]
