@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from matplotlib.figure import Figure
 
@@ -60,7 +60,8 @@ def draw(results: Sequence[Result], best: Result) -> Figure:
     shown = choose_records(calls)
     packings = read_packings(best.run, shown)
     figure = new_figure(PAGE * 0.72, 3.9)
-    upper, lower = figure.subfigures(2, 1, height_ratios=(2.1, 1))
+    parts: Any = figure.subfigures(2, 1, height_ratios=(2.1, 1))
+    upper, lower = parts
     axes = upper.subplots()
     bands = record_bands(results, "sum_calls", "sum")
     draw_bands(axes, bands, steps=True)

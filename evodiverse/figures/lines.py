@@ -1,6 +1,7 @@
 """Curves by oracle calls, a line a method with the band of its interval."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -67,7 +68,7 @@ def draw_bands(
         change: What is drawn of means and bounds, such as ten to their power.
         steps: Whether values hold until the next call.
     """
-    how = "post" if steps else None
+    how: Literal["post"] | None = "post" if steps else None
     share = min(_MOST_SHARE, _BANDS_SHARE / max(1, len(bands)))
     for method, band in bands.items():
         look = look_of(method)

@@ -142,7 +142,8 @@ def draw_grid(members: Sequence[Members], points: Sequence[FloatArray], axis: st
 def draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
     """Draw all points pale, as the ground on which those of one run are told."""
     everything = np.concatenate(points)
-    axes.scatter(*everything.T, s=5, color=PALE, linewidths=0, zorder=0)
+    x, y = everything.T
+    axes.scatter(x, y, s=5, color=PALE, linewidths=0, zorder=0)
     axes.set_xticks([])
     axes.set_yticks([])
 
@@ -152,8 +153,8 @@ def draw_pools(axes: Axes, members: Members, points: FloatArray) -> None:
     pools = np.array(members.pools, dtype=np.int64)
     for pool in range(members.n_pools - 1, -1, -1):
         color, marker = pool_look(pool)
-        own = points[pools == pool]
-        axes.scatter(*own.T, s=13, color=color, marker=marker, edgecolors="white", linewidths=0.25, alpha=0.85)
+        x, y = points[pools == pool].T
+        axes.scatter(x, y, s=13, color=color, marker=marker, edgecolors="white", linewidths=0.25, alpha=0.85)
 
 
 def pool_entries(n_pools: int) -> list[tuple[Line2D, str]]:
