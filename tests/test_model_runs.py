@@ -255,10 +255,18 @@ def test_a_slot_that_the_model_leaves_empty_is_filled_by_the_classical_operator(
     assert record(run)["totals"]["oracle_calls"] == 60
 
 
+def run_in_vain(outputs: Path, *arguments: str) -> Path:
+    """Make a run that can evaluate no offspring, and return its directory."""
+    with pytest.raises(InputError, match="no offspring of the initial candidates could be evaluated"):
+        run_toy(outputs, *arguments)
+    (path,) = (record.parent for record in outputs.rglob("run.json"))
+    return path
+
+
 def test_without_fallback_empty_slots_stay_empty_and_patience_ends_the_run(toy: ModelServer, tmp_path: Path) -> None:
     toy.script = lambda body, number: Answer("no idea")
-    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=2")
-    assert record(run)["stopped_by"] == "patience"
+    run = run_in_vain(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=2")
+    assert record(run)["status"] == "failed"
     assert Counter(row["outcome"] for row in rows(run, "llm_calls")) == {"no_answer": 2 * 3 * 10}
 
 
@@ -277,7 +285,7 @@ def test_a_reply_that_is_none_spends_the_attempt_and_the_run_goes_on(
     toy: ModelServer, tmp_path: Path, answer: Answer, outcome: str
 ) -> None:
     toy.script = lambda body, number: answer if is_real(body) else Answer()
-    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=1", "search.attempts=1")
+    run = run_in_vain(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=1", "search.attempts=1")
     assert {row["outcome"] for row in rows(run, "llm_calls")} == {outcome}
 
 
@@ -319,7 +327,7 @@ def test_a_key_that_replies_repeat_stands_in_no_file_and_a_replay_gives_the_same
 
     toy.script = lambda body, number: echo(body, number) if is_real(body) else Answer(KEY)
     arguments = [*using(toy, tmp_path / "cache"), "search.patience=2", "llm.concurrency=1"]  # none can be read
-    run = run_toy(tmp_path / "first", *arguments)
+    run = run_in_vain(tmp_path / "first", *arguments)
     assert sum("***" in str(call["reply"] or call["error"]) for call in rows(run, "llm_calls")) > 10
     assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
     with closing(sqlite3.connect(tmp_path / "cache")) as connection:
@@ -327,7 +335,7 @@ def test_a_key_that_replies_repeat_stands_in_no_file_and_a_replay_gives_the_same
     assert [reply for reply in replies if KEY.encode() in reply] == []
     assert KEY not in caplog.text
     n_sent = len(toy.requests)
-    assert log(run_toy(tmp_path / "again", *arguments)) == log(run)
+    assert log(run_in_vain(tmp_path / "again", *arguments)) == log(run)
     assert len(toy.requests) == n_sent
 
 

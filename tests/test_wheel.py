@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
 from tests import starts
 from tests.runs import CONF, ROOT
@@ -107,11 +106,7 @@ def shrink(command: list[str]) -> list[str]:
     settings = dict(argument.split("=", 1) for argument in command if "=" in argument)
     if command[0] != "evodiverse" or {"--help", "--cfg"} & set(command):
         return command
-    if "+experiment" in settings:
-        params = OmegaConf.load(CONF / "experiment" / f"{settings['+experiment']}.yaml").hydra.sweeper.params
-        settings = {key: str(values).split(",")[0] for key, values in params.items()}
-        command = [*command, *(f"{key}={value}" for key, value in settings.items())]
-    elif "-m" in command:
+    if "-m" in command:
         return [*command, "dry_run=true"]
     return [
         *command,

@@ -57,15 +57,8 @@ def print_run(path: Path, console: Console) -> None:
     Raises:
         InputError: A file is damaged; names it.
     """
-    record = read_record(path / "run.json")
-    run = Run(path, record)
-    log = read_log_so_far(run, {"genotype": str, "error": str})
-    n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
-    if log.n_calls != n_expected:
-        raise InputError(
-            f"{path / 'evaluations'} holds {log.n_calls:,} of {n_expected:,} calls, so that a part is missing; "
-            "run it again with overwrite=true"
-        )
+    log = read_whole_log(path)
+    run, record = log.run, log.run.record
     evaluations = rows(log.attempts)
     facts = [*_describe_record(run, record), *_describe_totals(run, log, evaluations), *_describe_chosen(path)]
     console.print(_text(str(path), style="bold"), soft_wrap=True)
@@ -77,25 +70,42 @@ def print_run(path: Path, console: Console) -> None:
             console.print(part)
 
 
-def print_comparison(runs: Sequence[Run], console: Console) -> None:
-    """Print a row a run, best first, with a column for each setting in which the runs differ.
-
-    What is known of a run's best and calls is what its record says: of one that goes on, nothing.
+def read_whole_log(path: Path) -> Log:
+    """Return the log of a run as far as it has come.
 
     Args:
-        runs: At least one.
+        path: The run directory, with a ``run.json``.
+
+    Raises:
+        InputError: A file is damaged, or a part is missing; names it.
+    """
+    record = read_record(path / "run.json")
+    log = read_log_so_far(Run(path, record), {"genotype": str, "error": str})
+    n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
+    if log.n_calls != n_expected:
+        raise InputError(
+            f"{path / 'evaluations'} holds {log.n_calls:,} of {n_expected:,} calls, so that a part is missing; "
+            "run it again with overwrite=true"
+        )
+    return log
+
+
+def print_comparison(logs: Sequence[Log], console: Console) -> None:
+    """Print a row a run, best first, with a column for each setting in which the runs differ.
+
+    Args:
+        logs: The runs as far as they have come, at least one.
         console: Must not take square brackets and colons for markup.
     """
-    compared = compare(runs, [run.record.get("totals", {}).get("best_score") for run in runs])
+    compared = compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
+    calls = {log.run.path: log.n_calls for log in logs}
     table = _table(">best", ">calls", *compared[0].differing, "status", "run")
     for one in compared:
         best = "–" if one.best is None else f"{one.best:.6g}"
-        calls = "–" if one.calls is None else f"{one.calls:,}"
         status = str(one.run.record["status"])
         settings = [_text(value) for value in one.differing.values()]
-        table.add_row(
-            best, calls, *settings, _text(status, style=_STYLES.get(status, "yellow")), _text(str(one.run.path))
-        )
+        shown = [*settings, _text(status, style=_STYLES.get(status, "yellow")), _text(str(one.run.path))]
+        table.add_row(best, f"{calls[one.run.path]:,}", *shown)
     console.print(table)
 
 

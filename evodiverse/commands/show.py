@@ -4,10 +4,14 @@ import argparse
 import sys
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Final
 
 from evodiverse.errors import InputError
 from evodiverse.kit.text import printable
 from evodiverse.version import VERSION
+
+WIDE: Final = 2_000
+"""Characters of a line that goes into a file, or to another program, which nobody wants folded."""
 
 
 def main() -> int:
@@ -18,8 +22,8 @@ def main() -> int:
     arguments = parser.parse_args()
     from rich.console import Console  # here: --help does without the libraries that these load
 
-    from evodiverse.analysis.show import print_comparison, print_run
-    from evodiverse.runlog.runs import Run, find_records, read_record
+    from evodiverse.analysis.show import print_comparison, print_run, read_whole_log
+    from evodiverse.runlog.runs import find_records
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
@@ -36,7 +40,7 @@ def main() -> int:
     for record in found:
         try:
             if len(found) > 1:
-                compared.append(Run(record.parent, read_record(record)))
+                compared.append(read_whole_log(record.parent))
             else:
                 print_run(record.parent, console)
                 console.print()
@@ -44,5 +48,7 @@ def main() -> int:
             sys.stderr.write(f"show: {error}\n")
             exit_code = error.exit_code
     if compared:
+        if not console.is_terminal:
+            console.width = WIDE
         print_comparison(compared, console)
     return exit_code

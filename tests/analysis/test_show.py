@@ -465,19 +465,12 @@ def test_overrides_that_look_like_something_else_are_text(copy: Path) -> None:
 def test_several_runs_are_compared_a_row_a_run_with_columns_for_what_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, seed, best in [("a", 1, 0.25), ("b", 2, 0.75)]:
-        write_record(tmp_path / name, seed=seed)
-        record = json.loads((tmp_path / name / "run.json").read_text())
-        totals = {"iterations": 1, "oracle_calls": 12, "best_score": best}
-        (tmp_path / name / "run.json").write_text(json.dumps({**record, "totals": totals}))
-    write_record(tmp_path / "c", "running", seed=3)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("sys.argv", ["evodiverse-show", str(tmp_path), str(tmp_path / "a")])
+    paths = [run_toy(tmp_path, "budget.oracle_calls=40", f"seed={seed}") for seed in (1, 2)]
+    capsys.readouterr()
+    monkeypatch.setattr("sys.argv", ["evodiverse-show", str(tmp_path), str(paths[0])])
     assert show.main() == 0
     head, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert head == ["best", "calls", "seed", "status", "run"]
-    assert [line[:4] for line in lines] == [
-        ["0.75", "12", "2", "complete"],
-        ["0.25", "12", "1", "complete"],
-        ["–", "–", "3", "running"],
-    ]
+    assert [line[1] for line in lines] == ["40", "40"]
+    assert {(line[2], line[4]) for line in lines} == {("1", str(paths[0])), ("2", str(paths[1]))}
+    assert float(lines[0][0]) >= float(lines[1][0])

@@ -15,8 +15,7 @@ PHYSICS = Wanted(("equation",), ("pt",), ("GPT-5",), ("physics",), "bfgs", EQUAT
 def test_what_has_no_run_is_named_with_one_command_for_the_papers_model_and_one_without_a_model() -> None:
     papers, off = find_lacks(PACKINGS, [result({}, "circle_packing", "pt")])
     assert (papers.of, papers.what) == ("DeepSeek-V3.2", "ea on circle_packing, pt on circle_packing")
-    model = "llm=litellm llm.model=openrouter/deepseek/deepseek-v3.2"
-    assert papers.commands == (f"evodiverse -m task=circle_packing method=ea,pt {model} seed=0,1,2",)
+    assert papers.commands == ("evodiverse -m task=circle_packing method=ea,pt llm=deepseek_v32 seed=0,1,2",)
     assert (off.of, off.what) == ("off", "ea on circle_packing")
     assert off.commands == ("evodiverse -m task=circle_packing method=ea llm=off seed=0,1,2",)
 
