@@ -22,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.kit.documented import nearest
+from evodiverse.kit.hints import first_line, nearest_key, wrong_value
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
     CONFIG_NAME,
@@ -30,7 +31,6 @@ from evodiverse.settings.compose import (
     known_keys,
     split_hydra,
 )
-from evodiverse.settings.hints import first_line, nearest_key, wrong_value
 
 _KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]

@@ -13,14 +13,14 @@ from hydra.conf import ConfigSourceInfo, HydraConf
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from hydra.initialize import get_gh_backup, restore_gh_from_backup
-from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
 from evodiverse.errors import InputError
 from evodiverse.kit.files import refuse_link, write_file
-from evodiverse.settings.hints import first_line, nearest_key, wrong_value
-from evodiverse.settings.identity import flatten
+from evodiverse.kit.hints import first_line, nearest_key
+from evodiverse.kit.typed import find_leaves, flatten
 from evodiverse.settings.schema import Config
 
 CONFIG_NAME = "config"
@@ -157,27 +157,6 @@ def find_unknown(config: DictConfig) -> list[str]:
     return [f"{key} is unknown; {nearest_key(key, known)}" for key in unknown]
 
 
-def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
-    """Return an object of the dataclass ``schema`` with these values, and what is wrong with them.
-
-    What is wrong are keys it does not have and values of another type, told with ``prefix`` before the key. They are
-    left out of the object, so that the rest can be checked; it is None if a key without default has no value.
-    """
-    typed = OmegaConf.structured(schema)
-    OmegaConf.set_readonly(typed, False)  # which a frozen dataclass is
-    known = [f"{prefix}{key}" for key, _ in _leaves(typed)]
-    violations = []
-    for key, value in flatten(values):
-        try:
-            OmegaConf.update(typed, key, value)
-        except (AttributeError, KeyError):
-            violations.append(f"{prefix}{key} is unknown; {nearest_key(prefix + key, known)}")
-        except OmegaConfBaseException as error:
-            violations.append(wrong_value(f"{prefix}{key}", value, error))
-    absent = [f"{prefix}{key} has no value; set it" for key, value in _leaves(typed) if value == MISSING]
-    return None if absent else OmegaConf.to_object(typed), violations + absent
-
-
 def _find_unresolved(config: DictConfig) -> list[str]:
     """Return what is wrong with each value that cannot be had; one line has all that is referred to in vain."""
     absent, wrong = [], []
@@ -211,10 +190,6 @@ def _resolution_errors(
             yield from _resolution_errors(value, f"{key}.")
 
 
-def _leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:
-    return flatten(OmegaConf.to_container(config))  # type: ignore[arg-type]
-
-
 def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> Iterator[str]:
     """Yield the keys that were appended to the schema with ``+``."""
     known = {field.name: field.type for field in fields(schema)}
@@ -230,6 +205,6 @@ def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> I
 
 def known_keys(config: DictConfig) -> list[str]:
     """Return all dotted keys in the order of the schema, those of inner nodes too."""
-    leaves = [key for key, _ in _leaves(config)]
+    leaves = [key for key, _ in find_leaves(config)]
     inner = {".".join(key.split(".")[:depth]) for key in leaves for depth in range(1, key.count(".") + 1)}
     return list(dict.fromkeys([*leaves, *sorted(inner), "experiment"]))

@@ -13,11 +13,11 @@ from typing import Any, Final, cast
 from omegaconf import OmegaConf
 
 from evodiverse.errors import InputError, describe
+from evodiverse.kit.hints import first_line
 from evodiverse.kit.own_code import broken, call, folder_of, place_in, raised_by, show
+from evodiverse.kit.typed import merge_typed
 from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
 from evodiverse.runlog.record import CODE
-from evodiverse.settings.compose import merge_typed
-from evodiverse.settings.hints import first_line
 
 # Keys of `task` that EvoDiverse reads; the others are the domain's.
 TASK_KEYS: Final = ("name", "domain", "defaults")

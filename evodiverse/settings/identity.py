@@ -10,20 +10,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from evodiverse.kit.typed import flatten
+
 MAX_LABEL_BYTES = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,\[\]-]")
 _ABSENT = object()
 # The seed names its own folder; the task, method and llm name theirs.
 NAMED_ELSEWHERE = frozenset({"seed"})
-
-
-def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield all leaves of nested mappings as (dotted key, value); lists are leaves."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            yield from flatten(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 def quiet_keys(schema: type, prefix: str = "") -> Iterator[str]:

@@ -7,6 +7,8 @@ from rdkit import Chem
 from rdkit.Chem import QED
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
+from evodiverse.tasks.molecules.properties import sa_score
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:
@@ -46,7 +48,5 @@ def assess(smiles: str) -> Quality:
 
 def assess_molecule(molecule: Chem.Mol) -> Quality:
     """Return the quality of a molecule."""
-    from rdkit.Contrib.SA_Score import sascorer  # reads a table of fragments, which takes most of a second
-
     qed = QED.qed(molecule)  # type: ignore[no-untyped-call]
-    return Quality(float(qed), float(sascorer.calculateScore(molecule)))
+    return Quality(float(qed), sa_score(molecule))

@@ -1,0 +1,44 @@
+"""From nested mappings to objects of dataclasses, with every wrong key told."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from evodiverse.kit.hints import nearest_key, wrong_value
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all leaves of nested mappings as (dotted key, value); lists are leaves."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
+    """Return an object of the dataclass ``schema`` with these values, and what is wrong with them.
+
+    What is wrong are keys it does not have and values of another type, told with ``prefix`` before the key. They are
+    left out of the object, so that the rest can be checked; it is None if a key without default has no value.
+    """
+    typed = OmegaConf.structured(schema)
+    OmegaConf.set_readonly(typed, False)  # which a frozen dataclass is
+    known = [f"{prefix}{key}" for key, _ in find_leaves(typed)]
+    violations = []
+    for key, value in flatten(values):
+        try:
+            OmegaConf.update(typed, key, value)
+        except (AttributeError, KeyError):
+            violations.append(f"{prefix}{key} is unknown; {nearest_key(prefix + key, known)}")
+        except OmegaConfBaseException as error:
+            violations.append(wrong_value(f"{prefix}{key}", value, error))
+    absent = [f"{prefix}{key} has no value; set it" for key, value in find_leaves(typed) if value == MISSING]
+    return None if absent else OmegaConf.to_object(typed), violations + absent
+
+
+def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:
+    """Yield all leaves of a configuration as (dotted key, value), unresolved."""
+    return flatten(OmegaConf.to_container(config))  # type: ignore[arg-type]
