@@ -27,7 +27,7 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
     typed = OmegaConf.structured(schema)
     OmegaConf.set_readonly(typed, False)  # which a frozen dataclass is
     known = [f"{prefix}{key}" for key, _ in find_leaves(typed)]
-    violations = []
+    violations, wrong = [], set()
     for key, value in flatten(values):
         try:
             OmegaConf.update(typed, key, value)
@@ -35,8 +35,10 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
             violations.append(f"{prefix}{key} is unknown; {nearest_key(prefix + key, known)}")
         except OmegaConfBaseException as error:
             violations.append(wrong_value(f"{prefix}{key}", value, error))
-    absent = [f"{prefix}{key} has no value; set it" for key, value in find_leaves(typed) if value == MISSING]
-    return None if absent else OmegaConf.to_object(typed), violations + absent
+            wrong.add(key)
+    absent = [key for key, value in find_leaves(typed) if value == MISSING]
+    violations += [f"{prefix}{key} has no value; set it" for key in absent if key not in wrong]
+    return None if absent else OmegaConf.to_object(typed), violations
 
 
 def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:

@@ -28,7 +28,7 @@ from evodiverse.settings.validate import find_violations
 from evodiverse.store.record import Source
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
-_FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
 @dataclass(frozen=True, slots=True)

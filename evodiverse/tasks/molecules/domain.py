@@ -11,15 +11,12 @@ from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
 from evodiverse.tasks.molecules.metrics import MoleculeMetrics
+from evodiverse.tasks.molecules.objective.objective import Objective
+from evodiverse.tasks.molecules.objective.settings import read_objective
+from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.operators.operator import GraphGA
-from evodiverse.tasks.molecules.oracle import (
-    PUBLISHED,
-    ForestOracle,
-    OracleFunction,
-    TargetOracle,
-)
 from evodiverse.tasks.molecules.portrait import portray, tell_change
-from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle, find_setting_violations
+from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask
 
 __all__ = [
@@ -48,15 +45,12 @@ _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 def find_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
-    violations = find_setting_violations(settings)
-    checks: list[Callable[[], object]] = [lambda: _user_oracle(settings.oracle)]
+    violations = _find_score_violations(settings)
+    checks: list[Callable[[], object]] = []
     if settings.prompts.dir is not None:
         checks.append(lambda: prompts.read_chosen(settings.prompts))
     if settings.initial.path is not None:
         checks.append(lambda: _read_user_library(settings))
-    oracle = settings.oracle
-    if not oracle.is_own and oracle.published not in {None, *PUBLISHED}:
-        violations.append(f"task.oracle.published={oracle.published} is unknown; use {' or '.join(PUBLISHED)}")
     for check in checks:
         try:
             check()
@@ -106,13 +100,14 @@ def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
 
 def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
     """Return the oracle's and the library's file, of a user's function that of its module."""
-    oracle, path = settings.oracle, settings.initial.path
+    path = settings.initial.path
     initial = artefact_sha256("zinc250k") if path is None else expanded(path)
-    if oracle._target_ is not None:
-        return {"oracle": TargetOracle(oracle._target_).find_source(), "initial": initial}
-    if oracle.path is not None:
-        return {"oracle": expanded(oracle.path), "initial": initial}
-    return {"oracle": artefact_sha256(str(oracle.published)), "initial": initial}
+    if not settings.objective:
+        return {"oracle": find_oracle_source(settings.oracle, artefact_sha256), "initial": initial}
+    _, parts = read_objective(settings.objective)
+    found = {part.name: part.component.find_source(artefact_sha256) for part in parts}
+    named = {f"objective.{name}": source for name, source in found.items() if source is not None}
+    return {**named, "initial": initial}
 
 
 def build_task(
@@ -121,23 +116,27 @@ def build_task(
     sandbox: Callable[[], Sandbox],  # noqa: ARG001 (nothing untrusted runs here)
 ) -> MoleculeTask:
     """Return the task, with its oracle checked and its library read."""
-    oracle = _user_oracle(settings.oracle) or _published_oracle(str(settings.oracle.published), artefact)
+    oracle = (
+        Objective.build(settings.objective, artefact) if settings.objective else open_oracle(settings.oracle, artefact)
+    )
     return MoleculeTask(oracle, _read_library(settings, artefact), settings.initial.size, settings.max_heavy_atoms)
 
 
-def _user_oracle(oracle: Oracle) -> OracleFunction | None:
-    """Return the user's own oracle, ready to score, None if there is none."""
-    if oracle._target_ is not None:
-        target = TargetOracle(oracle._target_)
-        target.check()
-        return target
-    return None if oracle.path is None else ForestOracle.from_file(oracle.path)
-
-
-def _published_oracle(name: str, artefact: Callable[[str], Path]) -> ForestOracle:
-    forest = ForestOracle.published(name, artefact(name))
-    forest.check_pinned()
-    return forest
+def _find_score_violations(settings: MoleculeSettings) -> list[str]:
+    """Return what is wrong with what scores molecules: an objective, or an oracle."""
+    if not settings.objective:
+        return find_oracle_violations(settings.oracle, "task.oracle.")
+    violations = []
+    if settings.oracle.is_own or settings.oracle.published is not None:
+        violations.append(
+            "task.oracle and task.objective are both set; make the oracle a component (kind: oracle) and set "
+            "task.oracle.published=null"
+        )
+    try:
+        read_objective(settings.objective)
+    except InputError as error:
+        violations += error.violations
+    return violations
 
 
 def _read_library(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> Library:

@@ -1,8 +1,9 @@
 """Configuration keys of the molecule tasks (``task.*``)."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from evodiverse.kit.documented import documented
+from evodiverse.kit.documented import documented, documented_mapping
 
 
 @dataclass
@@ -51,21 +52,9 @@ class MoleculeSettings:
 
     oracle: Oracle = field(default_factory=Oracle)
     initial: Initial = field(default_factory=Initial)
+    objective: dict[str, Any] = documented_mapping(
+        "a score composed of components, instead of the oracle's: combine and components (docs/objectives.md)"
+    )
     prompts: PromptSettings = field(default_factory=PromptSettings)
     max_heavy_atoms: int = documented("larger molecules are rejected", default=80, unit="heavy atoms", least=1)
     mutation_rate: float = documented("chance that Graph GA mutates a child", default=0.067, least=0, most=1)
-
-
-def find_setting_violations(settings: MoleculeSettings) -> list[str]:
-    """Return what is wrong with the values, each with its key."""
-    rules = [
-        (
-            settings.oracle.path is None or settings.oracle._target_ is None,
-            "task.oracle.path and task.oracle._target_ are both set; set one of them to null",
-        ),
-        (
-            any([settings.oracle.path, settings.oracle._target_, settings.oracle.published]),
-            "task.oracle names no oracle; set published, path or _target_",
-        ),
-    ]
-    return [message for holds, message in rules if not holds]

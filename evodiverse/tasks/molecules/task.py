@@ -1,16 +1,18 @@
 """Molecules that a learned oracle scores between 0 and 1."""
 
-import traceback
 from collections.abc import Mapping, Sequence
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 from rdkit import DataStructs
 
-from evodiverse.errors import ContractError, EvoDiverseError, Interrupted, ServiceError, describe
+from evodiverse.errors import ContractError
 from evodiverse.ports import Found
+from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, unpack
 from evodiverse.tasks.molecules.initial import Library
+from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.tasks.molecules.report import draw_top, list_top, write_top
@@ -25,22 +27,23 @@ class MoleculeTask:
 
     Args:
         oracle: Maps a batch of canonical SMILES to scores in [0, 1], in order; NaN marks a molecule it could not score.
+            An objective's components are logged beside its score.
         library: Where pools start.
         initial_size: Molecules a pool starts from.
         max_heavy_atoms: Larger molecules are rejected.
     """
 
-    columns: Mapping[str, type] = {}
     summary_name = "diverse top-10"
 
     def __init__(
         self,
-        oracle: OracleFunction,
+        oracle: OracleFunction | Objective,
         library: Library,
         initial_size: int,
         max_heavy_atoms: int,
     ) -> None:
         self._oracle = oracle
+        self.columns: Mapping[str, type] = oracle.columns if isinstance(oracle, Objective) else {}
         self._library = library
         self._initial_size = initial_size
         self._max_heavy_atoms = max_heavy_atoms
@@ -65,33 +68,14 @@ class MoleculeTask:
             ContractError: The oracle answered something else than one number in [0, 1] or NaN for each molecule.
         """
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
-        try:
-            answer = self._oracle(smiles)
-        except (EvoDiverseError, Interrupted):
-            raise
-        except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            raise ServiceError(
-                f"the oracle raised {describe(error)} ({place.filename}, line {place.lineno})"
-            ) from None  # which may not be fit to be sent to another process
-        try:
-            if isinstance(answer, np.ma.MaskedArray):
-                answer = np.ma.filled(answer.astype(np.float64), np.nan)
-            scores = np.asarray(answer)
-        except Exception as error:  # whatever a user's objects raise
-            raise ContractError(f"the oracle returned something else than numbers ({describe(error)})") from error
-        if scores.shape != (len(smiles),):
-            raise ContractError(
-                f"the oracle returned an answer of shape {scores.shape} for {len(smiles)} molecules; "
-                "it must return one score for each, in order"
-            )
-        if scores.dtype.kind not in "bfiu":
-            raise ContractError(f"the oracle returned something else than numbers (of type {scores.dtype})")
+        if isinstance(self._oracle, Objective):
+            return _composed_evaluations(self._oracle, smiles)
+        scores = ask(self._oracle, smiles, "the oracle")
         outside = (scores < 0) | (scores > 1)
         if outside.any():
             first = int(np.argmax(outside))
             raise ContractError(f"the oracle scored {smiles[first]} {scores[first]}; a score must lie in [0, 1]")
-        return [_evaluation(score) for score in scores.astype(np.float64).tolist()]
+        return [_evaluation(score) for score in scores.tolist()]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
         """Return the Tanimoto similarity of one molecule's Morgan bits with others'."""
@@ -123,3 +107,19 @@ def _evaluation(score: float) -> Evaluation:
     if np.isnan(score):
         return Evaluation(None, None, valid=False, error=str(Rejection(Reason.NON_FINITE, "the oracle answered NaN")))
     return Evaluation(score, energy(score))
+
+
+def _composed_evaluations(objective: Objective, smiles: Sequence[str]) -> list[Evaluation]:
+    """Return the evaluations by an objective, with what its components measured as details."""
+    measured, names = objective.measure(smiles), tuple(objective.columns)
+    numbers = np.stack([measured.raw, measured.values], axis=2).reshape(len(smiles), -1)
+    evaluations = []
+    for score, row in zip(measured.scores.tolist(), numbers.tolist(), strict=True):
+        details = {name: None if isnan(number) else number for name, number in zip(names, row, strict=True)}
+        if isnan(score):
+            lacking = next(name for name, number in details.items() if number is None)
+            error = str(Rejection(Reason.NON_FINITE, f"{lacking} is NaN"))
+            evaluations.append(Evaluation(None, None, valid=False, error=error, details=details))
+        else:
+            evaluations.append(Evaluation(score, energy(score), details=details))
+    return evaluations

@@ -9,6 +9,8 @@ from string import Template
 from evodiverse.errors import InputError
 from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
+from evodiverse.tasks.molecules.objective.objective import describe_parts
+from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.oracle import PUBLISHED
 from evodiverse.tasks.molecules.settings import MoleculeSettings, PromptSettings
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
@@ -91,9 +93,8 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
     told = settings.prompts
     if not told.name_target:
         return UNNAMED
-    published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))
-    target = told.target or (published.target if published else None)
-    meaning = told.meaning or (published.meaning if published else None)
+    known_target, known_meaning = _find_known_words(settings)
+    target, meaning = told.target or known_target, told.meaning or known_meaning
     if target is None or meaning is None:
         raise InputError(
             *(
@@ -107,6 +108,14 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
             )
         )
     return target, meaning
+
+
+def _find_known_words(settings: MoleculeSettings) -> tuple[str | None, str | None]:
+    """Return target and meaning where EvoDiverse knows them: of an objective, and of a published oracle."""
+    if settings.objective:
+        return "objective", describe_parts(*read_objective(settings.objective))
+    published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))
+    return (published.target, published.meaning) if published else (None, None)
 
 
 def _line(parent: Candidate) -> str:

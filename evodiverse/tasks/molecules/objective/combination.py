@@ -1,0 +1,37 @@
+"""How the scores of several components become one."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+
+def arithmetic_mean(scores: Values, weights: Values) -> Values:
+    """Return the weighted means of rows.
+
+    Args:
+        scores: ``(n, k)`` from 0 to 1.
+        weights: ``(k,)`` above 0.
+    """
+    means: Values = scores @ (weights / weights.sum())
+    return means
+
+
+def geometric_mean(scores: Values, weights: Values) -> Values:
+    """Return the weighted geometric means of rows, 0 where one score is; arguments as in `arithmetic_mean`."""
+    return product(scores, weights / weights.sum())
+
+
+def product(scores: Values, weights: Values) -> Values:
+    """Return the products of rows, with weights as powers; arguments as in `arithmetic_mean`."""
+    products: Values = np.prod(scores**weights, axis=1)
+    return products
+
+
+COMBINATIONS: Final[Mapping[str, Callable[[Values, Values], Values]]] = MappingProxyType(
+    {"arithmetic_mean": arithmetic_mean, "geometric_mean": geometric_mean, "product": product}
+)

@@ -1,0 +1,254 @@
+"""What a component of an objective measures: a class of settings for each kind, which builds its function."""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from omegaconf import MISSING
+from rdkit import Chem, DataStructs
+
+from evodiverse.kit.documented import documented, documented_mapping
+from evodiverse.tasks.molecules.objective.fingerprints import FINGERPRINTS, Fingerprint, generator
+from evodiverse.tasks.molecules.objective.formula import ELEMENTS, count_atoms, isomer_score
+from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
+from evodiverse.tasks.molecules.oracle import PUBLISHED
+from evodiverse.tasks.molecules.parsing import molecule_of
+from evodiverse.tasks.molecules.patterns import find_smarts_violation, read_smarts
+from evodiverse.tasks.molecules.properties import PROPERTIES
+from evodiverse.tasks.molecules.settings import Oracle
+
+Measure = Callable[[list[str]], Any]
+"""Maps n valid SMILES to ``(n,)`` raw values, NaN where there is none; it can be sent to worker processes."""
+
+
+@dataclass
+class Component:
+    """The keys that components of all kinds have."""
+
+    kind: str = documented("what is measured", default=MISSING)
+    weight: float = documented("weight in the mean, or power in the product", default=1.0, above=0)
+    transform: dict[str, Any] = documented_mapping(
+        "how the raw value becomes a score from 0 to 1: a kind and its numbers; none where it is one already"
+    )
+
+    @property
+    def is_share(self) -> bool:
+        """Whether all that it measures lies in [0, 1], so that it needs no transform."""
+        return True
+
+    def find_violations(self, prefix: str) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is wrong with the values, each with its key, which begins with ``prefix``."""
+        yield from ()
+
+    def find_source(self, artefact_sha256: Callable[[str], str]) -> Path | str | None:  # noqa: ARG002
+        """Return the file that its values depend on, or that file's SHA-256, None if they depend on none."""
+        return None
+
+    @abstractmethod
+    def build(self, artefact: Callable[[str], Path]) -> Measure:
+        """Return what measures it, where ``artefact`` gives the path of a published file by its name."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return in a few words what is measured, as a language model is told."""
+
+
+@dataclass
+class Property(Component):
+    """A property that RDKit computes; the kind is its name in `PROPERTIES`."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it lies in [0, 1]."""
+        return self.kind in {"qed", "sp3_share"}
+
+    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+        """Return what computes the property."""
+        return partial(_measure_property, self.kind)
+
+    def describe(self) -> str:
+        """Return the property's name in words."""
+        return _IN_WORDS.get(self.kind, self.kind.replace("_", " "))
+
+
+@dataclass
+class OracleComponent(Oracle, Component):
+    """A published forest, the user's own forest or function; the keys are those of ``task.oracle``."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its scores lie in [0, 1]; those of a user's function are checked as they come."""
+        return True
+
+    def find_violations(self, prefix: str) -> Iterator[str]:
+        """Yield what is wrong with the oracle."""
+        yield from find_oracle_violations(self, prefix)
+
+    def find_source(self, artefact_sha256: Callable[[str], str]) -> Path | str | None:
+        """Return the oracle's file."""
+        return find_oracle_source(self, artefact_sha256)
+
+    def build(self, artefact: Callable[[str], Path]) -> Measure:
+        """Return the oracle."""
+        return open_oracle(self, artefact)
+
+    def describe(self) -> str:
+        """Return what a published oracle is about, or what the user's own is called."""
+        if self.is_own:
+            return str(self._target_ or Path(str(self.path)).stem)
+        return f"inhibition of {PUBLISHED[str(self.published)].target}"
+
+
+@dataclass
+class Similarity(Component):
+    """The Tanimoto similarity to the most similar of the molecules given."""
+
+    smiles: list[str] = documented("molecules to be similar to; the most similar one counts", default=MISSING)
+    fingerprint: str = documented("what the similarity is taken of", default="ECFP4", choices=FINGERPRINTS)
+
+    def find_violations(self, prefix: str) -> Iterator[str]:
+        """Yield the molecules that are none."""
+        if not self.smiles:
+            yield f"{prefix}smiles must name at least one molecule, got []"
+        for smiles in self.smiles:
+            molecule = molecule_of(smiles)
+            if molecule is None or molecule.GetNumAtoms() == 0:
+                yield f"{prefix}smiles: {smiles!r} is no molecule; write it as SMILES"
+
+    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+        """Return what computes the similarity."""
+        return partial(_measure_similarity, self.fingerprint, tuple(self.smiles))
+
+    def describe(self) -> str:
+        """Return what molecules are compared to."""
+        return f"similarity ({self.fingerprint}) to {' or '.join(self.smiles)}"
+
+
+@dataclass
+class Smarts(Component):
+    """1 for a molecule that has a substructure, or has it not, else 0."""
+
+    smarts: str = documented("the substructure", default=MISSING)
+    present: bool = documented("the substructure must be there; false: it must not", default=True)
+
+    def find_violations(self, prefix: str) -> Iterator[str]:
+        """Yield what is wrong with the pattern."""
+        violation = find_smarts_violation(self.smarts, f"{prefix}smarts")
+        if violation:
+            yield violation
+
+    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+        """Return what looks for the substructure."""
+        return partial(_measure_smarts, self.smarts, present=self.present)
+
+    def describe(self) -> str:
+        """Return what is looked for."""
+        return f"{'presence' if self.present else 'absence'} of the substructure {self.smarts}"
+
+
+@dataclass
+class Atoms(Component):
+    """How many atoms of an element there are; hydrogens count."""
+
+    element: str = documented("symbol of the element", default=MISSING)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it lies in [0, 1], which a number of atoms does not."""
+        return False
+
+    def find_violations(self, prefix: str) -> Iterator[str]:
+        """Yield that there is no such element."""
+        if self.element not in ELEMENTS:
+            yield f"{prefix}element={self.element} is no element; write its symbol, such as F"
+
+    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+        """Return what counts the atoms."""
+        return partial(_measure_each, partial(_count_element, self.element))
+
+    def describe(self) -> str:
+        """Return what is counted."""
+        return f"number of {self.element} atoms"
+
+
+@dataclass
+class Formula(Component):
+    """How close a molecule is to being an isomer of a formula, from 0 to 1; see `isomer_score`."""
+
+    formula: str = documented("molecular formula, such as C7H8N2O2", default=MISSING)
+
+    def find_violations(self, prefix: str) -> Iterator[str]:
+        """Yield what is wrong with the formula."""
+        try:
+            count_atoms(self.formula)
+        except ValueError as error:
+            yield f"{prefix}formula: {error}"
+
+    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+        """Return what compares formulas."""
+        return partial(_measure_each, partial(_isomer_score, count_atoms(self.formula)))
+
+    def describe(self) -> str:
+        """Return what molecules are compared to."""
+        return f"closeness to the molecular formula {self.formula}"
+
+
+COMPONENTS: Final[Mapping[str, type[Component]]] = MappingProxyType(
+    {
+        "oracle": OracleComponent,
+        "similarity": Similarity,
+        "smarts": Smarts,
+        "atoms": Atoms,
+        "formula": Formula,
+        **dict.fromkeys(PROPERTIES, Property),
+    }
+)
+"""The kinds of components by name."""
+
+_IN_WORDS: Final = {
+    "qed": "drug-likeness (QED)",
+    "sa": "ease of synthesis (SA score)",
+    "logp": "logP",
+    "tpsa": "polar surface area (TPSA)",
+    "weight": "molecular weight",
+    "sp3_share": "share of sp3 carbons",
+    "bertz": "complexity (BertzCT)",
+}
+
+
+def _measure_property(name: str, smiles: Sequence[str]) -> list[float]:
+    return _measure_each(PROPERTIES[name], smiles)
+
+
+def _measure_each(measure: Callable[[Chem.Mol], float], smiles: Sequence[str]) -> list[float]:
+    return [float(measure(molecule_of(text))) for text in smiles]
+
+
+def _measure_similarity(fingerprint: str, targets: tuple[str, ...], smiles: Sequence[str]) -> list[float]:
+    compute, known = generator(fingerprint), _fingerprints(fingerprint, targets)
+    return [max(DataStructs.BulkTanimotoSimilarity(compute(molecule_of(text)), known)) for text in smiles]
+
+
+@lru_cache(maxsize=64)
+def _fingerprints(fingerprint: str, targets: tuple[str, ...]) -> list[Fingerprint]:
+    return [generator(fingerprint)(molecule_of(text)) for text in targets]
+
+
+def _measure_smarts(smarts: str, smiles: Sequence[str], *, present: bool) -> list[float]:
+    pattern = read_smarts(smarts)
+    return [float(molecule_of(text).HasSubstructMatch(pattern) == present) for text in smiles]
+
+
+def _count_element(element: str, molecule: Chem.Mol) -> float:
+    return sum(
+        (atom.GetSymbol() == element) + (atom.GetTotalNumHs() if element == "H" else 0) for atom in molecule.GetAtoms()
+    )
+
+
+def _isomer_score(target: Counter[str], molecule: Chem.Mol) -> float:
+    return isomer_score(molecule, target)

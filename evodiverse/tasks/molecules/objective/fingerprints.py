@@ -1,0 +1,64 @@
+"""Fingerprints that similarities are taken of, by the names of the field."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from rdkit import Chem
+from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
+
+Fingerprint = Any
+"""A vector of bits or counts, of which RDKit gives Tanimoto similarities."""
+
+
+def _morgan(radius: int, *, features: bool = False) -> Callable[[Chem.Mol], Fingerprint]:
+    atoms = rdFingerprintGenerator.GetMorganFeatureAtomInvGen() if features else None
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, atomInvariantsGenerator=atoms)
+    return generator.GetSparseCountFingerprint
+
+
+def _atom_pairs() -> Callable[[Chem.Mol], Fingerprint]:
+    return rdFingerprintGenerator.GetAtomPairGenerator(maxDistance=10).GetSparseCountFingerprint
+
+
+def _torsions() -> Callable[[Chem.Mol], Fingerprint]:
+    return rdFingerprintGenerator.GetTopologicalTorsionGenerator().GetSparseCountFingerprint
+
+
+def _paths() -> Callable[[Chem.Mol], Fingerprint]:
+    return rdFingerprintGenerator.GetRDKitFPGenerator().GetFingerprint
+
+
+def _maccs() -> Callable[[Chem.Mol], Fingerprint]:
+    return rdMolDescriptors.GetMACCSKeysFingerprint
+
+
+def _pharmacophores() -> Callable[[Chem.Mol], Fingerprint]:
+    from rdkit.Chem.Pharm2D import Generate, Gobbi_Pharm2D  # which takes a moment to load
+
+    return lambda molecule: Generate.Gen2DFingerprint(molecule, Gobbi_Pharm2D.factory)  # type: ignore[no-untyped-call]
+
+
+_GENERATORS: Final[Mapping[str, Callable[[], Callable[[Chem.Mol], Fingerprint]]]] = MappingProxyType(
+    {
+        "ECFP4": lambda: _morgan(2),
+        "ECFP6": lambda: _morgan(3),
+        "FCFP4": lambda: _morgan(2, features=True),
+        "FCFP6": lambda: _morgan(3, features=True),
+        "AP": _atom_pairs,
+        "TT": _torsions,
+        "RDK": _paths,
+        "MACCS": _maccs,
+        "PHCO": _pharmacophores,
+    }
+)
+FINGERPRINTS: Final = tuple(_GENERATORS)
+"""Extended and functional connectivity, atom pairs (at most 10 bonds apart) and topological torsions as counts; RDKit's
+paths, MACCS keys and Gobbi and Poppinger's two-dimensional pharmacophores as bits."""
+
+
+@cache
+def generator(name: str) -> Callable[[Chem.Mol], Fingerprint]:
+    """Return what computes the fingerprint of this name."""
+    return _GENERATORS[name]()

@@ -1,0 +1,117 @@
+"""Reading ``task.objective``: what it is made of, and what is wrong with it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import Any, Final, cast
+
+from evodiverse.errors import InputError
+from evodiverse.kit.documented import documented, documented_mapping, find_beyond, nearest
+from evodiverse.kit.typed import merge_typed
+from evodiverse.tasks.molecules.objective.combination import COMBINATIONS
+from evodiverse.tasks.molecules.objective.components import COMPONENTS, Component
+from evodiverse.tasks.molecules.objective.transforms import TRANSFORMS, Linear, Transform
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_MOST: Final = 30
+_PREFIX: Final = "task.objective."
+
+
+@dataclass
+class ObjectiveSettings:
+    """``task.objective``."""
+
+    combine: str = documented(
+        "how the components' scores become one", default="geometric_mean", choices=tuple(COMBINATIONS)
+    )
+    components: dict[str, Any] = documented_mapping("what is measured: a kind and its keys, by a name of one's choice")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A component with its name and its transform, None where its values are scores already."""
+
+    name: str
+    component: Component
+    transform: Transform | None
+
+
+def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
+    """Return how the components of an objective are combined, and the components.
+
+    Args:
+        values: What ``task.objective`` holds.
+
+    Raises:
+        InputError: Something is wrong with it; names all, each with its key.
+    """
+    settings, violations = merge_typed(ObjectiveSettings, _without_components(values), _PREFIX)
+    components = values.get("components") or {}
+    violations += find_beyond(settings, _PREFIX)
+    if not isinstance(components, Mapping):
+        violations.append(f"{_PREFIX}components must be a group of keys, got {components}")
+        components = {}
+    elif not 1 <= len(components) <= _MOST:
+        violations.append(f"{_PREFIX}components must hold 1 to {_MOST} components, got {len(components)}")
+    parts = []
+    for name, one in components.items():
+        part, wrong = _read_part(str(name), one)
+        parts.append(part)
+        violations += wrong
+    if violations:
+        raise InputError(*violations)
+    return settings.combine, tuple(cast("list[Part]", parts))
+
+
+def _without_components(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != "components"}
+
+
+def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
+    """Return a component, None where it cannot be read, and what is wrong with it."""
+    prefix = f"{_PREFIX}components.{name}."
+    if not _NAME.fullmatch(name):
+        return None, [f"{prefix[:-1]}: name it by lower-case letters, digits and _, at most 40, for it names columns"]
+    if not isinstance(values, Mapping):
+        return None, [f"{prefix[:-1]} must be a group of keys with a kind, got {values}"]
+    component, violations = _read_kind(COMPONENTS, _with_lists(values), prefix)
+    if component is None or violations:
+        return None, violations
+    violations += component.find_violations(prefix)
+    if not component.transform:
+        if not component.is_share:
+            violations.append(f"{prefix}transform has no value; {component.kind} is no score from 0 to 1, so set one")
+        return Part(name, component, None), violations
+    transform, wrong = _read_kind(TRANSFORMS, component.transform, f"{prefix}transform.")
+    return Part(name, component, transform), [*violations, *wrong]
+
+
+def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
+    """Return the settings of the kind that they name, None where they cannot be read, and what is wrong with them."""
+    kind = values.get("kind")
+    if not isinstance(kind, str) or kind not in kinds:
+        hint = nearest(kind, list(kinds)) if isinstance(kind, str) else f"use one of {', '.join(kinds)}"
+        return None, [f"{prefix}kind={kind} is unknown; {hint}" if kind else f"{prefix}kind has no value; {hint}"]
+    known = {one.name for one in fields(kinds[kind])}
+    settings, violations = merge_typed(
+        kinds[kind], {key: value for key, value in values.items() if key != "kind" or "kind" in known}, prefix
+    )
+    if settings is not None:
+        violations += [*find_beyond(settings, prefix), *_find_unusable(settings, prefix)]
+    return settings, violations
+
+
+def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
+    """Yield the numbers that are infinite or none, and the ends of a line that are one."""
+    for one in fields(settings):
+        value = getattr(settings, one.name)
+        if isinstance(value, float) and not isfinite(value):
+            yield f"{prefix}{one.name} must be a finite number, got {value}"
+    if isinstance(settings, Linear) and settings.low == settings.high:
+        yield f"{prefix}low and {prefix}high are both {settings.low}; they must differ"
+
+
+def _with_lists(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a component, in which one molecule to be similar to stands for a list of it."""
+    return {key: [value] if key == "smiles" and isinstance(value, str) else value for key, value in values.items()}

@@ -1,0 +1,107 @@
+"""From what a component measures to a score between 0 and 1, named as in GuacaMol (Brown et al. 2019) and MolScore."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from omegaconf import MISSING
+
+from evodiverse.kit.documented import documented
+
+Values = NDArray[np.float64]
+Transform = Callable[[Values], Values]
+"""Maps ``(n,)`` raw values to ``(n,)`` scores; NaN stays NaN."""
+
+
+@dataclass
+class Gaussian:
+    """1 at ``mu``, less on both sides: exp(-((x - mu) / sigma)² / 2)."""
+
+    mu: float = documented("the best value", default=MISSING)
+    sigma: float = documented("how far from the best value the score is 0.61", default=MISSING, above=0)
+
+    def __call__(self, raw: Values) -> Values:
+        """Return the scores."""
+        scores: Values = np.exp(-0.5 * ((raw - self.mu) / self.sigma) ** 2)
+        return scores
+
+
+@dataclass
+class MinGaussian(Gaussian):
+    """1 up to ``mu``, a Gaussian above: smaller is better."""
+
+    def __call__(self, raw: Values) -> Values:
+        """Return the scores."""
+        return super().__call__(np.maximum(raw, self.mu))
+
+
+@dataclass
+class MaxGaussian(Gaussian):
+    """A Gaussian below ``mu``, 1 from there on: larger is better."""
+
+    def __call__(self, raw: Values) -> Values:
+        """Return the scores."""
+        return super().__call__(np.minimum(raw, self.mu))
+
+
+@dataclass
+class Linear:
+    """0 at ``low``, 1 at ``high``, a straight line between and clipped beyond; ``low`` may be the larger one."""
+
+    low: float = documented("value of score 0", default=MISSING)
+    high: float = documented("value of score 1", default=MISSING)
+
+    def __call__(self, raw: Values) -> Values:
+        """Return the scores."""
+        return np.clip((raw - self.low) / (self.high - self.low), 0.0, 1.0)
+
+
+@dataclass
+class Sigmoid(Linear):
+    """A logistic curve as steep in its middle as the straight line from ``low`` to ``high``."""
+
+    def __call__(self, raw: Values) -> Values:
+        """Return the scores."""
+        middle = (self.low + self.high) / 2
+        # The hyperbolic tangent, unlike an exponential, does not overflow.
+        return 0.5 + 0.5 * np.tanh(2 * (raw - middle) / (self.high - self.low))
+
+
+@dataclass
+class Step:
+    """1 from ``threshold`` on and 0 below, or the other way round."""
+
+    threshold: float = documented("where the score jumps; the threshold itself scores 1", default=MISSING)
+    above: bool = documented("1 from the threshold upwards; false: downwards", default=True)
+
+    def __call__(self, raw: Values) -> Values:
+        """Return the scores."""
+        reached = raw >= self.threshold if self.above else raw <= self.threshold
+        return np.where(np.isnan(raw), np.nan, reached)
+
+
+@dataclass
+class Thresholded:
+    """Proportional to the value up to ``threshold``, 1 from there on."""
+
+    threshold: float = documented("from where the score is 1", default=MISSING, above=0)
+
+    def __call__(self, raw: Values) -> Values:
+        """Return the scores."""
+        return np.clip(raw / self.threshold, 0.0, 1.0)
+
+
+TRANSFORMS: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "gaussian": Gaussian,
+        "min_gaussian": MinGaussian,
+        "max_gaussian": MaxGaussian,
+        "linear": Linear,
+        "sigmoid": Sigmoid,
+        "step": Step,
+        "thresholded": Thresholded,
+    }
+)
