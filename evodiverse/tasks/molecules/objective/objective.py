@@ -82,7 +82,8 @@ class Objective:
         for column, (part, measure) in enumerate(zip(self.parts, self.measures, strict=True)):
             raw[:, column] = ask(measure, smiles, f"the component {part.name}")
             if part.transform is not None:
-                values[:, column] = part.transform(raw[:, column])
+                with np.errstate(over="ignore"):  # a number beyond all others scores 0 or 1
+                    values[:, column] = part.transform(raw[:, column])
                 continue
             values[:, column] = raw[:, column]
             outside = (values[:, column] < 0) | (values[:, column] > 1)
