@@ -59,6 +59,7 @@ data: | .venv/.user ## fetch the oracles and ZINC-250K once, into the cache
 constraints: .venv/.dev ## pin the newest allowed versions in constraints.txt
 	$(BIN)/pip-compile --quiet --all-extras --strip-extras --allow-unsafe --no-annotate --no-emit-index-url --no-emit-find-links --no-emit-options \
 	  --no-header --upgrade --output-file constraints.txt pyproject.toml
+	@sed -i.bak -E 's/\+[a-z0-9.]+$$//' constraints.txt && rm constraints.txt.bak # +cpu of a torch without CUDA is not on PyPI
 
 clean: ## remove the environment and all caches, not the runs
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

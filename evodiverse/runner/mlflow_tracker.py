@@ -38,6 +38,7 @@ class MlflowTracker:
 
         for noisy in ("mlflow", "alembic"):
             logging.getLogger(noisy).setLevel(logging.WARNING)
+        logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # warns of each request that it repeats
         folder = outputs.absolute()
         own = None if uri or os.environ.get("MLFLOW_TRACKING_URI") else f"sqlite:///{folder / 'mlflow.db'}"
         self._artifacts = None if own is None else (folder / "mlflow").as_uri()

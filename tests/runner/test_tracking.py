@@ -216,4 +216,5 @@ def test_a_folder_of_files_serves_too_and_a_resumed_run_is_the_same_one(tmp_path
 def test_a_server_that_does_not_answer_is_one_warning(tmp_path: Path) -> None:
     made = evodiverse(*RUN, "budget.oracle_calls=20", "tracking.uri=http://127.0.0.1:9", cwd=tmp_path, env=FROM_ROOT)
     assert made.returncode == 0
-    assert made.stderr.count("tracking failed") == 1
+    (warning,) = made.stderr.splitlines()
+    assert "tracking failed" in warning

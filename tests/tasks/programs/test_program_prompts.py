@@ -239,14 +239,14 @@ Score more, with blocks of changes."""
 
 def test_prompts_of_the_papers_shape_can_be_written(tmp_path: Path) -> None:
     for name, content in {
-        "system": "You program.\n$description",
+        "system": "You program.",  # the paper's says nothing of the problem
         "diff": LIKE_THE_PAPERS,
         "rewrite": "$program",
     }.items():
         (tmp_path / f"{name}.txt").write_text(content)
     own = prompts(tmp_path)
     system, user = own.messages(request(PARENTS[2], PARENTS[1]))
-    assert system.content.startswith("You program.\n")
+    assert system.content == "You program."
     before, _, after = user.content.partition("# Other programs")
     told = "It failed (invalid): circle 0 leaves the square by 0.2."
     assert before == f"# About the program\n- Score: 0.000000\n{told}\n# What was tried\n"

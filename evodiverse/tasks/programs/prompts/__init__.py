@@ -16,7 +16,7 @@ SHIPPED = Path(__file__).parent
 # The templates, each with the fields that it must have; a ? marks those that it may leave out.
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "system": ("description", "entry_point?", "max_characters?"),
+        "system": ("description?", "entry_point?", "max_characters?"),
         "diff": ("current|program", "score?", "failure?", "goal?", "others?", "entry_point?", "max_characters?"),
         "rewrite": ("current|program", "score?", "failure?", "goal?", "others?", "entry_point?", "max_characters?"),
         "improve": ("entry_point?", "max_characters?"),
