@@ -21,7 +21,7 @@ from hydra.errors import ConfigCompositionException, HydraException, MissingConf
 from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import EvoDiverseError, InputError
-from evodiverse.kit.documented import nearest
+from evodiverse.kit.documented import join_or, nearest
 from evodiverse.kit.hints import first_line, nearest_key, wrong_value
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
@@ -32,6 +32,8 @@ from evodiverse.settings.compose import (
     split_hydra,
 )
 
+_PARTS = ("base", "defaults")
+"""Folders of a group whose files options are made of; no run chooses one."""
 _KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]
 Planned = TypeVar("Planned")
@@ -148,6 +150,18 @@ def _options(group: str) -> list[str]:
     return GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.CONFIG)
 
 
+def _nearest_option(group: str, option: str) -> str:
+    """Return a question that offers the option most like ``option``, also in folders of the group, or lists them."""
+    folders = GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.GROUP)
+    options = [
+        f"{folder}/{name}" for folder in folders if folder not in _PARTS for name in _options(f"{group}/{folder}")
+    ]
+    same_name = [other for other in options if other.rpartition("/")[2] == option.rpartition("/")[2]]
+    if same_name:
+        return f"did you mean {join_or(same_name)}?"
+    return nearest(option, options if "/" in option else _options(group))
+
+
 def _own_file(path: str) -> str:
     """Return where a user's own file of options would be found."""
     sources = GlobalHydra.instance().config_loader().get_sources()
@@ -222,11 +236,11 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
     try:
         config = compose(CONFIG_NAME, overrides=[*chosen, override])
     except MissingConfigException as error:
-        missing, options = str(error.missing_cfg_file or override), list(error.options or [])
-        option = missing.rpartition("/")[2]
+        missing = str(error.missing_cfg_file or override)
+        option = missing.removeprefix(f"{key}/")
         if option != value:
-            return f"{override}: its defaults name {missing}, which there is not; mend the file"
-        return f"{key}={option} is unknown; {nearest(option, options)} ({_own_file(f'{key}/{option}.yaml')})"
+            return f"{override}: its defaults name {missing}, which does not exist; fix the file"
+        return f"{key}={option} is unknown; {_nearest_option(key, option)} ({_own_file(f'{key}/{option}.yaml')})"
     except ConfigCompositionException as error:
         if override.startswith("~"):
             return f"{override}: {first_line(error)}"

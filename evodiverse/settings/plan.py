@@ -194,8 +194,8 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
     """
     for group, name in names.items():
         file = str(choices[group])
-        if not _FOLDER_NAME.fullmatch(file):  # in a folder of its own it could bear a published name
-            yield f"{group}={file} must be a file of {group}/ itself, whose name a folder can have; move or rename it"
+        if not _FOLDER_NAME.fullmatch(file):
+            yield f"{group}={file} must be named as a folder can be, by letters, digits and ._-; rename the file"
         elif name != file:
             yield f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named by its file"
 

@@ -68,9 +68,12 @@ def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
         ("method=ptt", "did you mean pt?"),
         ("llm=gpt", "did you mean gpt5?"),
         (
-            "task=kinase",
-            "expected one of bin_packing, circle_packing, distances, equation, gsk3b, heilbronn, jnk3, program",
+            "task=protein",
+            "expected one of bin_packing, circle_packing, distances, dual_kinase, equation, gsk3b, heilbronn, jnk3, program",
         ),
+        ("task=kinase", "did you mean dual_kinase?"),
+        ("task=zaleplon_mpo", "did you mean pmo/zaleplon_mpo?"),
+        ("task=pmo/zaleplon", "did you mean pmo/zaleplon_mpo?"),
         ("+experiment=mol_graphgaa", "did you mean mol_graphga?"),
     ],
 )
@@ -163,7 +166,7 @@ def test_an_option_that_is_in_no_folder_is_told_where_it_would_be(options: Path)
         ("name: a\nname: b\n", r"task=own: .*own\.yaml, line 2, column 1: found duplicate key name"),
         ("name: !!nothing a\n", r"task=own: .*own\.yaml, line 1, column 7: could not determine a constructor"),
         ("name: ${name\n", r"task=own: "),
-        ("defaults: [absent]\n", r"task=own: its defaults name .*absent, which there is not; mend the file"),
+        ("defaults: [absent]\n", r"task=own: its defaults name .*absent, which does not exist; fix the file"),
         (
             "name: own\ndomain: evodiverse.tasks.molecules\n",
             r"task\.defaults\..*, task\.defaults\..* are referred to but absent; set them in the task's file$",

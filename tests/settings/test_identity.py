@@ -201,7 +201,7 @@ def test_an_option_in_a_folder_of_its_own_cannot_bear_a_published_name(tmp_path:
     copy.rename(tmp_path / "task" / "own" / "jnk3.yaml")
     refused = evodiverse("--config-dir", str(tmp_path), "task=own/jnk3", "dry_run=true", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "task=own/jnk3 must be a file of task/ itself" in refused.stderr
+    assert "task.name must be own/jnk3, like its file own/jnk3.yaml, got jnk3" in refused.stderr
 
 
 def test_a_method_that_inherits_another_needs_a_name_of_its_own(tmp_path: Path) -> None:
