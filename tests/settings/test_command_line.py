@@ -69,8 +69,7 @@ def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
         ("llm=gpt", "did you mean gpt5?"),
         (
             "task=protein",
-            "expected one of bin_packing, circle_packing, distances, dual_kinase, equation, gsk3b, heilbronn, jnk3, "
-            "program",
+            "expected one of bin_packing, circle_packing, distances, dual_kinase, equation, gsk3b, heilbronn, jnk3, program",  # noqa: E501
         ),
         ("task=kinase", "did you mean dual_kinase?"),
         ("task=zaleplon_mpo", "did you mean pmo/zaleplon_mpo?"),
