@@ -3,10 +3,11 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from evodiverse.analysis.domains import find_domain, table_files
+from evodiverse.analysis.tables.benchmark import benchmark_table
 from evodiverse.analysis.tables.cells import DASH, EMPTY, Cell, make_cell, make_test_cell, pair_up
 from evodiverse.analysis.tables.commands import Absent, experiment_commands, fill_commands
 from evodiverse.analysis.tables.layout import FIT, Column, Layout, Row, found_layouts, paper_layouts
@@ -23,58 +24,13 @@ from evodiverse.analysis.tables.notes import (
     note_problems,
 )
 from evodiverse.analysis.tables.results import Result, choose_words, show_overrides
+from evodiverse.analysis.tables.table import Line, Table
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
 # From this difference on, a metric is shown next to the one that it is a variant of.
 _UNLIKE: Final = 0.01
 _ANY_KIND: Final = "search"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row of a filled table: its heads, our cells, and beside each what the paper reports, None if nothing."""
-
-    of: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    paper: tuple[str | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A filled table.
-
-    Attributes:
-        name: Of its files.
-        title: What it is about.
-        head: What stands above the heads of the rows.
-        columns: The metrics.
-        lines: The rows.
-        notes: What a reader must know.
-        commands: What would fill the cells that are empty.
-        label: What LaTeX refers to it by.
-        is_of_paper: Whether it is one of the paper's.
-    """
-
-    name: str
-    title: str
-    head: tuple[str, ...]
-    columns: tuple[Column, ...]
-    lines: tuple[Line, ...]
-    notes: tuple[str, ...]
-    commands: tuple[str, ...]
-    label: str
-    is_of_paper: bool
-
-    @property
-    def n_filled(self) -> int:
-        """How many cells have a number of ours."""
-        return sum(cell.text != DASH for line in self.lines for cell in line.cells)
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there are."""
-        return sum(len(line.cells) for line in self.lines)
 
 
 def build_tables(
@@ -333,6 +289,8 @@ def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequen
 
 
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
+    if layout.benchmark is not None:
+        return benchmark_table(layout, layout.benchmark, results)
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         if layout.kind in (_ANY_KIND, result.kind):

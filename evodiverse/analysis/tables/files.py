@@ -6,9 +6,9 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from evodiverse.analysis.tables.build import Table
 from evodiverse.analysis.tables.formats import WRITERS
 from evodiverse.analysis.tables.index import to_page
+from evodiverse.analysis.tables.table import Table
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.listed_files import write_listed
 from evodiverse.kit.text import printable

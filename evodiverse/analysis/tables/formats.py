@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from evodiverse.analysis.tables.build import Table
 from evodiverse.analysis.tables.cells import DASH, Cell
+from evodiverse.analysis.tables.table import Table
 from evodiverse.errors import InputError
 
 _MISSING: Final = "To fill the cells with a dash:"

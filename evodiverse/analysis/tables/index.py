@@ -3,8 +3,8 @@
 import html
 from collections.abc import Sequence
 
-from evodiverse.analysis.tables.build import Table
 from evodiverse.analysis.tables.formats import WRITERS, to_html
+from evodiverse.analysis.tables.table import Table
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem; color: #1d2733; }

@@ -103,6 +103,29 @@ class Experiment:
 
 
 @dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark of many tasks, and what others published on it; its table has a column for each method.
+
+    Attributes:
+        metric: What it compares.
+        budget: The oracle calls of a run that counts.
+        methods: Whose published values it has.
+        uncounted: What each of these evaluated outside the count of calls, as text.
+        tasks: The published values, mean ± sample standard deviation as text, by task.
+        totals: The sums over all tasks, as published.
+        experiment: The file in ``conf/experiment/`` whose sweep makes the runs.
+    """
+
+    metric: str
+    budget: int
+    methods: tuple[str, ...]
+    uncounted: tuple[str, ...]
+    tasks: Mapping[str, tuple[str, ...]]
+    totals: tuple[str, ...]
+    experiment: str
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """A table without our numbers.
 
@@ -120,6 +143,7 @@ class Layout:
         is_filled_later: Whether what it shows is made after the runs, so that runs alone do not fill it.
         label: What LaTeX refers to it by.
         experiment: What makes its runs, None where no file does.
+        benchmark: What it compares runs on, None for a table of anything else.
     """
 
     name: str
@@ -135,6 +159,7 @@ class Layout:
     is_filled_later: bool = False
     label: str = ""
     experiment: Experiment | None = None
+    benchmark: Benchmark | None = None
 
     @property
     def is_about_models(self) -> bool:
@@ -173,10 +198,11 @@ def _read(file: Path) -> tuple[Layout, ...]:
 
 def _layout(
     name: str,
-    columns: list[dict[str, Any]],
+    columns: Sequence[dict[str, Any]] = (),
     rows: Sequence[dict[str, Any]] = (),
     domain: str | None = None,
     experiment: str | None = None,
+    benchmark: dict[str, Any] | None = None,
     **rest: Any,
 ) -> Layout:
     """Return a table; ``domain`` holds for all of its rows, and ``experiment`` names what makes its runs."""
@@ -189,6 +215,7 @@ def _layout(
         experiment=None
         if experiment is None
         else Experiment(experiment, frozenset(lists.get("llm") or [OFF]), lists.get("fit")),
+        benchmark=None if benchmark is None else Benchmark(**benchmark),
         **lists,
     )
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from evodiverse.analysis.tables.build import Table, build_tables
+from evodiverse.analysis.tables.build import build_tables
 from evodiverse.analysis.tables.layout import Column, Layout, Row
 from evodiverse.analysis.tables.results import Result
+from evodiverse.analysis.tables.table import Table
 from tests.analysis.tables.results import equation, layout, result
 
 JNK3 = [

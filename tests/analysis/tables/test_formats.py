@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from evodiverse.analysis.tables.build import Line, Table
 from evodiverse.analysis.tables.cells import EMPTY, Cell
 from evodiverse.analysis.tables.files import write_tables
 from evodiverse.analysis.tables.formats import to_csv, to_html, to_latex, to_markdown
 from evodiverse.analysis.tables.index import to_page
 from evodiverse.analysis.tables.layout import Column
+from evodiverse.analysis.tables.table import Line, Table
 from evodiverse.errors import InputError
 
 TABLE = Table(
