@@ -1,18 +1,39 @@
 """What a figure of the paper lacks, and the commands that make it."""
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from evodiverse.analysis.domains import find_domain
-from evodiverse.analysis.tables.commands import SEEDS, Absent, fill_commands
-from evodiverse.analysis.tables.layout import FIT
+from evodiverse.analysis.tables.commands import SEEDS
 from evodiverse.analysis.tables.models import OFF
 from evodiverse.analysis.tables.results import Result, choose_words
 from evodiverse.figures.reading import OWN_FIT, Wanted
 
 ENGINE_SECONDS: Final = 60
 """What a baseline may take in the command that is proposed: about what a run of 1,000 calls takes without a model."""
+
+_EXPERIMENTS: Final = {
+    "jnk3": ("mol_main", "mol_classical"),
+    "gsk3b": ("mol_main", "mol_classical"),
+    "equation": ("eq_main", "eq_builtin"),
+    "circle_packing": ("algo_main", "algo_classical"),
+}
+"""The files in ``conf/experiment/`` whose sweeps make the runs of a task, with a model and without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Absent:
+    """Runs that there are none of."""
+
+    task: str
+    method: str
+    science: str | None
+
+    @property
+    def words(self) -> str:
+        return f"{self.method} on {self.science or self.task}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +62,14 @@ def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
     for model in dict.fromkeys([*wanted.models, OFF]):
         absent = [*_find_absent(wanted, model, results)]
         if absent:
-            words = ", ".join(sorted({_name(each) for each in absent}))
-            lacks.append(Lack(model, words, tuple(fill_commands(absent, choose_words(results)))))
+            words = ", ".join(sorted({each.words for each in absent}))
+            lacks.append(Lack(model, words, (_run_command(wanted, model, absent, choose_words(results)),)))
     made = {result.run.method for result in results if result.fit == OWN_FIT}
     engines = [engine for engine in wanted.engines if engine not in made]
     return [*lacks, *(Lack(engine, "no run", (_engine_command(engine, wanted),)) for engine in engines)]
 
 
-def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Iterator[Absent]:
+def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Iterator[_Absent]:
     """Yield what there is no run of that differs from the defaults in nothing else."""
     fit = wanted.fit if model != OFF else None
     there = {
@@ -56,16 +77,25 @@ def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Itera
         for result in results
         if result.model == model and not result.overrides and fit in (None, result.fit) and result.fit != OWN_FIT
     }
-    overrides = () if fit is None else ((FIT, fit),)
     for task in wanted.tasks:
         for method in wanted.methods:
             for science in wanted.sciences:
                 if (task, method, science) not in there:
-                    yield Absent(task, method, model, science, overrides, wanted.domain)
+                    yield _Absent(task, method, science)
 
 
-def _name(absent: Absent) -> str:
-    return f"{absent.method} on {absent.science or absent.task}"
+def _run_command(wanted: Wanted, model: str, absent: Sequence[_Absent], models: Mapping[str, Sequence[str]]) -> str:
+    """Return the sweep that makes the runs of one model; those that are complete are passed over."""
+    with_model, classical = _EXPERIMENTS[wanted.tasks[0]]
+    tasks = [task for task in wanted.tasks if any(each.task == task for each in absent)]
+    methods = [method for method in wanted.methods if any(each.method == method for each in absent)]
+    words = [
+        f"+experiment={classical if model == OFF else with_model}",
+        *([f"task={','.join(tasks)}"] if len(tasks) < len(wanted.tasks) else []),
+        f"method={','.join(methods)}",
+        *([] if model == OFF else models.get(model, [f"llm={model}"])),
+    ]
+    return shlex.join(["evodiverse", "-m", *words])
 
 
 def _engine_command(engine: str, wanted: Wanted) -> str:

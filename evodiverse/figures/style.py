@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isclose
 from textwrap import fill
 from typing import Any, Final
 from zlib import crc32
@@ -147,7 +148,7 @@ def use_counts(axes: Axes, which: str = "x") -> None:
     """Number an axis with whole numbers, thousands parted, and few of them."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(MaxNLocator(5, integer=True))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if isclose(value, round(value)) else ""))
 
 
 def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:

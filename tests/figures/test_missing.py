@@ -1,12 +1,15 @@
 """What a figure lacks, and the commands that make it."""
 
 import pytest
+from omegaconf import OmegaConf
 
 pytest.importorskip("matplotlib", reason="needs matplotlib; pip install 'evodiverse[figures]'")
 
+from evodiverse.figures.catalog import FIGURES
 from evodiverse.figures.missing import find_lacks
-from evodiverse.figures.reading import Wanted
+from evodiverse.figures.reading import FigureKind, Wanted
 from tests.analysis.tables.results import EQUATIONS, equation, result
+from tests.runs import CONF
 
 PACKINGS = Wanted(("circle_packing",), ("ea", "pt"), ("DeepSeek-V3.2",))
 PHYSICS = Wanted(("equation",), ("pt",), ("GPT-5",), ("physics",), "bfgs", EQUATIONS, ("operon",))
@@ -15,9 +18,9 @@ PHYSICS = Wanted(("equation",), ("pt",), ("GPT-5",), ("physics",), "bfgs", EQUAT
 def test_what_has_no_run_is_named_with_one_command_for_the_papers_model_and_one_without_a_model() -> None:
     papers, off = find_lacks(PACKINGS, [result({}, "circle_packing", "pt")])
     assert (papers.of, papers.what) == ("DeepSeek-V3.2", "ea on circle_packing, pt on circle_packing")
-    assert papers.commands == ("evodiverse -m task=circle_packing method=ea,pt llm=deepseek_v32 seed=0,1,2",)
+    assert papers.commands == ("evodiverse -m +experiment=algo_main method=ea,pt llm=deepseek_v32",)
     assert (off.of, off.what) == ("off", "ea on circle_packing")
-    assert off.commands == ("evodiverse -m task=circle_packing method=ea llm=off seed=0,1,2",)
+    assert off.commands == ("evodiverse -m +experiment=algo_classical method=ea",)
 
 
 def test_a_run_that_differs_from_the_defaults_fills_nothing() -> None:
@@ -31,11 +34,16 @@ def test_a_figure_with_all_its_runs_lacks_nothing() -> None:
     assert find_lacks(wanted, [result({}, "circle_packing", "pt")]) == []
 
 
+def test_a_task_is_named_where_another_has_its_runs() -> None:
+    wanted = Wanted(("jnk3", "gsk3b"), ("pt",), ("off",))
+    (off,) = find_lacks(wanted, [result({}, "jnk3", "pt")])
+    assert off.commands == ("evodiverse -m +experiment=mol_classical task=gsk3b method=pt",)
+
+
 def test_equations_of_the_paper_are_fitted_as_the_paper_does_and_engines_have_their_own_command() -> None:
     papers, off, operon = find_lacks(PHYSICS, [])
-    assert " task.fit=bfgs " in papers.commands[0]
-    assert "builtin/oscillator1" in papers.commands[0]
-    assert "task.fit" not in off.commands[0]
+    assert papers.commands == ("evodiverse -m +experiment=eq_main method=pt llm=gpt5",)
+    assert off.commands == ("evodiverse -m +experiment=eq_builtin method=pt",)
     assert operon.commands[0].startswith("evodiverse-baseline --engine operon task.problem=builtin/oscillator1,")
     assert operon.commands[0].endswith(" seed=0,1,2 --seconds 60")
 
@@ -43,3 +51,14 @@ def test_equations_of_the_paper_are_fitted_as_the_paper_does_and_engines_have_th
 def test_an_engine_that_has_run_is_no_lack() -> None:
     run = equation({}, "builtin/oscillator1", "operon", task__fit="own")
     assert [lack.of for lack in find_lacks(PHYSICS, [run])] == ["GPT-5", "off"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FIGURES if kind.wanted is not None], ids=lambda kind: kind.name)
+def test_every_experiment_that_is_named_exists_and_has_the_methods(kind: FigureKind) -> None:
+    assert kind.wanted is not None
+    for lack in find_lacks(kind.wanted, []):
+        if lack.of in kind.wanted.engines:
+            continue
+        words = dict(word.lstrip("+").split("=") for word in lack.commands[0].split() if "=" in word)
+        file = OmegaConf.load(CONF / "experiment" / f"{words['experiment']}.yaml")
+        assert {*words["method"].split(",")} <= {*str(file.hydra.sweeper.params.method).split(",")}
