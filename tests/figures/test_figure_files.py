@@ -58,7 +58,7 @@ def test_what_runs_can_fill_is_drawn_as_svg_and_png_and_listed(
     }
     page = (tmp_path / "README.md").read_text()
     assert drawn <= set(re.findall(r"!\[([^]]*)]", page))
-    assert "evodiverse -m task=circle_packing method=ea,ensemble,island,pt llm=off seed=0,1,2" in page
+    assert "evodiverse -m +experiment=algo_classical method=ea,island,ensemble,pt" in page
     told = capsys.readouterr().out
     assert "circle_trajectory: 1 drawn\n" in told
     assert told.splitlines()[-1].endswith(f"of 4 complete runs; left out: none. {tmp_path}/README.md")
