@@ -12,7 +12,8 @@ import numpy as np
 from rdkit import Chem
 
 from evodiverse.data.cache import artefact_path
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle, morgan_fingerprints
+from evodiverse.tasks.molecules.forest import Forest
+from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, morgan_fingerprints
 
 N_MOLECULES = 10_000
 N_BATCH = 140
@@ -36,8 +37,10 @@ def main() -> None:
     fingerprints = morgan_fingerprints([Chem.MolFromSmiles(text) for text in smiles])
     print(f"{'forest':8}{'nodes':>9}{'fingerprints/s':>16}{'batch of 140':>15}{'SMILES/s':>10}")
     for name in PUBLISHED:
-        oracle = ForestOracle.published(name, artefact_path(name))
-        forest = oracle.forest
+        oracle = ClassifierOracle.published(name, artefact_path(name))
+        forest = oracle.classifier
+        if not isinstance(forest, Forest):
+            continue
         whole = best_seconds(lambda forest=forest: forest.predict(fingerprints))
         batch = best_seconds(lambda forest=forest: forest.predict(fingerprints[:N_BATCH]), 20)
         end_to_end = best_seconds(lambda oracle=oracle: oracle(smiles), 2)

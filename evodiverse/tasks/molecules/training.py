@@ -31,7 +31,7 @@ def require_sklearn() -> None:
 
 
 def pack_fingerprints(smiles: Sequence[str]) -> NDArray[np.uint8]:
-    """Return the fingerprints that `ForestOracle` scores molecules by, eight bits a byte.
+    """Return the fingerprints that `ClassifierOracle` scores molecules by, eight bits a byte.
 
     Args:
         smiles: n valid SMILES, n may be 0.

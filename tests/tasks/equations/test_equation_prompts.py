@@ -62,7 +62,7 @@ def equation_v1(x, v, params):
 
 
 def equation_v2(x, v, params):
-    """Improved version of `equation_v1`."""
+    """An equation that fits better than `equation_v1`."""
 ```'''
 
 
@@ -171,7 +171,7 @@ def test_a_users_own_templates_are_used(tmp_path: Path, monkeypatch: pytest.Monk
     assert (asked.role, asked.content) == ("system", "a: acceleration\n- x: position\n- v!")
     lines = user.content.splitlines()
     assert (user.role, lines[:2]) == ("user", ["$5 equation_v1", "def equation_v1(x, v, params):"])
-    assert lines[2] == '    """Improved version of `equation_v0`."""|def equation_v0(x, v, params):'
+    assert lines[2] == '    """An equation that fits better than `equation_v0`."""|def equation_v0(x, v, params):'
 
 
 def test_texts_that_differ_have_another_digest(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.operators.operator import GraphGA
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ForestOracle
+from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle
 from evodiverse.tasks.molecules.settings import Initial, MoleculeSettings, Oracle
 from evodiverse.tasks.molecules.task import MoleculeTask
 from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Request, Stream
@@ -106,7 +106,7 @@ def smi(tmp_path: Path) -> Callable[[str], Initial]:
 def own_forest(tmp_path: Path) -> Path:
     """The JNK3 forest as a file of the user's own."""
     path = tmp_path / "own.npz"
-    ForestOracle.published("jnk3", artefact_path("jnk3")).forest.save_npz(path)
+    ClassifierOracle.published("jnk3", artefact_path("jnk3")).classifier.save_npz(path)
     return path
 
 
@@ -265,15 +265,15 @@ def test_a_sound_file_gives_no_warning(smi: Callable[[str], Initial], caplog: py
 # Published oracles
 
 
-@pytest.mark.parametrize("name", ["jnk3", "gsk3b"])
+@pytest.mark.parametrize("name", [*PUBLISHED])
 def test_a_published_oracle_is_found_by_its_name(name: str) -> None:
     pinned = PUBLISHED[name].pinned_scores
     assert scores(build(Oracle(published=name)), *pinned) == pytest.approx(list(pinned.values()), abs=1e-12)
 
 
 def test_an_unknown_published_oracle_is_refused() -> None:
-    with pytest.raises(DataError, match="drd2"):
-        build(Oracle(published="drd2"))
+    with pytest.raises(DataError, match="unknown artefact 'drd3'; did you mean 'drd2'"):
+        build(Oracle(published="drd3"))
 
 
 def test_stereoisomers_are_two_molecules_of_one_score() -> None:
@@ -306,7 +306,7 @@ def test_an_oracle_that_no_pickle_holds_works_in_worker_processes(
     assert evaluation.score == score
 
 
-def test_a_function_goes_before_the_published_forest(module: str) -> None:
+def test_a_function_goes_before_the_published(module: str) -> None:
     assert scores(build(Oracle("jnk3", _target_=f"{module}.by_length")), "CCO") == [0.3]
 
 

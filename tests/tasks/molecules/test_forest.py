@@ -7,7 +7,7 @@ import pytest
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules.forest import LEAF_COLUMN, N_BITS, Forest
-from evodiverse.tasks.molecules.oracle import ForestOracle
+from evodiverse.tasks.molecules.oracle import ClassifierOracle
 
 # Two trees: one tests bit 3 and then, where it is off, bit 7; the other is a single leaf.
 FEATURE = [3, 7, LEAF_COLUMN, LEAF_COLUMN, LEAF_COLUMN, LEAF_COLUMN]
@@ -191,7 +191,7 @@ def test_fingerprints_are_left_unchanged():
 
 @pytest.mark.parametrize("n", [1, 2, 255, 257])
 def test_prediction_does_not_depend_on_the_batch(n):
-    forest = ForestOracle.published("gsk3b", artefact_path("gsk3b")).forest
+    forest = ClassifierOracle.published("gsk3b", artefact_path("gsk3b")).classifier
     bits = random_bits(600, density=0.03)
     parts = [forest.predict(bits[start : start + n]) for start in range(0, len(bits), n)]
     np.testing.assert_array_equal(np.concatenate(parts), forest.predict(bits))

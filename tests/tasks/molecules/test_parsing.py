@@ -7,7 +7,7 @@ import pytest
 from rdkit import Chem
 
 from evodiverse.data.cache import artefact_path
-from evodiverse.tasks.molecules.oracle import ForestOracle
+from evodiverse.tasks.molecules.oracle import ClassifierOracle
 from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, parse_smiles
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
@@ -116,7 +116,7 @@ def test_stereoisomers_are_different_molecules(first: str, second: str) -> None:
 
 @pytest.mark.parametrize(("first", "second"), STEREOISOMERS)
 def test_the_published_oracle_scores_stereoisomers_alike(first: str, second: str) -> None:
-    scores = ForestOracle.published("jnk3", artefact_path("jnk3"))([key(first), key(second)])
+    scores = ClassifierOracle.published("jnk3", artefact_path("jnk3"))([key(first), key(second)])
     assert scores[0] == scores[1]
 
 

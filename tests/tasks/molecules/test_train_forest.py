@@ -12,7 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.forest import Forest
-from evodiverse.tasks.molecules.oracle import ForestOracle
+from evodiverse.tasks.molecules.oracle import ClassifierOracle
 from evodiverse.tasks.molecules.train_forest import Order, train_forest, write_override
 
 GROUPS = ["F", "Cl", "Br", "I", "O", "N", "S", "C#N", "C=O", "C(=O)O", "C=C", "P"]
@@ -57,7 +57,7 @@ def test_the_user_is_told_every_step(order) -> None:
 
 def test_the_forest_scores_molecules_as_an_oracle(order) -> None:
     list(train_forest(order))
-    active, inactive = ForestOracle.from_file("forest.npz")(["c1ccncc1CO", "CCCN"])
+    active, inactive = ClassifierOracle.from_file("forest.npz")(["c1ccncc1CO", "CCCN"])
     assert active > 0.7 > 0.3 > inactive
 
 

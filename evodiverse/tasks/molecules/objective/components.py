@@ -78,7 +78,7 @@ class Property(Component):
 
 @dataclass
 class OracleComponent(Oracle, Component):
-    """A published forest, the user's own forest or function; the keys are those of ``task.oracle``."""
+    """A published classifier, the user's own forest or function; the keys are those of ``task.oracle``."""
 
     @property
     def is_share(self) -> bool:
@@ -101,7 +101,7 @@ class OracleComponent(Oracle, Component):
         """Return what a published oracle is about, or what the user's own is called."""
         if self.is_own:
             return str(self._target_ or Path(str(self.path)).stem)
-        return f"inhibition of {PUBLISHED[str(self.published)].target}"
+        return PUBLISHED[str(self.published)].activity
 
 
 @dataclass

@@ -85,7 +85,7 @@ def test_a_hop_keeps_the_pharmacophore_and_loses_what_it_must() -> None:
     assert score("scaffold_hop", start) == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize("task", [task for task in TASKS if task != "drd2"])
+@pytest.mark.parametrize("task", TASKS)
 def test_a_task_is_run_by_its_name(task: str) -> None:
     planned = plan(f"task=pmo/{task}", "method=graph_ga")
     assert planned.path.as_posix().endswith(f"pmo/{task}/graph_ga/off/default/seed0")

@@ -1,0 +1,182 @@
+"""A support vector machine over counts of features as plain arrays, evaluated by numpy and scipy alone."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from evodiverse.errors import DataError, describe
+from evodiverse.tasks.molecules.array_file import Arrays, hash_arrays, load_arrays, save_arrays
+from evodiverse.tasks.molecules.pickled_svm import read_machine
+
+N_FEATURES: Final = 2048
+_DTYPES: Final = {"vectors": "<u1", "coefficients": "<f8", "constants": "<f8"}
+_MOST_COUNT: Final = 255
+_LEAST_PROBABILITY: Final = 1e-7
+_TOLERANCE: Final = 0.005 / 2
+_MOST_ROUNDS: Final = 100
+"""libsvm's own limits: of a probability, and of the rounds in which it couples those of two classes."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SupportVectorMachine:
+    """An RBF machine with Platt's probabilities; the arrays are read-only.
+
+    Attributes:
+        vectors: ``(n, 2048)`` uint8; the support vectors, which are counts.
+        coefficients: ``(n,)`` float64; their signed weights in the decision value.
+        constants: ``(4,)`` float64; intercept, gamma of the kernel, slope and offset of the sigmoid, see
+            `evodiverse.tasks.molecules.pickled_svm.MachineArrays`.
+
+    Raises:
+        ValueError: The arrays are no such machine.
+    """
+
+    vectors: NDArray[np.uint8]
+    coefficients: NDArray[np.float64]
+    constants: NDArray[np.float64]
+    _columns: NDArray[np.float32] = field(init=False, repr=False)
+    _squares: NDArray[np.float64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.vectors)
+        shapes = {"vectors": (n, N_FEATURES), "coefficients": (n,), "constants": (4,)}
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.shape != shape or array.dtype != np.dtype(_DTYPES[name]) or not np.isfinite(array).all():
+                raise ValueError(f"expected {name} as finite {_DTYPES[name]} of shape {shape}")
+            read_only = array.view()
+            read_only.flags.writeable = False
+            object.__setattr__(self, name, read_only)
+        if n == 0 or self.constants[1] <= 0:
+            raise ValueError("expected at least one support vector, and a gamma above 0")
+        # Sums of products of counts stay below 2**24, so that they are exact as float32.
+        object.__setattr__(self, "_columns", np.ascontiguousarray(self.vectors.T, dtype=np.float32))
+        object.__setattr__(self, "_squares", (self.vectors.astype(np.float64) ** 2).sum(axis=1))
+
+    @classmethod
+    def from_pickle(cls, path: Path) -> Self:
+        """Read a scikit-learn SVC over 2048 counts; its second class counts as active.
+
+        Raises:
+            DataError: The file is missing or is no such machine, see `read_machine`, or it is not one of counts.
+        """
+        machine = read_machine(path, N_FEATURES)
+        is_count = (machine.vectors >= 0) & (machine.vectors <= _MOST_COUNT) & (machine.vectors % 1 == 0)
+        if not is_count.all():  # NaN fails too
+            raise DataError(f"{path} holds no machine over counts up to {_MOST_COUNT}; train it on such")
+        constants = np.array([machine.intercept, machine.gamma, machine.slope, machine.offset])
+        try:
+            return cls(machine.vectors.astype(np.uint8), machine.coefficients, constants)
+        except ValueError as error:
+            raise DataError(f"{path} holds no usable support vector machine ({error}); train it again") from error
+
+    @classmethod
+    def load_npz(cls, path: Path) -> Self:
+        """Read what `save_npz` wrote.
+
+        Raises:
+            DataError: The file is missing, damaged, or holds no machine.
+        """
+        try:
+            return cls(**load_arrays(path, _DTYPES, "support vector machine"))
+        except DataError:
+            raise
+        except Exception as error:  # see `load_arrays`
+            raise DataError(f"{path} holds no usable support vector machine ({describe(error)})") from error
+
+    def save_npz(self, path: Path) -> None:
+        """Write the arrays to ``path``, see `save_arrays`."""
+        save_arrays(path, self._arrays())
+
+    def arrays_sha256(self) -> str:
+        """Return the SHA-256 of the arrays, see `hash_arrays`."""
+        return hash_arrays(self._arrays(), _DTYPES)
+
+    def _arrays(self) -> Arrays:
+        return {name: getattr(self, name) for name in _DTYPES}
+
+    def predict(self, counts: csr_array) -> NDArray[np.float64]:
+        """Return the probability of being active, as scikit-learn's ``predict_proba`` does.
+
+        A molecule's value does not depend on its batch, to the last bit: squared distances are whole numbers, and each
+        row is summed by itself.
+
+        Args:
+            counts: ``(n, 2048)`` float32 whole numbers; n may be 0.
+
+        Returns:
+            ``(n,)`` in [0, 1].
+
+        Raises:
+            ValueError: The shape is another.
+        """
+        if counts.shape[1] != N_FEATURES:
+            raise ValueError(f"expected counts of shape (n, {N_FEATURES}), got {counts.shape}")
+        intercept, gamma, slope, offset = self.constants
+        squares = counts.multiply(counts).sum(axis=1, dtype=np.float64)
+        distances = squares[:, np.newaxis] + self._squares - 2.0 * (counts @ self._columns).astype(np.float64)
+        decisions = (np.exp(-gamma * distances) * self.coefficients).sum(axis=1) + intercept
+        return 1 - _couple(_sigmoid(slope * decisions + offset))
+
+
+def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 / (1 + exp(x)) without overflow."""
+    probabilities: NDArray[np.float64] = 0.5 * (1 - np.tanh(values / 2))
+    return probabilities
+
+
+def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what libsvm makes of the probability of the first of two classes (Wu, Lin and Weng 2004, algorithm 2).
+
+    For two classes the exact answer would be the probability itself. libsvm solves for it by rounds all the same, and
+    stops where it is near: published scores are these.
+
+    Args:
+        pairwise: ``(n,)`` probabilities.
+    """
+    first = np.clip(pairwise, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+    second = 1 - first
+    q = np.stack([np.stack([second**2, -first * second]), np.stack([-first * second, first**2])])
+    p = np.full((2, len(first)), 0.5)
+    is_open = np.ones(len(first), dtype=np.bool_)
+    for _ in range(_MOST_ROUNDS):
+        products = q[:, 0] * p[0] + q[:, 1] * p[1]
+        value = p[0] * products[0] + p[1] * products[1]
+        is_open &= np.abs(products - value).max(axis=0) >= _TOLERANCE
+        if not is_open.any():
+            break
+        now = p
+        for t in range(2):
+            step = (value - products[t]) / q[t, t]
+            now = now + np.where(np.arange(2)[:, np.newaxis] == t, step, 0.0)
+            value = (value + step * (step * q[t, t] + 2 * products[t])) / (1 + step) ** 2
+            products = (products + step * q[t]) / (1 + step)
+            now = now / (1 + step)
+        p = np.where(is_open, now, p)
+    coupled: NDArray[np.float64] = p[0]
+    return coupled
+
+
+def as_counts(features: list[dict[int, int]]) -> csr_array:
+    """Return counts by feature, folded modulo 2048, as rows.
+
+    Args:
+        features: Of each molecule, how often it has each feature.
+
+    Returns:
+        ``(n, 2048)`` float32.
+    """
+    folded: list[Any] = []
+    for counts in features:
+        row: dict[int, int] = {}
+        for feature, count in counts.items():
+            row[feature % N_FEATURES] = row.get(feature % N_FEATURES, 0) + count
+        folded.append(sorted(row.items()))
+    starts = np.cumsum([0, *map(len, folded)])
+    columns = np.array([column for row in folded for column, _ in row], dtype=np.int64)
+    values = np.array([count for row in folded for _, count in row], dtype=np.float32)
+    return csr_array((values, columns, starts), shape=(len(features), N_FEATURES))
