@@ -1,5 +1,6 @@
 """From text to a molecule: the one place where SMILES are read and identity is decided."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from rdkit import Chem, rdBase
@@ -39,6 +40,36 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
     if "." in canonical and not allow_fragments:
         return Rejection(Reason.MULTI_FRAGMENT, "several fragments")
     return Hypothesis(canonical, canonical)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What a run takes for a molecule; equal readers read alike.
+
+    Attributes:
+        max_heavy_atoms: Larger molecules are rejected.
+    """
+
+    max_heavy_atoms: int
+
+    def read(self, smiles: str) -> Hypothesis | Rejection:
+        """Return the molecule that a SMILES stands for, or why it is none."""
+        return parse_smiles(smiles, self.max_heavy_atoms)
+
+    def read_entry(self, entry: str) -> Hypothesis | Rejection:
+        """Return the molecule of an SDF's entry, or of a molfile, or why it is none. Its properties are passed over."""
+        with rdBase.BlockLogs():
+            try:
+                graph: Chem.Mol | None = Chem.MolFromMolBlock(entry, sanitize=False, removeHs=False)
+                excess = None if graph is None else _find_excess(graph, self.max_heavy_atoms)
+                if excess is not None:
+                    return Rejection(Reason.TOO_LARGE, excess)
+                molecule: Chem.Mol | None = Chem.MolFromMolBlock(entry)
+            except RuntimeError:  # RDKit's own checks, which other text than a molfile may fail
+                molecule = None
+        if molecule is None:
+            return Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")
+        return self.read(Chem.MolToSmiles(molecule))
 
 
 @lru_cache(maxsize=2048)
