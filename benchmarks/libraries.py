@@ -1,8 +1,8 @@
 """Time and memory of starting from a large library: ``python benchmarks/libraries.py [RECORDS] [.smi] [.csv] [.sdf]``.
 
 A synthetic library of 1,000,000 records, whose cores are the published molecules, is written in each format, plain and
-packed, to ``/tmp/evodiverse-libraries``, where it stays. The start of one pool is made in a process of its own, as a run
-makes it: the settings are checked, the file's checksum is taken, and the pool's molecules are chosen.
+packed, to ``/tmp/evodiverse-libraries``, where it stays. The start of one pool is made in a process of its own, as in a
+run: the settings are checked, the file's checksum is taken, and the pool's molecules are chosen.
 """
 
 import gzip

@@ -78,11 +78,11 @@ class Source:
         Raises:
             InputError: The file cannot be read as what its suffix says; names what is wrong and where.
         """
-        if self._format == _SDF:
-            return self._entries()
-        if self.column is not None and self._format == _LINES:
+        if self._format in (_CSV, _TSV):
+            return self._rows()
+        if self.column is not None:
             raise InputError(f"task.initial.column={self.column} names a column, but {self.path} is no .csv or .tsv")
-        return self._smiles() if self._format == _LINES else self._rows()
+        return self._entries() if self.is_sdf else self._smiles()
 
     def fetch(self, places: Collection[int]) -> list[Record]:
         """Return the records at places counted from 0, in the order of ``places``.
@@ -155,6 +155,8 @@ class Source:
         for name in COLUMNS if self.column is None else (self.column.casefold(),):
             if name in folded:
                 return folded.index(name)
+        if not any(names):
+            raise self._unreadable("its first line names no column")
         shown = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
         lacking = "no column of SMILES" if self.column is None else f"no column {self.column}"
         raise InputError(f"task.initial.column: {self.path} has {lacking}; set it to one of {shown}")
