@@ -1,5 +1,6 @@
 """From text to a molecule: the one place where SMILES are read and identity is decided."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +14,9 @@ MAX_CHARACTERS = 5_000
 # exponentially many, and looks for aromaticity in sets of them, which takes minutes where they are.
 MAX_RINGS = 18
 MAX_SHORT_RINGS = 32
+# Atoms and bonds of an entry, as version 2000 and version 3000 of the format write them.
+_THREE = r"(  \d| \d\d|\d{3})"
+_COUNTS = re.compile(rf"^{_THREE}{_THREE}.*V2000|^M  V30 COUNTS +(\d+) +(\d+)", re.MULTILINE)
 # So few are read at once, however many are as short.
 _FEW_RINGS = 10
 
@@ -58,6 +62,11 @@ class Reader:
 
     def read_entry(self, entry: str) -> Hypothesis | Rejection:
         """Return the molecule of an SDF's entry, or of a molfile, or why it is none. Its properties are passed over."""
+        counts = _COUNTS.search(entry, 0, MAX_CHARACTERS)
+        if counts is not None:
+            n_atoms, n_bonds = (int(number) for number in counts.groups() if number is not None)
+            if n_bonds - n_atoms >= MAX_RINGS:  # RDKit looks for rings as it reads
+                return Rejection(Reason.TOO_LARGE, f"{n_bonds - n_atoms + 1} rings, at most {MAX_RINGS}")
         with rdBase.BlockLogs():
             try:
                 graph: Chem.Mol | None = Chem.MolFromMolBlock(entry, sanitize=False, removeHs=False)

@@ -1,6 +1,6 @@
 """What is a molecule, what is not and why, and when two texts are the same one."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 
 import pytest
@@ -348,6 +348,12 @@ def test_coordinates_of_an_entry_say_which_stereoisomer_it_is(smiles: str) -> No
     AllChem.Compute2DCoords(flat)
     for written in (Chem.MolToMolBlock(molecule), Chem.MolToMolBlock(flat), Chem.MolToV3KMolBlock(flat)):
         assert Reader(80).read_entry(written) == parse(smiles)
+
+
+@pytest.mark.parametrize("written", [Chem.MolToMolBlock, Chem.MolToV3KMolBlock])
+def test_rings_of_an_entry_are_counted_in_both_versions_of_the_format(written: Callable[[Chem.Mol], str]) -> None:
+    rings = Chem.MolFromSmiles(f"C{'C1CC1' * 19}")
+    assert Reader(80).read_entry(written(rings)) == Rejection(Reason.TOO_LARGE, "19 rings, at most 18")
 
 
 def test_an_entry_is_held_to_the_limits_of_a_smiles() -> None:
