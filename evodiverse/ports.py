@@ -180,6 +180,14 @@ class Choosing(Protocol):
 
 
 @runtime_checkable
+class Tracing(Protocol):
+    """A task that knows where its initial candidates come from."""
+
+    def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
+        """Return where a candidate comes from that `Task.initial` has returned, in columns of the task's own."""
+
+
+@runtime_checkable
 class Showcase(Protocol):
     """A task that can lay out its best candidates for a person to look at."""
 

@@ -25,6 +25,7 @@ from evodiverse.ports import (
     Showcase,
     Summarizer,
     Task,
+    Tracing,
 )
 from evodiverse.vocabulary import (
     Candidate,
@@ -94,6 +95,17 @@ def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         _checked_evaluation(function, hypothesis, answer, columns)
         for hypothesis, answer in zip(hypotheses, answers, strict=True)
     ]
+
+
+def trace(task: Tracing, columns: Mapping[str, type], hypothesis: Hypothesis, evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation of an initial candidate with what the task knows of where that comes from.
+
+    Raises:
+        ContractError: The log cannot hold it.
+    """
+    function = task.trace
+    details = _plain_details(function, hypothesis, call(function, hypothesis), columns)
+    return replace(evaluation, details={**evaluation.details, **details}) if details else evaluation
 
 
 def propose(operator: Operator, requests: Sequence[Request]) -> list[Proposal]:

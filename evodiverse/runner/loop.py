@@ -17,6 +17,7 @@ from evodiverse.ports import (
     Snapshot,
     Store,
     Task,
+    Tracing,
 )
 from evodiverse.runner import contracts
 from evodiverse.runner.clock import Clock
@@ -188,7 +189,7 @@ class Loop:
         self._view.n_awaited = 0
         return answers
 
-    def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis]) -> None:
+    def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis], *, is_start: bool = False) -> None:
         """Evaluate what a round has charged, but for what an earlier process did, and close the round."""
         fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
         began = time.perf_counter()
@@ -202,7 +203,12 @@ class Loop:
         ]
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
-        attempts.close([evaluation for evaluation, _ in timed])
+        evaluations = [evaluation for evaluation, _ in timed]
+        if is_start and isinstance(task := self._setup.task, Tracing):
+            evaluations = [
+                contracts.trace(task, task.columns, *pair) for pair in zip(charged, evaluations, strict=True)
+            ]
+        attempts.close(evaluations)
         self._setup.check()
 
     def _note_reply(self, n: int) -> None:
@@ -229,7 +235,7 @@ class Loop:
         proposals = [Proposal(genotype, "initial") for genotype in genotypes]
         answers = list(zip(proposals, contracts.parse(setup.task, genotypes), strict=True))
         attempts = Attempts(slots, empty_pools(n_draws), self._archive)
-        self._evaluate(attempts, attempts.settle(requests, answers))
+        self._evaluate(attempts, attempts.settle(requests, answers), is_start=True)
         state, info = start(attempts, self._archive, method)
         self._commit(state, info)
         return state

@@ -49,6 +49,9 @@ class Scripted:
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> Any:
         return self.answer
 
+    def trace(self, hypothesis: Hypothesis) -> Any:
+        return self.answer
+
     def propose(self, requests: Sequence[Request]) -> Any:
         return self.answer
 
@@ -166,6 +169,26 @@ NAMES = "expected a name that is in the task's columns (ones (int), mass (float)
 def test_each_hypothesis_is_answered_by_an_evaluation_that_the_log_can_hold(answer: Any, expected: str) -> None:
     hypotheses = [Hypothesis("01", "01"), Hypothesis("11", "11")]
     assert refusal("evaluate", contracts.evaluate, Scripted(answer), hypotheses).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (None, "gave '01' details None; expected a dictionary of columns"),
+        ({"line": 1}, "gave '01' a detail 'line'; expected a name that is in the task's columns"),
+        ({"ones": "1"}, "gave '01' ones=a str ('1') among its details; expected an int or None"),
+    ],
+)
+def test_where_a_candidate_comes_from_fits_the_tasks_columns(answer: Any, expected: str) -> None:
+    scripted = Scripted(answer)
+    told = refusal("trace", contracts.trace, scripted, scripted.columns, Hypothesis("01", "01"), GOOD)
+    assert told.startswith(expected)
+
+
+def test_where_a_candidate_comes_from_is_added_to_its_evaluation() -> None:
+    scripted, evaluation = Scripted({"ones": np.int64(3)}), replace(GOOD, details={"mass": 2.0})
+    traced = contracts.trace(scripted, scripted.columns, Hypothesis("01", "01"), evaluation)
+    assert traced == replace(evaluation, details={"mass": 2.0, "ones": 3})
 
 
 def test_a_failed_evaluation_has_neither_score_nor_energy() -> None:

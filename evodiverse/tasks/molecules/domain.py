@@ -8,13 +8,14 @@ from typing import Any
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
-from evodiverse.tasks.molecules import prompts
-from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
+from evodiverse.tasks.molecules import choosing, prompts
+from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.operators.operator import GraphGA
+from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.portrait import portray, tell_change
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask
@@ -45,12 +46,12 @@ _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 def find_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
-    violations = _find_score_violations(settings)
+    violations = [*_find_score_violations(settings), *choosing.find_violations(settings.initial)]
     checks: list[Callable[[], object]] = []
     if settings.prompts.dir is not None:
         checks.append(lambda: prompts.read_chosen(settings.prompts))
     if settings.initial.path is not None:
-        checks.append(lambda: _read_user_library(settings))
+        checks.append(lambda: _open_user_library(settings))
     for check in checks:
         try:
             check()
@@ -64,7 +65,7 @@ def count_initial(settings: MoleculeSettings) -> int:
     if settings.initial.path is None:
         return settings.initial.size
     try:
-        return min(settings.initial.size, len(_read_user_library(settings).smiles))
+        return min(settings.initial.size, len(_open_user_library(settings)))
     except InputError:  # `find_violations` says what is wrong with it
         return 0
 
@@ -119,7 +120,9 @@ def build_task(
     oracle = (
         Objective.build(settings.objective, artefact) if settings.objective else open_oracle(settings.oracle, artefact)
     )
-    return MoleculeTask(oracle, _read_library(settings, artefact), settings.initial.size, settings.max_heavy_atoms)
+    initial = settings.initial
+    choose = choosing.build(initial, artefact)
+    return MoleculeTask(oracle, _open_library(settings, artefact), initial.size, settings.max_heavy_atoms, choose)
 
 
 def _find_score_violations(settings: MoleculeSettings) -> list[str]:
@@ -139,15 +142,15 @@ def _find_score_violations(settings: MoleculeSettings) -> list[str]:
     return violations
 
 
-def _read_library(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> Library:
+def _open_library(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> AnyLibrary:
     if settings.initial.path is None:
         return read_published(artefact("zinc250k"))
-    library = _read_user_library(settings)
-    if library.n_skipped:
-        _LOG.warning("%s: passed over %d malformed lines", settings.initial.path, library.n_skipped)
+    library = _open_user_library(settings)
+    if isinstance(library, Library) and library.notice:
+        _LOG.warning("%s", library.notice)
     return library
 
 
-def _read_user_library(settings: MoleculeSettings) -> Library:
-    initial = settings.initial
-    return read_smi(Path(str(initial.path)), settings.max_heavy_atoms, skip_invalid=initial.skip_invalid)
+def _open_user_library(settings: MoleculeSettings) -> AnyLibrary:
+    initial, reader = settings.initial, Reader(settings.max_heavy_atoms)
+    return open_library(str(initial.path), initial.column, reader, skip_invalid=initial.skip_invalid)

@@ -1,5 +1,7 @@
 """From text to a molecule: the one place where SMILES are read and identity is decided."""
 
+import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from rdkit import Chem, rdBase
@@ -12,6 +14,9 @@ MAX_CHARACTERS = 5_000
 # exponentially many, and looks for aromaticity in sets of them, which takes minutes where they are.
 MAX_RINGS = 18
 MAX_SHORT_RINGS = 32
+# Atoms and bonds of an entry, as version 2000 and version 3000 of the format write them.
+_THREE = r"(  \d| \d\d|\d{3})"
+_COUNTS = re.compile(rf"^{_THREE}{_THREE}.*V2000|^M  V30 COUNTS +(\d+) +(\d+)", re.MULTILINE)
 # So few are read at once, however many are as short.
 _FEW_RINGS = 10
 
@@ -39,6 +44,41 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
     if "." in canonical and not allow_fragments:
         return Rejection(Reason.MULTI_FRAGMENT, "several fragments")
     return Hypothesis(canonical, canonical)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What a run takes for a molecule; equal readers read alike.
+
+    Attributes:
+        max_heavy_atoms: Larger molecules are rejected.
+    """
+
+    max_heavy_atoms: int
+
+    def read(self, smiles: str) -> Hypothesis | Rejection:
+        """Return the molecule that a SMILES stands for, or why it is none."""
+        return parse_smiles(smiles, self.max_heavy_atoms)
+
+    def read_entry(self, entry: str) -> Hypothesis | Rejection:
+        """Return the molecule of an SDF's entry, or of a molfile, or why it is none. Its properties are passed over."""
+        counts = _COUNTS.search(entry, 0, MAX_CHARACTERS)
+        if counts is not None:
+            n_atoms, n_bonds = (int(number) for number in counts.groups() if number is not None)
+            if n_bonds - n_atoms >= MAX_RINGS:  # RDKit looks for rings as it reads
+                return Rejection(Reason.TOO_LARGE, f"{n_bonds - n_atoms + 1} rings, at most {MAX_RINGS}")
+        with rdBase.BlockLogs():
+            try:
+                graph: Chem.Mol | None = Chem.MolFromMolBlock(entry, sanitize=False, removeHs=False)
+                excess = None if graph is None else _find_excess(graph, self.max_heavy_atoms)
+                if excess is not None:
+                    return Rejection(Reason.TOO_LARGE, excess)
+                molecule: Chem.Mol | None = Chem.MolFromMolBlock(entry)
+            except RuntimeError:  # RDKit's own checks, which other text than a molfile may fail
+                molecule = None
+        if molecule is None:
+            return Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")
+        return self.read(Chem.MolToSmiles(molecule))
 
 
 @lru_cache(maxsize=2048)

@@ -26,12 +26,29 @@ class Oracle:
 class Initial:
     """``task.initial``: where the pools start."""
 
-    path: str | None = documented(".smi file to start from instead of ZINC-250K", default=None)
+    path: str | None = documented(
+        "file to start from instead of ZINC-250K: .smi, .csv, .tsv or .sdf, also packed as .gz", default=None
+    )
+    column: str | None = documented(
+        "column of a table that holds SMILES; null: smiles or canonical_smiles, in any case", default=None
+    )
     size: int = documented(
         "molecules a pool starts from; a shorter file gives fewer", default=120, unit="molecules", least=1
     )
+    choose: str = documented(
+        "how a pool's start is chosen: uniformly, as different as can be (MaxMin), or the best by score",
+        default="random",
+        choices=("random", "diverse", "score"),
+    )
+    score: Any = documented(
+        "what score chooses by: qed, or a component as in task.objective.components; none that needs an oracle",
+        default=None,
+    )
+    among: int = documented(
+        "molecules drawn for each pool, among which diverse and score choose", default=5000, unit="molecules", least=1
+    )
     shared: bool = documented("all pools start from the same molecules", default=False)
-    skip_invalid: bool = documented("pass over malformed lines of the file and count them", default=False)
+    skip_invalid: bool = documented("pass over malformed records of the file and count them", default=True)
 
 
 @dataclass

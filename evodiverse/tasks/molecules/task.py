@@ -10,13 +10,17 @@ from rdkit import DataStructs
 from evodiverse.errors import ContractError
 from evodiverse.ports import Found
 from evodiverse.tasks.molecules.asking import ask
+from evodiverse.tasks.molecules.choosing import Choose, choose_any
 from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, unpack
-from evodiverse.tasks.molecules.initial import Library
+from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.tasks.molecules.report import draw_top, list_top, write_top
-from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
+from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
+
+LIBRARY_LINE = "library_line"
+"""The column that says where in the user's file a molecule stands that the pools started from."""
 
 # Where 1 - s vanishes the energy would be -inf.
 ENERGY_FLOOR = 1e-6
@@ -31,6 +35,7 @@ class MoleculeTask:
         library: Where pools start.
         initial_size: Molecules a pool starts from.
         max_heavy_atoms: Larger molecules are rejected.
+        choose: Says which molecules of the library they are.
     """
 
     summary_name = "diverse top-10"
@@ -38,23 +43,36 @@ class MoleculeTask:
     def __init__(
         self,
         oracle: OracleFunction | Objective,
-        library: Library,
+        library: AnyLibrary,
         initial_size: int,
         max_heavy_atoms: int,
+        choose: Choose = choose_any,
     ) -> None:
+        own = oracle.columns if isinstance(oracle, Objective) else {}
         self._oracle = oracle
-        self.columns: Mapping[str, type] = oracle.columns if isinstance(oracle, Objective) else {}
+        self.columns: Mapping[str, type] = {**own, LIBRARY_LINE: int} if library.names_lines else own
         self._library = library
+        self._choose = choose
+        self._line_of: dict[str, int] = {}
         self._initial_size = initial_size
         self._max_heavy_atoms = max_heavy_atoms
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the library behind: worker processes never start a search."""
-        return self.__dict__ | {"_library": Library(())}
+        return self.__dict__ | {"_library": Library(()), "_choose": choose_any}
 
     def initial(self, stream: Stream) -> list[str]:
         """Return the SMILES that a pool starts from."""
-        return self._library.sample(self._initial_size, stream.rng())
+        chosen = self._choose(self._library, self._initial_size, stream.rng())
+        if self._library.names_lines:
+            for molecule in chosen:
+                self._line_of.setdefault(molecule.smiles, molecule.line)
+        return [molecule.smiles for molecule in chosen]
+
+    def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
+        """Return the line of a user's file on which a molecule stands that a pool starts from."""
+        line = self._line_of.get(hypothesis.key)
+        return {} if line is None else {LIBRARY_LINE: line}
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the molecules that the texts stand for, or why they are none."""

@@ -1,17 +1,30 @@
 """Where pools start: drawing from a library, and reading a user's file."""
 
+import gzip
 import re
+from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError
 from evodiverse.kit.text import printable
-from evodiverse.tasks.molecules.initial import Library, read_published, read_smi
-from evodiverse.tasks.molecules.parsing import parse_smiles
+from evodiverse.tasks.molecules import initial
+from evodiverse.tasks.molecules.initial import (
+    AnyLibrary,
+    Library,
+    StreamedLibrary,
+    open_library,
+    read_published,
+    shuffled,
+)
+from evodiverse.tasks.molecules.parsing import Reader, parse_smiles
 from evodiverse.vocabulary import Hypothesis, Stream
 
 TEN = Library(tuple("C" * n for n in range(1, 11)))
@@ -29,13 +42,24 @@ def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
     return write_file
 
 
+def open_file(path: Path, *, max_heavy_atoms: int = 80, skip_invalid: bool = False) -> AnyLibrary:
+    return open_library(str(path), None, Reader(max_heavy_atoms), skip_invalid=skip_invalid)
+
+
 def read(path: Path, *, max_heavy_atoms: int = 80, skip_invalid: bool = False) -> Library:
-    return read_smi(path, max_heavy_atoms, skip_invalid=skip_invalid)
+    """Read a file that is small enough to be read whole."""
+    library = open_file(path, max_heavy_atoms=max_heavy_atoms, skip_invalid=skip_invalid)
+    assert isinstance(library, Library)
+    return library
+
+
+def sample(library: AnyLibrary, size: int, *, seed: int = 0, pool: int = 0) -> list[str]:
+    return [molecule.smiles for molecule in library.sample(size, Stream(seed, 1, pool=pool).rng())]
 
 
 def refusals(path: Path, *, max_heavy_atoms: int = 80) -> tuple[str, ...]:
     """What is wrong with a file, without what its path and the way out are."""
-    ending = "; mend it or set task.initial.skip_invalid=true"
+    ending = "; correct it or set task.initial.skip_invalid=true"
     with pytest.raises(InputError, match=f"{re.escape(ending)}$") as caught:
         read(path, max_heavy_atoms=max_heavy_atoms)
     return tuple(line.removeprefix(str(path)).removesuffix(ending) for line in caught.value.violations)
@@ -45,23 +69,22 @@ def refusals(path: Path, *, max_heavy_atoms: int = 80) -> tuple[str, ...]:
 
 
 def test_a_stream_draws_the_same_lines_again() -> None:
-    assert TEN.sample(4, Stream(0, 1, pool=1).rng()) == TEN.sample(4, Stream(0, 1, pool=1).rng())
+    assert sample(TEN, 4, pool=1) == sample(TEN, 4, pool=1)
 
 
 def test_streams_draw_different_lines() -> None:
-    draws = {tuple(TEN.sample(4, Stream(seed, 1, pool=pool).rng())) for seed in range(5) for pool in range(2)}
-    assert len(draws) > 5
+    assert len({tuple(sample(TEN, 4, seed=seed, pool=pool)) for seed in range(5) for pool in range(2)}) > 5
 
 
 @pytest.mark.parametrize("size", [1, 5, 9])
 def test_no_line_is_drawn_twice(size: int) -> None:
-    drawn = TEN.sample(size, Stream(0, 1).rng())
+    drawn = sample(TEN, size)
     assert len(set(drawn)) == len(drawn) == size
     assert set(drawn) <= set(TEN.smiles)
 
 
 def test_every_line_is_drawn_equally_often() -> None:
-    drawn = [smiles for seed in range(1000) for smiles in TEN.sample(3, Stream(seed, 1).rng())]
+    drawn = [smiles for seed in range(1000) for smiles in sample(TEN, 3, seed=seed)]
     counts = np.array([drawn.count(smiles) for smiles in TEN.smiles])
     standard_error = np.sqrt(1000 * 0.3 * 0.7)
     assert (abs(counts - 300) < 4 * standard_error).all()
@@ -69,7 +92,22 @@ def test_every_line_is_drawn_equally_often() -> None:
 
 @pytest.mark.parametrize("size", [10, 11, 1000])
 def test_all_lines_in_their_order_start_a_pool_when_there_are_no_more(size: int) -> None:
-    assert TEN.sample(size, Stream(0, 1).rng()) == list(TEN.smiles)
+    assert sample(TEN, size) == list(TEN.smiles)
+
+
+def test_molecules_are_drawn_with_the_lines_on_which_they_stand() -> None:
+    drawn = TEN.sample(4, Stream(0, 1).rng())
+    assert [len(molecule.smiles) for molecule in drawn] == [molecule.line for molecule in drawn]
+
+
+def test_all_orders_of_numbers_are_equally_likely() -> None:
+    orders = Counter(tuple(islice(shuffled(4, Stream(seed, 1).rng()), 3)) for seed in range(6000))
+    assert len(orders) == 24
+    assert chisquare(list(orders.values())).pvalue > 0.001
+
+
+def test_a_shuffle_has_each_number_once() -> None:
+    assert sorted(shuffled(50, Stream(0, 1).rng())) == list(range(50))
 
 
 # The published library
@@ -77,7 +115,7 @@ def test_all_lines_in_their_order_start_a_pool_when_there_are_no_more(size: int)
 
 def test_the_published_library_is_zinc_250k() -> None:
     library = read_published(artefact_path("zinc250k"))
-    assert (len(library.smiles), library.n_skipped) == (249_456, 0)
+    assert len(library) == 249_456
     assert library.smiles[0] == "CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1"
 
 
@@ -90,7 +128,7 @@ def test_molecules_of_the_published_library_can_all_start_a_pool() -> None:
 
 
 def test_a_line_is_a_molecule_in_its_canonical_form(write: Callable[[str], Path]) -> None:
-    assert read(write("OCC\nC1=CC=CC=C1\n")) == Library(("CCO", "c1ccccc1"))
+    assert read(write("OCC\nC1=CC=CC=C1\n")) == Library(("CCO", "c1ccccc1"), (1, 2))
 
 
 def test_what_stands_behind_white_space_is_a_name(write: Callable[[str], Path]) -> None:
@@ -98,7 +136,7 @@ def test_what_stands_behind_white_space_is_a_name(write: Callable[[str], Path]) 
 
 
 def test_comments_and_blank_lines_are_passed_over(write: Callable[[str], Path]) -> None:
-    assert read(write("# SMILES name\n\nCCO\n   \n\t# CC\n#C\nCC#N\n")) == Library(("CCO", "CC#N"))
+    assert read(write("# SMILES name\n\nCCO\n   \n\t# CC\n#C\nCC#N\n")) == Library(("CCO", "CC#N"), (3, 7))
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -126,16 +164,16 @@ def test_a_file_that_was_mended_is_accepted(write: Callable[[str], Path]) -> Non
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_molecule(write: Callable[[bytes], Path]) -> None:
-    assert read(write("CCO\nCC\n".encode("utf-8-sig"))) == Library(("CCO", "CC"))
+    assert read(write("CCO\nCC\n".encode("utf-8-sig"))).smiles == ("CCO", "CC")
 
 
 def test_a_byte_order_mark_does_not_hide_a_comment(write: Callable[[bytes], Path]) -> None:
-    assert read(write("# SMILES name\nCC\n".encode("utf-8-sig"))) == Library(("CC",))
+    assert read(write("# SMILES name\nCC\n".encode("utf-8-sig"))) == Library(("CC",), (2,))
 
 
 def test_a_malformed_line_is_named_by_its_number_in_the_file(write: Callable[[str], Path]) -> None:
     path = write("# comment\n\nCCO\nc1ccc ring\n")
-    expected = f"{path} line 4: 'c1ccc' is malformed (unparsable: RDKit reads no molecule); mend it"
+    expected = f"{path} line 4: 'c1ccc' is malformed (unparsable: RDKit reads no molecule); correct it"
     with pytest.raises(InputError, match=re.escape(expected)):
         read(path)
 
@@ -167,13 +205,21 @@ def test_a_long_malformed_line_is_shown_by_its_beginning(write: Callable[[str], 
 
 
 def test_malformed_lines_are_passed_over_and_counted_on_demand(write: Callable[[str], Path]) -> None:
-    assert read(write("#\nCCO\n((\nC.C x\n\nCC\n"), skip_invalid=True) == Library(("CCO", "CC"), n_skipped=2)
+    library = read(write("#\nCCO\n((\nC.C x\n\nCC\n"), skip_invalid=True)
+    assert (library.smiles, library.lines) == (("CCO", "CC"), (2, 6))
+    assert re.search(
+        r"own\.smi: passed over 2 of 4 records, which hold no molecule; the first is line 3: '\(\('", library.notice
+    )
+
+
+def test_a_molecule_that_stands_twice_in_a_file_counts_once(write: Callable[[str], Path]) -> None:
+    assert read(write("OCC\nC\nCCO\n")) == Library(("CCO", "C"), (1, 2))
 
 
 def test_a_larger_molecule_is_malformed_only_where_the_limit_says_so(write: Callable[[str], Path]) -> None:
     path = write("CCCCCC\nCC\n")
-    assert read(path, max_heavy_atoms=5, skip_invalid=True) == Library(("CC",), n_skipped=1)
-    assert read(path, max_heavy_atoms=6, skip_invalid=True) == Library(("CCCCCC", "CC"))
+    assert read(path, max_heavy_atoms=5, skip_invalid=True).smiles == ("CC",)
+    assert read(path, max_heavy_atoms=6, skip_invalid=True).smiles == ("CCCCCC", "CC")
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", "# nothing\n#CC\n"])
@@ -183,7 +229,7 @@ def test_a_file_without_molecules_is_refused(write: Callable[[str], Path], conte
 
 
 def test_a_file_that_is_malformed_throughout_holds_no_molecule(write: Callable[[str], Path]) -> None:
-    with pytest.raises(InputError, match=r"own\.smi holds no molecule$"):
+    with pytest.raises(InputError, match=r"own\.smi holds no molecule; line 1: '\(\(' is malformed"):
         read(write("((\n))\n"), skip_invalid=True)
 
 
@@ -213,5 +259,103 @@ def test_a_path_that_no_file_can_have_is_refused(path: str, reason: str) -> None
 def test_a_file_that_is_no_utf_8_is_refused_even_when_invalid_lines_are_skipped(
     write: Callable[[bytes], Path],
 ) -> None:
-    with pytest.raises(InputError, match=r"own\.smi: 'utf-8' codec can't decode byte 0xe4 in position 4"):
+    with pytest.raises(InputError, match=r"cannot read .*own\.smi: line 1 is not UTF-8; save"):
         read(write("CCO äthanol\n".encode("latin-1")), skip_invalid=True)
+
+
+# A file that is too large to be read whole
+
+N = 60
+
+
+@pytest.fixture
+def chains(write: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of chains whose lengths are their lines, which is streamed."""
+    monkeypatch.setattr(initial, "WHOLE", N - 1)
+    return write("".join(f"{'C' * line}\n" for line in range(1, N + 1)))
+
+
+def streamed(path: Path, **settings: Any) -> StreamedLibrary:
+    library = open_file(path, **settings)
+    assert isinstance(library, StreamedLibrary)
+    return library
+
+
+def test_a_long_file_is_streamed(chains: Path) -> None:
+    assert len(streamed(chains)) == N
+
+
+def test_a_draw_from_a_long_file_is_the_seeds(chains: Path) -> None:
+    assert sample(streamed(chains), 20) == sample(streamed(chains), 20)
+    assert len({tuple(sample(streamed(chains), 20, seed=seed, pool=pool)) for seed in (0, 1) for pool in (0, 1)}) == 4
+
+
+def test_molecules_of_a_long_file_come_with_their_lines(chains: Path) -> None:
+    assert all(len(smiles) == line for smiles, line in streamed(chains).sample(20, Stream(0, 1).rng()))
+
+
+def frequencies(draw: Callable[[int], list[int]]) -> float:
+    """Probability of lines drawn as unevenly as 200 draws are, or more so, were all lines equally likely."""
+    counts = Counter(line for seed in range(200) for line in draw(seed))
+    return float(chisquare([counts[line] for line in range(1, N + 1)]).pvalue)
+
+
+def test_every_line_of_a_long_file_is_drawn_equally_often(chains: Path) -> None:
+    library = streamed(chains)
+    assert frequencies(lambda seed: [line for _, line in library.sample(6, Stream(seed, 1).rng())]) > 0.001
+
+
+def test_the_test_of_uniform_draws_would_tell_a_draw_from_the_head_of_the_file() -> None:
+    assert frequencies(lambda seed: [1 + place for place in islice(shuffled(50, Stream(seed, 1).rng()), 6)]) < 1e-9
+
+
+def test_malformed_lines_leave_the_others_equally_likely(write: Callable[[str], Path], chains: Path) -> None:
+    write("".join("((\n" if line % 2 else f"{'C' * line}\n" for line in range(1, N + 1)))
+    library = streamed(chains, skip_invalid=True)
+    counts = Counter(line for seed in range(200) for _, line in library.sample(6, Stream(seed, 1).rng()))
+    assert sorted(counts) == list(range(2, N + 1, 2))
+    assert chisquare(list(counts.values())).pvalue > 0.001
+
+
+def test_malformed_lines_that_were_drawn_are_told_once(
+    write: Callable[[str], Path], chains: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("CCO\n" + "((\n" * (N - 1))
+    library = streamed(chains, skip_invalid=True)
+    assert sample(library, 5) == sample(library, 5, pool=1) == ["CCO"]
+    (told,) = caplog.messages
+    assert f"passed over {N - 1} of {N} records, which hold no molecule; the first is line 2: '((' is" in told
+
+
+def test_malformed_lines_that_were_drawn_are_refused_on_demand(write: Callable[[str], Path], chains: Path) -> None:
+    write("((\n" * N)
+    with pytest.raises(InputError, match=r"own\.smi line \d+: '\(\(' is malformed .*skip_invalid=true"):
+        streamed(chains).sample(5, Stream(0, 1).rng())
+
+
+def test_a_long_file_in_which_molecules_are_too_rare_is_refused(
+    write: Callable[[str], Path], chains: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(initial, "MOST_READ", N - 10)
+    write("CCO\n" * N)
+    with pytest.raises(InputError, match=r"own\.smi has 1 molecules in 50 records drawn, expected 5; check the file"):
+        streamed(chains).sample(5, Stream(0, 1).rng())
+
+
+def test_a_molecule_that_stands_twice_in_a_long_file_is_drawn_once(write: Callable[[str], Path], chains: Path) -> None:
+    write("CCO\nOCC\n" * N)
+    assert sample(streamed(chains), 5) == ["CCO"]
+
+
+def test_only_lines_that_are_drawn_are_read_by_rdkit(chains: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, read = streamed(chains), []
+    monkeypatch.setattr(Reader, "read", lambda self, text: read.append(text) or parse_smiles(text, 80))
+    assert len(read) == 0
+    sample(library, 10)
+    assert len(read) == 10
+
+
+def test_a_file_packed_by_gzip_is_drawn_from_like_the_file_itself(chains: Path) -> None:
+    packed = chains.with_suffix(".smi.gz")
+    packed.write_bytes(gzip.compress(chains.read_bytes()))
+    assert sample(streamed(packed), 10) == sample(streamed(chains), 10)

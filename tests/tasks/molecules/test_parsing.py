@@ -1,14 +1,15 @@
 """What is a molecule, what is not and why, and when two texts are the same one."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 
 import pytest
 from rdkit import Chem
+from rdkit.Chem import AllChem
 
 from evodiverse.data.cache import artefact_path
 from evodiverse.tasks.molecules.oracle import ClassifierOracle
-from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, parse_smiles
+from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, Reader, parse_smiles
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 from tests.tasks.molecules.drugs import DRUGS
@@ -329,3 +330,73 @@ def test_odd_molecules_of_any_size_are_read_at_once(smiles: str) -> None:
 def test_a_molecule_of_just_the_most_rings_is_accepted() -> None:
     assert isinstance(parse("C1CC1" * 18), Hypothesis)
     assert rejection("C1CC1" * 19) == Rejection(Reason.TOO_LARGE, "19 rings, at most 18")
+
+
+# Entries of an SDF
+
+
+@pytest.mark.parametrize("smiles", DRUGS)
+def test_an_entry_of_an_sdf_is_the_molecule_that_was_written(smiles: str) -> None:
+    assert Reader(80).read_entry(Chem.MolToMolBlock(Chem.MolFromSmiles(smiles))) == parse(smiles)
+
+
+@pytest.mark.parametrize("smiles", ["C[C@@H](N)C(=O)O", "C[C@H](N)C(=O)O", "F/C=C/F", "F/C=C\\F"])
+def test_coordinates_of_an_entry_say_which_stereoisomer_it_is(smiles: str) -> None:
+    molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
+    AllChem.EmbedMolecule(molecule, randomSeed=1)
+    flat = Chem.MolFromSmiles(smiles)
+    AllChem.Compute2DCoords(flat)
+    for written in (Chem.MolToMolBlock(molecule), Chem.MolToMolBlock(flat), Chem.MolToV3KMolBlock(flat)):
+        assert Reader(80).read_entry(written) == parse(smiles)
+
+
+@pytest.mark.parametrize("written", [Chem.MolToMolBlock, Chem.MolToV3KMolBlock])
+def test_rings_of_an_entry_are_counted_in_both_versions_of_the_format(written: Callable[[Chem.Mol], str]) -> None:
+    rings = Chem.MolFromSmiles(f"C{'C1CC1' * 19}")
+    assert Reader(80).read_entry(written(rings)) == Rejection(Reason.TOO_LARGE, "19 rings, at most 18")
+
+
+def test_an_entry_is_held_to_the_limits_of_a_smiles() -> None:
+    entry = Chem.MolToMolBlock(Chem.MolFromSmiles("CCCCCC"))
+    assert Reader(5).read_entry(entry) == Rejection(Reason.TOO_LARGE, "6 heavy atoms, at most 5")
+
+
+@pytest.mark.parametrize(
+    ("smiles", "reason"), [("C.C", Reason.MULTI_FRAGMENT), ("*C", Reason.UNPARSABLE), ("", Reason.EMPTY)]
+)
+def test_an_entry_is_rejected_as_its_smiles_is(smiles: str, reason: Reason) -> None:
+    rejected = Reader(80).read_entry(Chem.MolToMolBlock(Chem.MolFromSmiles(smiles)))
+    assert isinstance(rejected, Rejection)
+    assert rejected.reason == reason
+
+
+@pytest.mark.parametrize("count", [0, 3])
+@pytest.mark.parametrize(
+    "entry", ["", "CCO", "\n\n\n", "a\n\n\n 99 99 V2000", "a\nb\nc\n  2  9  0 V2000\nx y z\nM  END"]
+)
+def test_an_entry_that_is_none_is_unparsable(entry: str, count: int) -> None:
+    rejected = Reader(80).read_entry("\n" * count + entry)
+    assert rejected == Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")
+
+
+def write_graph(smiles: str) -> str:
+    """Write atoms and bonds as a molfile; RDKit's own writer would look for rings."""
+    graph = Chem.MolFromSmiles(smiles, sanitize=False)
+    atoms = [f"{0.0:10.4f}{0.0:10.4f}{0.0:10.4f} {atom.GetSymbol():<3} 0  0" for atom in graph.GetAtoms()]
+    ends = [(bond.GetBeginAtomIdx() + 1, bond.GetEndAtomIdx() + 1, bond.GetIsAromatic()) for bond in graph.GetBonds()]
+    bonds = [f"{first:3d}{second:3d}{4 if is_aromatic else 1:3d}  0" for first, second, is_aromatic in ends]
+    counts = f"{len(atoms):3d}{len(bonds):3d}  0  0  0  0  0  0  0  0999 V2000"
+    return "\n".join(["", "", "", counts, *atoms, *bonds, "M  END", ""])
+
+
+def test_atoms_and_bonds_written_as_a_molfile_are_the_molecule() -> None:
+    assert Reader(80).read_entry(write_graph("Cc1ccccc1")) == parse("Cc1ccccc1")
+
+
+@pytest.mark.parametrize("smiles", [pytest.param(text, id=name) for name, text in CAGES.items() if "long" not in name])
+def test_rings_in_an_entry_that_rdkit_would_work_on_for_long_are_too_large_at_once(smiles: str) -> None:
+    entry = write_graph(smiles)
+    assert cpu_seconds(lambda: Reader(80).read_entry(entry)) < MAX_SECONDS
+    rejected = Reader(80).read_entry(entry)
+    assert isinstance(rejected, Rejection)
+    assert rejected.reason is Reason.TOO_LARGE

@@ -187,7 +187,7 @@ def test_no_texts_have_no_hypotheses() -> None:
 
 def test_a_pool_starts_from_what_its_stream_draws() -> None:
     stream = Stream(3, 1, pool=1)
-    assert make_task().initial(stream) == LIBRARY.sample(3, stream.rng())
+    assert make_task().initial(stream) == [molecule.smiles for molecule in LIBRARY.sample(3, stream.rng())]
 
 
 def test_a_pool_starts_from_as_many_molecules_as_told() -> None:

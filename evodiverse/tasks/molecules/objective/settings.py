@@ -68,23 +68,34 @@ def _without_components(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key != "components"}
 
 
-def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
-    """Return a component, None where it cannot be read, and what is wrong with it."""
-    prefix = f"{_PREFIX}components.{name}."
-    if not _NAME.fullmatch(name):
-        return None, [f"{prefix[:-1]}: name it by lower-case letters, digits and _, at most 40, for it names columns"]
+def read_component(values: object, prefix: str) -> tuple[Component | None, Transform | None, list[str]]:
+    """Return a component, None where it cannot be read, its transform, None where it has none, and what is wrong.
+
+    Args:
+        values: Its kind and the keys of that kind.
+        prefix: What stands before the keys in what is wrong.
+    """
     if not isinstance(values, Mapping):
-        return None, [f"{prefix[:-1]} must be a group of keys with a kind, got {values}"]
+        return None, None, [f"{prefix[:-1]} must be a group of keys with a kind, got {values}"]
     component, violations = _read_kind(COMPONENTS, _with_lists(values), prefix)
     if component is None or violations:
-        return None, violations
+        return None, None, violations
     violations += component.find_violations(prefix)
     if not component.transform:
         if not component.is_share:
             violations.append(f"{prefix}transform has no value; {component.kind} is no score from 0 to 1, so set one")
-        return Part(name, component, None), violations
+        return component, None, violations
     transform, wrong = _read_kind(TRANSFORMS, component.transform, f"{prefix}transform.")
-    return Part(name, component, transform), [*violations, *wrong]
+    return component, transform, [*violations, *wrong]
+
+
+def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
+    """Return a component with its name, None where it cannot be read, and what is wrong with it."""
+    prefix = f"{_PREFIX}components.{name}."
+    if not _NAME.fullmatch(name):
+        return None, [f"{prefix[:-1]}: name it by lower-case letters, digits and _, at most 40, for it names columns"]
+    component, transform, violations = read_component(values, prefix)
+    return None if component is None else Part(name, component, transform), violations
 
 
 def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:

@@ -1,0 +1,236 @@
+"""The records of a library of molecules: lines of SMILES, rows of a table or entries of an SDF, packed by gzip or not.
+
+A library may be larger than the memory, so it is read in blocks, and nothing here looks at the chemistry.
+"""
+
+import csv
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, cast
+
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.inputs import DATA_BYTES, open_input
+
+MAX_RECORD_BYTES: Final = 1_000_000
+"""The longest line, and the longest entry of an SDF."""
+COLUMNS: Final = ("smiles", "canonical_smiles")
+"""The columns of a table in which SMILES are looked for, in any case."""
+_BLOCK_BYTES: Final = 1 << 20
+_UNPACKED_BYTES: Final = 10 * DATA_BYTES
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_LINES, _CSV, _TSV, _SDF = "lines", "csv", "tsv", "sdf"
+_FORMATS: Final = {
+    **dict.fromkeys(("", ".smi", ".smiles", ".txt"), _LINES),
+    ".csv": _CSV,
+    ".tsv": _TSV,
+    ".sdf": _SDF,
+}
+_END_OF_ENTRY: Final = "\n$$$$\n"
+_MAX_LISTED: Final = 10
+
+
+class Record(NamedTuple):
+    """One molecule's text: a SMILES, or an entry of an SDF; ``line`` is where it begins, counted from 1."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of molecules.
+
+    Attributes:
+        path: Its suffix says the format: ``.smi``, ``.smiles``, ``.txt`` or none for lines of SMILES, ``.csv``,
+            ``.tsv`` or ``.sdf``, each with ``.gz`` behind it or without.
+        column: Of a table, the column that holds SMILES; None looks for one of `COLUMNS`.
+    """
+
+    path: Path
+    column: str | None = None
+
+    @property
+    def is_sdf(self) -> bool:
+        """Whether its records are entries of an SDF, and not SMILES."""
+        return self._format == _SDF
+
+    def count(self) -> int:
+        """Return the number of records.
+
+        It is counted once as long as the file has its size, its time of change and its first megabyte.
+
+        Raises:
+            InputError: The file cannot be read as what its suffix says; names what is wrong and where.
+        """
+        return _count(self, self.stamp())
+
+    def records(self) -> Iterator[Record]:
+        """Yield all records. Blank lines are none, and neither are lines of SMILES that start with ``#``.
+
+        Raises:
+            InputError: The file cannot be read as what its suffix says; names what is wrong and where.
+        """
+        if self._format in (_CSV, _TSV):
+            return self._rows()
+        if self.column is not None:
+            raise InputError(f"task.initial.column={self.column} names a column, but {self.path} is no .csv or .tsv")
+        return self._entries() if self.is_sdf else self._smiles()
+
+    def fetch(self, places: Collection[int]) -> list[Record]:
+        """Return the records at places counted from 0, in the order of ``places``.
+
+        Raises:
+            InputError: The file cannot be read, or has become shorter.
+        """
+        wanted, last = set(places), max(places, default=-1)
+        found: dict[int, Record] = {}
+        for place, record in enumerate(self.records()):
+            if place in wanted:
+                found[place] = record
+            if place == last:
+                break
+        if len(found) < len(wanted):
+            raise self._unreadable("it changed while it was read; start again")
+        return [found[place] for place in places]
+
+    @property
+    def _is_packed(self) -> bool:
+        return self.path.name.lower().endswith(".gz")
+
+    @property
+    def _format(self) -> str:
+        name = self.path.name.lower()
+        suffix = Path(name.removesuffix(".gz")).suffix
+        if suffix not in _FORMATS:
+            known = ", ".join(filter(None, _FORMATS))
+            raise InputError(
+                f"task.initial.path: {self.path} is of an unknown format; use one of {known}, each also packed as .gz"
+            )
+        return _FORMATS[suffix]
+
+    def stamp(self) -> tuple[int, int, bytes]:
+        """Return what changes when the file does."""
+        with self._reading(), open_input(self.path, DATA_BYTES) as file:
+            status = os.fstat(file.fileno())
+            return status.st_size, status.st_mtime_ns, hashlib.sha256(file.read(_BLOCK_BYTES)).digest()
+
+    def _smiles(self) -> Iterator[Record]:
+        for first, lines in self._lines():
+            for number, line in enumerate(lines, first):
+                words = line.split(None, 1)
+                if words and not words[0].startswith("#"):
+                    yield Record(number, words[0])
+
+    def _rows(self) -> Iterator[Record]:
+        lines = chain.from_iterable(lines for _, lines in self._lines())
+        header = next(lines, "")
+        table = chain([header], lines)
+        if self._format == _TSV:  # which seldom quotes, and names of molecules have quotation marks in them
+            rows = csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
+        else:
+            rows = csv.reader(table, delimiter=max(",;", key=header.count))
+        try:
+            place = self._find_column([name.strip().strip('"') for name in next(rows)])
+            line = rows.line_num + 1
+            for row in rows:
+                if row:
+                    yield Record(line, row[place].strip().strip('"') if place < len(row) else "")
+                line = rows.line_num + 1
+        except csv.Error as error:
+            raise self._unreadable(f"line {rows.line_num} ({error}); look for an open quotation mark") from error
+
+    def _find_column(self, names: Sequence[str]) -> int:
+        """Return the place of the column that holds SMILES."""
+        if self.column is not None and self.column in names:
+            return names.index(self.column)
+        folded = [name.casefold() for name in names]
+        for name in COLUMNS if self.column is None else (self.column.casefold(),):
+            if name in folded:
+                return folded.index(name)
+        if not any(names):
+            raise self._unreadable("its first line names no column")
+        shown = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
+        lacking = "no column of SMILES" if self.column is None else f"no column {self.column}"
+        raise InputError(f"task.initial.column: {self.path} has {lacking}; set it to one of {shown}")
+
+    def _entries(self) -> Iterator[Record]:
+        line, rest = 1, ""
+        for _, text in self._texts():
+            *entries, rest = (rest + text).split(_END_OF_ENTRY)
+            for entry in entries:
+                yield Record(line, entry)
+                line += entry.count("\n") + 2
+            if len(rest) > MAX_RECORD_BYTES:
+                raise self._unreadable(f"the entry at line {line} has more than {MAX_RECORD_BYTES:,} characters")
+        if rest.removesuffix(_END_OF_ENTRY.rstrip()).strip():
+            yield Record(line, rest)
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield lines without their ends, block by block, with the number of the first."""
+        for first, text in self._texts():
+            yield first, text.removesuffix("\n").split("\n")
+
+    def _texts(self) -> Iterator[tuple[int, str]]:
+        """Yield blocks of whole lines, which end in line feeds, with the number of their first line."""
+        line = 1
+        for block in self._blocks():
+            try:
+                text = block.decode()
+            except UnicodeDecodeError as error:
+                number = line + block.count(b"\n", 0, error.start)
+                raise self._unreadable(f"line {number} is not UTF-8; save it as text in UTF-8") from error
+            if "\0" in text:
+                number = line + text.count("\n", 0, text.index("\0"))
+                raise self._unreadable(f"line {number} has a null byte, which no text has; check the file")
+            if "\r" in text:
+                text = text.replace("\r\n", "\n").replace("\r", "\n")
+            yield line, text
+            line += text.count("\n")
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield the unpacked content in blocks that end where lines do, whatever ends them."""
+        rest, n_bytes = b"", 0
+        with self._reading(), open_input(self.path, DATA_BYTES) as packed:
+            file = cast("BinaryIO", gzip.GzipFile(fileobj=packed)) if self._is_packed else packed
+            while chunk := file.read(_BLOCK_BYTES):
+                content = rest + (chunk if n_bytes else chunk.removeprefix(_BYTE_ORDER_MARK))
+                n_bytes += len(chunk)
+                if n_bytes > _UNPACKED_BYTES:
+                    raise OSError(f"it unpacks to more than {_UNPACKED_BYTES:,} bytes")
+                # The last byte may be the first half of a line end.
+                end = max(content.rfind(b"\n"), content.rfind(b"\r", 0, len(content) - 1)) + 1
+                rest = content[end:]
+                if len(rest) > MAX_RECORD_BYTES:
+                    raise OSError(f"it has a line of more than {MAX_RECORD_BYTES:,} bytes")
+                if end:
+                    yield content[:end]
+        if rest:
+            yield rest
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Tell what keeps the file from being read, as an `InputError`."""
+        try:
+            yield
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise self._unreadable(f"it is cut off or no gzip file ({error}); copy it again") from error
+        except OSError as error:
+            raise self._unreadable(reason(error)) from error
+        except ValueError as error:  # of the path
+            raise self._unreadable(str(error)) from error
+
+    def _unreadable(self, why: str) -> InputError:
+        return InputError(f"task.initial.path: cannot read {self.path}: {why}")
+
+
+@lru_cache(maxsize=4)
+def _count(source: Source, stamp: tuple[int, int, bytes]) -> int:  # noqa: ARG001 (another content is counted again)
+    return sum(1 for _ in source.records())
