@@ -1,6 +1,7 @@
 """The YAML files: complete, valid, documented, and packed into the wheel."""
 
 import importlib
+import pickle
 import re
 import subprocess
 import sys
@@ -14,7 +15,9 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
+from evodiverse.data.cache import artefact_path
 from evodiverse.errors import InputError
+from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.settings import schema
 from tests.runs import CONF, ROOT, plan
 from tests.test_decoding import SAMPLERS
@@ -206,6 +209,14 @@ def test_every_method_of_the_paper_is_valid_and_the_papers_for_every_domain(
 @pytest.mark.parametrize("task", COMPLETE)
 def test_no_score_ends_a_run_unless_asked_for(task: str) -> None:
     assert plan(f"task={task}").config.search.target is None
+
+
+@pytest.mark.parametrize("task", COMPLETE)
+def test_every_task_can_be_sent_to_worker_processes(task: str) -> None:
+    planned = plan(f"task={task}")
+    assert planned.task is not None
+    built = planned.domain.build_task(planned.task, artefact_path, ProcessSandbox)
+    assert pickle.loads(pickle.dumps(built)) is not None
 
 
 def test_the_molecule_tasks_differ_in_their_target_alone() -> None:

@@ -1,7 +1,7 @@
 """What points at nearly equal distances bring to the program domain."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from evodiverse.tasks.programs.distances.moves import distances_moves
@@ -13,9 +13,9 @@ from evodiverse.tasks.programs.points.problem import Problem
 from evodiverse.tasks.programs.prompts import describe_distances
 from evodiverse.tasks.programs.verified import BestKnown
 
-BEST_KNOWN: Final = MappingProxyType(
-    {16: BestKnown("12.88923", "CodeEvolve's report (2025) and others; AlphaEvolve's has 12.88927")}
-)
+BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
+    16: BestKnown("12.88923", "CodeEvolve's report (2025) and others; AlphaEvolve's has 12.88927")
+}
 """The smallest known squared ratios by the number of points."""
 
 PROBLEM: Final = Problem(

@@ -1,7 +1,7 @@
 """What Heilbronn's problem brings to the program domain."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from evodiverse.tasks.programs.heilbronn.moves import heilbronn_moves
@@ -13,9 +13,9 @@ from evodiverse.tasks.programs.points.problem import Problem
 from evodiverse.tasks.programs.prompts import describe_heilbronn
 from evodiverse.tasks.programs.verified import BestKnown
 
-BEST_KNOWN: Final = MappingProxyType(
-    {11: BestKnown("0.03652988988", "AlphaEvolve's report (2025), the points published with it")}
-)
+BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
+    11: BestKnown("0.03652988988", "AlphaEvolve's report (2025), the points published with it")
+}
 """The largest known shares by the number of points."""
 
 PROBLEM: Final = Problem(
