@@ -215,7 +215,7 @@ def test_no_score_ends_a_run_unless_asked_for(task: str) -> None:
 def test_every_task_can_be_sent_to_worker_processes(task: str) -> None:
     planned = plan(f"task={task}")
     assert planned.task is not None
-    built = planned.domain.build_task(planned.task, artefact_path, ProcessSandbox)
+    built = planned.domain.build_task(planned.task, artefact_path, lambda *_: ProcessSandbox())
     assert pickle.loads(pickle.dumps(built)) is not None
 
 
