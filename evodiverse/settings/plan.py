@@ -204,7 +204,8 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     """Return the flat settings that can change a run's log, with the domain's own as its types write them."""
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
-    return identity({**values, "task": {**values["task"], **typed}}, frozenset(quiet_keys(schema.Config)))
+    quiet = [*quiet_keys(schema.Config), *([] if task is None else quiet_keys(type(task), "task."))]
+    return identity({**values, "task": {**values["task"], **typed}}, frozenset(quiet))
 
 
 def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:

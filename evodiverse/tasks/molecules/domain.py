@@ -11,11 +11,13 @@ from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import choosing, prompts
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.metrics import MoleculeMetrics
+from evodiverse.tasks.molecules.objective.components import Smarts
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.operators.operator import GraphGA
 from evodiverse.tasks.molecules.parsing import Reader
+from evodiverse.tasks.molecules.patterns import find_smarts_violation
 from evodiverse.tasks.molecules.portrait import portray, tell_change
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask
@@ -47,6 +49,8 @@ _LOG = logging.getLogger("evodiverse.tasks.molecules")
 def find_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
     violations = [*_find_score_violations(settings), *choosing.find_violations(settings.initial)]
+    if settings.highlight is not None:
+        violations += _find_highlight_violations(settings.highlight)
     checks: list[Callable[[], object]] = []
     if settings.prompts.dir is not None:
         checks.append(lambda: prompts.read_chosen(settings.prompts))
@@ -122,7 +126,27 @@ def build_task(
     )
     initial = settings.initial
     choose = choosing.build(initial, artefact)
-    return MoleculeTask(oracle, _open_library(settings, artefact), initial.size, settings.max_heavy_atoms, choose)
+    library, highlight = _open_library(settings, artefact), _choose_highlight(settings)
+    return MoleculeTask(oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight)
+
+
+def _choose_highlight(settings: MoleculeSettings) -> list[str]:
+    """Return the SMARTS that pictures mark: the user's, else those of substructures that the objective wants there."""
+    if settings.highlight is not None:
+        return [settings.highlight] if isinstance(settings.highlight, str) else list(settings.highlight)
+    if not settings.objective:
+        return []
+    components = [part.component for part in read_objective(settings.objective)[1]]
+    return [component.smarts for component in components if isinstance(component, Smarts) and component.present]
+
+
+def _find_highlight_violations(highlight: object) -> list[str]:
+    """Return what is wrong with ``task.highlight``."""
+    patterns = [highlight] if isinstance(highlight, str) else highlight
+    if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
+        return [f"task.highlight must be a SMARTS or a list of them, got {highlight}"]
+    found = (find_smarts_violation(pattern, "task.highlight") for pattern in patterns)
+    return [violation for violation in found if violation]
 
 
 def _find_score_violations(settings: MoleculeSettings) -> list[str]:

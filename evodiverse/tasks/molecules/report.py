@@ -1,71 +1,103 @@
-"""The best molecules of a run, laid out for a person to look at."""
+"""The best molecules of a run as tables and as an SDF, for a person to open."""
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-import numpy as np
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
-from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.ports import Found
-from evodiverse.tasks.molecules.diversity import select_diverse
+from evodiverse.tasks.molecules.clusters import count_clusters, count_scaffolds, find_clusters
+from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
 
-N_LISTED = 100
-N_DRAWN = 10
-COLUMNS = ("rank", "score", "smiles", "qed", "sa_score", "sa", "scaffold", "iteration", "pool", "call")
-_DRAWN_PER_ROW = 5
-_CELL = (320, 280)  # pixels
+N_LISTED: Final = 100
+COLUMNS: Final = (
+    "rank",
+    "score",
+    "smiles",
+    "qed",
+    "sa_score",
+    "sa",
+    "scaffold",
+    "cluster",
+    "iteration",
+    "pool",
+    "call",
+)
+ACYCLIC: Final = "(no rings)"
+"""What stands for the scaffold of molecules without rings in the table of scaffolds."""
 
 
-def list_top(found: Sequence[Found]) -> bytes:
-    """Return the first 100 as CSV with the columns `COLUMNS`; ``pool`` is empty for one that all pools share."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for rank, entry in enumerate(found[:N_LISTED], start=1):
+def lay_out(found: Sequence[Found], columns: Sequence[str] = ()) -> dict[str, bytes]:
+    """Return the tables and the SDF of the best molecules by the names of their files.
+
+    ``top.csv`` lists the first 100 with the columns `COLUMNS` and those of the task, ``top.sdf`` has the same in two
+    dimensions. ``clusters.csv`` and ``scaffolds.csv`` are about all that are given.
+
+    Args:
+        found: Candidates with scores, best first; at least one.
+        columns: The task's own columns of the log, such as those of an objective's components.
+    """
+    smiles = [entry.candidate.genotype for entry in found]
+    numbers = find_clusters([fingerprint(text) for text in smiles])
+    table = _list_top(found, numbers, columns)
+    return {
+        "top.csv": table,
+        "top.sdf": _write_top(table),
+        "clusters.csv": _list_clusters(found, numbers),
+        "scaffolds.csv": _list_scaffolds(found),
+    }
+
+
+def _list_top(found: Sequence[Found], clusters: Sequence[int], columns: Sequence[str]) -> bytes:
+    """Return the first 100; ``pool`` is empty for one that all pools share."""
+    rows = []
+    for rank, (entry, cluster) in enumerate(zip(found[:N_LISTED], clusters, strict=False), start=1):
         candidate, quality = entry.candidate, assess(entry.candidate.genotype)
         numbers = [f"{value:.4f}" for value in (quality.qed, quality.sa_score, quality.sa)]
-        place = [entry.iteration, "" if entry.pool is None else entry.pool, candidate.call]
+        place = [entry.iteration, entry.pool, candidate.call]
         scaffold = find_scaffold(candidate.genotype)
-        writer.writerow([rank, candidate.score, candidate.genotype, *numbers, scaffold, *place])
-    return table.getvalue().encode()
+        own = [entry.details.get(column) for column in columns]
+        rows.append([rank, candidate.score, candidate.genotype, *numbers, scaffold, cluster, *place, *own])
+    return _table([*COLUMNS, *columns], rows)
 
 
-def write_top(found: Sequence[Found]) -> bytes:
-    """Return the first 100 as SDF in two dimensions, with the columns of `list_top` as properties of the same names.
-
-    The name of each is that of its call.
-    """
+def _write_top(table: bytes) -> bytes:
+    """Return the molecules of ``top.csv`` as SDF, its columns as properties; the name of each is that of its call."""
     text = io.StringIO()
     with Chem.SDWriter(text) as writer:
-        for line in csv.DictReader(io.StringIO(list_top(found).decode())):
+        for line in csv.DictReader(io.StringIO(table.decode())):
             molecule = Chem.MolFromSmiles(line["smiles"])
             rdDepictor.Compute2DCoords(molecule)
             molecule.SetProp("_Name", f"call {line['call']}")
-            for name in COLUMNS:
-                molecule.SetProp(name, line[name])
+            for name, value in line.items():
+                molecule.SetProp(name, value)
             writer.write(molecule)
     return text.getvalue().encode()
 
 
-def draw_top(found: Sequence[Found]) -> bytes:
-    """Return a PNG of the diversity-aware top 10 with their scores.
+def _list_clusters(found: Sequence[Found], numbers: Sequence[int]) -> bytes:
+    rows = [[number, size, *_best(found[first])] for number, size, first in count_clusters(numbers)]
+    return _table(["cluster", "size", "best_score", "best_smiles", "best_call"], rows)
 
-    Args:
-        found: Candidates with scores, best first; at least one.
-    """
-    smiles = [entry.candidate.genotype for entry in found]
-    scores = np.array([entry.candidate.score for entry in found], dtype=np.float64)
-    chosen = select_diverse(smiles, scores, N_DRAWN)
-    columns = min(len(chosen), _DRAWN_PER_ROW)
-    n_rows = -(-len(chosen) // columns)
-    drawing = rdMolDraw2D.MolDraw2DCairo(columns * _CELL[0], n_rows * _CELL[1], *_CELL)
-    drawing.drawOptions().legendFontSize = 22  # type: ignore[assignment]
-    legends = [f"{rank}:  {scores[index]:.3f}" for rank, index in enumerate(chosen, start=1)]
-    drawing.DrawMolecules([Chem.MolFromSmiles(smiles[index]) for index in chosen], legends=legends)
-    drawing.FinishDrawing()
-    png: bytes = drawing.GetDrawingText()
-    return png
+
+def _list_scaffolds(found: Sequence[Found]) -> bytes:
+    counted = count_scaffolds([find_scaffold(entry.candidate.genotype) for entry in found])
+    rows = [[scaffold or ACYCLIC, count, *_best(found[first])] for scaffold, count, first in counted]
+    return _table(["scaffold", "count", "best_score", "best_smiles", "best_call"], rows)
+
+
+def _best(entry: Found) -> tuple[float | None, str, int]:
+    return entry.candidate.score, entry.candidate.genotype, entry.candidate.call
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    """Return a CSV, in which None is an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue().encode()

@@ -72,6 +72,11 @@ class MoleculeSettings:
     objective: dict[str, Any] = documented_mapping(
         "a score composed of components, instead of the oracle's: combine and components (docs/objectives.md)"
     )
+    highlight: Any = documented(
+        "SMARTS, or a list of them, that best/top10.png marks; null: those that the objective wants present",
+        default=None,
+        changes_log=False,
+    )
     prompts: PromptSettings = field(default_factory=PromptSettings)
     max_heavy_atoms: int = documented("larger molecules are rejected", default=80, unit="heavy atoms", least=1)
     mutation_rate: float = documented("chance that Graph GA mutates a child", default=0.067, least=0, most=1)

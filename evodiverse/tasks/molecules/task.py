@@ -12,11 +12,12 @@ from evodiverse.ports import Found
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, choose_any
 from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, unpack
+from evodiverse.tasks.molecules.drawing import draw_top
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction
 from evodiverse.tasks.molecules.parsing import parse_smiles
-from evodiverse.tasks.molecules.report import draw_top, list_top, write_top
+from evodiverse.tasks.molecules.report import lay_out
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
 
 LIBRARY_LINE = "library_line"
@@ -36,6 +37,7 @@ class MoleculeTask:
         initial_size: Molecules a pool starts from.
         max_heavy_atoms: Larger molecules are rejected.
         choose: Says which molecules of the library they are.
+        highlight: SMARTS that the picture of the best marks.
     """
 
     summary_name = "diverse top-10"
@@ -47,12 +49,14 @@ class MoleculeTask:
         initial_size: int,
         max_heavy_atoms: int,
         choose: Choose = choose_any,
+        highlight: Sequence[str] = (),
     ) -> None:
         own = oracle.columns if isinstance(oracle, Objective) else {}
         self._oracle = oracle
         self.columns: Mapping[str, type] = {**own, LIBRARY_LINE: int} if library.names_lines else own
         self._library = library
         self._choose = choose
+        self._highlight = tuple(highlight)
         self._line_of: dict[str, int] = {}
         self._initial_size = initial_size
         self._max_heavy_atoms = max_heavy_atoms
@@ -110,10 +114,11 @@ class MoleculeTask:
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
 
     def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
-        """Return ``top.csv`` and ``top.sdf``, the best 100, and ``top10.png``, the diversity-aware top 10."""
+        """Return the tables and the SDF of `lay_out`, and ``top10.png``, the diversity-aware top 10."""
         if not found:
             return {}
-        return {"top.csv": list_top(found), "top10.png": draw_top(found), "top.sdf": write_top(found)}
+        columns = tuple(self.columns)
+        return {**lay_out(found, columns), "top10.png": draw_top(found, columns, self._highlight)}
 
 
 def energy(score: float) -> float:

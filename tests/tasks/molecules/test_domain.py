@@ -22,6 +22,7 @@ from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle
 from evodiverse.tasks.molecules.settings import Initial, MoleculeSettings, Oracle
 from evodiverse.tasks.molecules.task import MoleculeTask
 from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Request, Stream
+from tests.runs import plan
 from tests.tasks.molecules.drugs import DRUGS
 
 JNK3 = Oracle(published="jnk3")
@@ -435,3 +436,29 @@ def test_the_operator_is_graph_ga_with_the_mutation_rate_told(rate: float) -> No
     built = domain.build_operator(MoleculeSettings(JNK3, mutation_rate=rate)).propose(requests)
     assert built == GraphGA(rate).propose(requests)
     assert built != GraphGA(1 - rate).propose(requests)
+
+
+# What the picture of the best marks
+
+
+@pytest.mark.parametrize("highlight", ["c1ccncc1", ["c1ccncc1", "[NX3]"], []])
+def test_smarts_to_be_marked_are_one_or_a_list(highlight: object) -> None:
+    assert domain.find_violations(MoleculeSettings(oracle=Oracle(published="jnk3"), highlight=highlight)) == []
+
+
+@pytest.mark.parametrize(
+    ("highlight", "told"),
+    [
+        ("c1ccn", "task.highlight: 'c1ccn' is no SMARTS of at most 1000 characters"),
+        (["C", ""], "task.highlight: '' is no SMARTS of at most 1000 characters"),
+        (3, "task.highlight must be a SMARTS or a list of them, got 3"),
+        ([3], "task.highlight must be a SMARTS or a list of them, got [3]"),
+    ],
+)
+def test_what_is_no_smarts_is_told_before_the_run(highlight: object, told: str) -> None:
+    settings = MoleculeSettings(oracle=Oracle(published="jnk3"), highlight=highlight)
+    assert domain.find_violations(settings) == [told]
+
+
+def test_what_is_marked_is_no_part_of_a_run_s_identity() -> None:
+    assert plan("task=jnk3", "task.highlight=C").path == plan("task=jnk3").path

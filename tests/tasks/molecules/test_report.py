@@ -1,5 +1,7 @@
 import csv
 import io
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +10,9 @@ from rdkit import Chem
 
 from evodiverse.ports import Found
 from evodiverse.tasks.molecules.diversity import select_diverse
+from evodiverse.tasks.molecules.drawing import draw_top
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
-from evodiverse.tasks.molecules.report import COLUMNS, draw_top, list_top, write_top
+from evodiverse.tasks.molecules.report import COLUMNS, lay_out
 from evodiverse.vocabulary import Candidate
 from tests.tasks.molecules.drugs import DRUGS
 
@@ -19,8 +22,8 @@ FOUND = [
 ]
 
 
-def table(found: list[Found]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(list_top(found).decode())))
+def table(found: list[Found], file: str = "top.csv", columns: Sequence[str] = ()) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(lay_out(found, columns)[file].decode())))
 
 
 def test_the_list_says_of_each_molecule_how_good_it_is_and_whence() -> None:
@@ -42,7 +45,7 @@ def test_the_list_ends_at_a_hundred() -> None:
     assert [row["call"] for row in table(many)] == [str(call) for call in range(1, 101)]
 
 
-@pytest.mark.parametrize(("n", "size"), [(len(FOUND), (1600, 560)), (3, (960, 280)), (1, (320, 280))])
+@pytest.mark.parametrize(("n", "size"), [(len(FOUND), (1600, 538)), (3, (960, 269)), (1, (320, 269))])
 def test_the_drawing_has_a_cell_for_each_molecule_selected(n: int, size: tuple[int, int]) -> None:
     found = FOUND[:n]
     chosen = select_diverse([entry.candidate.genotype for entry in found], np.linspace(1, 0, n), 10)
@@ -54,9 +57,54 @@ def test_the_drawing_has_a_cell_for_each_molecule_selected(n: int, size: tuple[i
 
 def test_the_best_are_an_sdf_with_the_columns_of_the_table_as_properties() -> None:
     entries = FOUND[:12]
-    supplier = Chem.ForwardSDMolSupplier(io.BytesIO(write_top(entries)))
-    for molecule, line in zip(supplier, csv.DictReader(io.StringIO(list_top(entries).decode())), strict=True):
+    supplier = Chem.ForwardSDMolSupplier(io.BytesIO(lay_out(entries)["top.sdf"]))
+    for molecule, line in zip(supplier, table(entries), strict=True):
         assert Chem.MolToSmiles(molecule) == Chem.CanonSmiles(line["smiles"])
         assert molecule.GetProp("_Name") == f"call {line['call']}"
         assert {name: molecule.GetProp(name) for name in COLUMNS if line[name]} == {n: v for n, v in line.items() if v}
         assert molecule.GetConformer().Is3D() is False
+
+
+COMPONENTS = ("jnk3_raw", "jnk3_value", "logp_raw", "logp_value", "fit_raw")
+MEASURED = {"jnk3_raw": 0.1, "jnk3_value": 0.2, "logp_raw": None, "logp_value": 0.4, "fit_raw": 2.0}
+COMPOSED = [replace(entry, candidate=replace(entry.candidate, details=MEASURED)) for entry in FOUND]
+
+
+def test_the_components_of_an_objective_stand_in_the_table_and_in_the_sdf() -> None:
+    row = table(COMPOSED, columns=COMPONENTS)[0]
+    assert list(row) == [*COLUMNS, *COMPONENTS]
+    assert [row[name] for name in COMPONENTS] == ["0.1", "0.2", "", "0.4", "2.0"]
+    (first, *_) = Chem.ForwardSDMolSupplier(io.BytesIO(lay_out(COMPOSED, COMPONENTS)["top.sdf"]))
+    assert (first.GetProp("jnk3_value"), first.GetProp("logp_raw")) == ("0.2", "")
+
+
+def test_clusters_have_their_size_and_their_best_member() -> None:
+    rows, listed = table(FOUND, "clusters.csv"), table(FOUND)
+    assert [int(row["cluster"]) for row in rows] == list(range(1, len(rows) + 1))
+    assert sum(int(row["size"]) for row in rows) == len(FOUND)
+    scores = [float(row["best_score"]) for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    for row in rows:
+        first = next(line for line in listed if line["cluster"] == row["cluster"])
+        assert (row["best_smiles"], row["best_call"]) == (first["smiles"], first["call"])
+
+
+def test_scaffolds_are_counted_and_molecules_without_rings_told_as_such() -> None:
+    smiles = ["CCO", "c1ccccc1C", "CCCN", "c1ccccc1CC", "c1ccccc1CCC", "C1CCCC1"]
+    found = [Found(Candidate(call, text, text, 1.0, 0.0), 0, 0) for call, text in enumerate(smiles, start=1)]
+    rows = [(row["scaffold"], row["count"], row["best_call"]) for row in table(found, "scaffolds.csv")]
+    assert rows == [("c1ccccc1", "3", "2"), ("(no rings)", "2", "1"), ("C1CCCC1", "1", "6")]
+
+
+def test_the_drawing_has_room_for_what_components_measured() -> None:
+    plain, composed = (Image.open(io.BytesIO(draw_top(COMPOSED[:5], columns))) for columns in ((), COMPONENTS))
+    assert composed.size == (plain.size[0], plain.size[1] + 2 * 24)  # three numbers, two a line
+
+
+def test_what_matches_a_smarts_is_marked() -> None:
+    def n_green(highlight: Sequence[str]) -> int:
+        image = np.asarray(Image.open(io.BytesIO(draw_top(FOUND[:5], highlight=highlight))).convert("RGB")).astype(int)
+        return int(((image[..., 1] - image[..., 0] > 30) & (image[..., 1] - image[..., 2] > 15)).sum())
+
+    assert n_green(()) < 100 < 1000 < n_green(["a1aaaaa1"])
+    assert n_green(["[Xe]"]) == n_green(())
