@@ -44,13 +44,14 @@ def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
     Args:
         identity: Flat settings of the run.
         baseline: Flat settings that its task, method and llm compose to without anything else. A key that only they
-            have is null in the run.
+            have is null in the run, unless the run has keys within it.
     """
+    groups = {group for key in identity for group in _ancestors(key)}
     return {
         key: identity.get(key)
         for key in sorted((set(identity) | set(baseline)) - NAMED_ELSEWHERE)
         if identity.get(key, _ABSENT) != baseline.get(key, _ABSENT)
-        and not (key not in identity and _has_ancestor(key, identity))
+        and not (key not in identity and (key in groups or not identity.keys().isdisjoint(_ancestors(key))))
     }
 
 
@@ -70,10 +71,10 @@ def override_label(overrides: Mapping[str, Any]) -> str:
     return f"{safe[:MAX_LABEL_BYTES]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
 
 
-def _has_ancestor(key: str, settings: Mapping[str, Any]) -> bool:
-    """Return whether a key stands within one that was set to a plain value, as in ``search.early_stop=null``."""
+def _ancestors(key: str) -> Iterator[str]:
+    """Yield the groups that a key stands within; one may be set to a plain value, as in ``search.early_stop=null``."""
     parts = key.split(".")
-    return any(".".join(parts[:depth]) in settings for depth in range(1, len(parts)))
+    return (".".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
 def _as_json(value: Any) -> Any:

@@ -160,6 +160,10 @@ def test_overrides_are_the_settings_that_differ_sorted_and_null_where_the_run_ha
     assert list(found.items()) == [("a", None), ("gone", None), ("method.elites", 1)]
 
 
+def test_a_group_in_place_of_a_value_is_told_by_its_keys_alone() -> None:
+    assert find_overrides({"a.b": 1}, {"a": None}) == {"a.b": 1}
+
+
 values = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.floats(0, 1), max_size=3)
 
 
