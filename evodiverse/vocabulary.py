@@ -67,6 +67,7 @@ class Reason(StrEnum):
     UNPARSABLE = "unparsable"
     MULTI_FRAGMENT = "multi_fragment"
     TOO_LARGE = "too_large"
+    FILTERED = "filtered"
     NO_MATCH = "no_match"
     CRASHED = "crashed"
     TIMED_OUT = "timed_out"

@@ -9,6 +9,8 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import choosing, prompts
+from evodiverse.tasks.molecules.filters.filters import Filters
+from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 from evodiverse.tasks.molecules.objective.components import Smarts
@@ -51,7 +53,7 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
     violations = [*_find_score_violations(settings), *choosing.find_violations(settings.initial)]
     if settings.highlight is not None:
         violations += _find_highlight_violations(settings.highlight)
-    checks: list[Callable[[], object]] = []
+    checks: list[Callable[[], object]] = [lambda: _build_filters(settings)]
     if settings.prompts.dir is not None:
         checks.append(lambda: prompts.read_chosen(settings.prompts))
     if settings.initial.path is not None:
@@ -104,15 +106,17 @@ def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
 
 
 def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
-    """Return the oracle's and the library's file, of a user's function that of its module."""
+    """Return the files of the oracle, of the library and of known molecules; of a user's function its module's."""
     path = settings.initial.path
     initial = artefact_sha256("zinc250k") if path is None else expanded(path)
+    filters = read_filters(settings.filters)
+    known = {} if filters is None or filters.novel is None else {"filters.novel": expanded(filters.novel)}
     if not settings.objective:
-        return {"oracle": find_oracle_source(settings.oracle, artefact_sha256), "initial": initial}
+        return {"oracle": find_oracle_source(settings.oracle, artefact_sha256), "initial": initial, **known}
     _, parts = read_objective(settings.objective)
     found = {part.name: part.component.find_source(artefact_sha256) for part in parts}
     named = {f"objective.{name}": source for name, source in found.items() if source is not None}
-    return {**named, "initial": initial}
+    return {**named, "initial": initial, **known}
 
 
 def build_task(
@@ -127,7 +131,9 @@ def build_task(
     initial = settings.initial
     choose = choosing.build(initial, artefact)
     library, highlight = _open_library(settings, artefact), _choose_highlight(settings)
-    return MoleculeTask(oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight)
+    return MoleculeTask(
+        oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight, _build_filters(settings)
+    )
 
 
 def _choose_highlight(settings: MoleculeSettings) -> list[str]:
@@ -164,6 +170,11 @@ def _find_score_violations(settings: MoleculeSettings) -> list[str]:
     except InputError as error:
         violations += error.violations
     return violations
+
+
+def _build_filters(settings: MoleculeSettings) -> Filters | None:
+    asked = read_filters(settings.filters)
+    return None if asked is None else Filters.build(asked)
 
 
 def _open_library(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> AnyLibrary:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,6 +30,19 @@ class Molecule(NamedTuple):
 
     smiles: str
     line: int
+
+
+class AnyLibrary(Protocol):
+    """Molecules to start from."""
+
+    @property
+    def names_lines(self) -> bool:
+        """Whether their lines are those of a user's file."""
+
+    def __len__(self) -> int: ...
+
+    def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
+        """Draw ``size`` different molecules uniformly; fewer, when there are no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +127,6 @@ class StreamedLibrary:
             _LOG.warning("%s", found.notice)
             self._has_told = True
         return [Molecule(*item) for item in found.line_of.items()]
-
-
-AnyLibrary: TypeAlias = Library | StreamedLibrary
 
 
 def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:

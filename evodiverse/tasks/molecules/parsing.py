@@ -52,13 +52,15 @@ class Reader:
 
     Attributes:
         max_heavy_atoms: Larger molecules are rejected.
+        allow_fragments: A salt is a molecule, too.
     """
 
     max_heavy_atoms: int
+    allow_fragments: bool = False
 
     def read(self, smiles: str) -> Hypothesis | Rejection:
         """Return the molecule that a SMILES stands for, or why it is none."""
-        return parse_smiles(smiles, self.max_heavy_atoms)
+        return parse_smiles(smiles, self.max_heavy_atoms, allow_fragments=self.allow_fragments)
 
     def read_entry(self, entry: str) -> Hypothesis | Rejection:
         """Return the molecule of an SDF's entry, or of a molfile, or why it is none. Its properties are passed over."""

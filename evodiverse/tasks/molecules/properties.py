@@ -34,3 +34,19 @@ PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
         "bertz": GraphDescriptors.BertzCT,  # complexity (Bertz 1981)
     }
 )
+_IN_WORDS: Final = {
+    "qed": "drug-likeness (QED)",
+    "sa": "ease of synthesis (SA score)",
+    "logp": "logP",
+    "tpsa": "polar surface area (TPSA)",
+    "weight": "molecular weight",
+    "donors": "hydrogen-bond donors",
+    "acceptors": "hydrogen-bond acceptors",
+    "sp3_share": "share of sp3 carbons",
+    "bertz": "complexity (BertzCT)",
+}
+
+
+def in_words(name: str) -> str:
+    """Return what a property of this name is called in a sentence."""
+    return _IN_WORDS.get(name, name.replace("_", " "))

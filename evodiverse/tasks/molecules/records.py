@@ -52,10 +52,14 @@ class Source:
         path: Its suffix says the format: ``.smi``, ``.smiles``, ``.txt`` or none for lines of SMILES, ``.csv``,
             ``.tsv`` or ``.sdf``, each with ``.gz`` behind it or without.
         column: Of a table, the column that holds SMILES; None looks for one of `COLUMNS`.
+        key: The configuration key that names the file.
+        column_key: That which names the column, None where there is none.
     """
 
     path: Path
     column: str | None = None
+    key: str = "task.initial.path"
+    column_key: str | None = "task.initial.column"
 
     @property
     def is_sdf(self) -> bool:
@@ -81,7 +85,7 @@ class Source:
         if self._format in (_CSV, _TSV):
             return self._rows()
         if self.column is not None:
-            raise InputError(f"task.initial.column={self.column} names a column, but {self.path} is no .csv or .tsv")
+            raise InputError(f"{self.column_key}={self.column} names a column, but {self.path} is no .csv or .tsv")
         return self._entries() if self.is_sdf else self._smiles()
 
     def fetch(self, places: Collection[int]) -> list[Record]:
@@ -112,7 +116,7 @@ class Source:
         if suffix not in _FORMATS:
             known = ", ".join(filter(None, _FORMATS))
             raise InputError(
-                f"task.initial.path: {self.path} is of an unknown format; use one of {known}, each also packed as .gz"
+                f"{self.key}: {self.path} is of an unknown format; use one of {known}, each also packed as .gz"
             )
         return _FORMATS[suffix]
 
@@ -159,7 +163,9 @@ class Source:
             raise self._unreadable("its first line names no column")
         shown = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
         lacking = "no column of SMILES" if self.column is None else f"no column {self.column}"
-        raise InputError(f"task.initial.column: {self.path} has {lacking}; set it to one of {shown}")
+        if self.column_key is None:
+            raise InputError(f"{self.key}: {self.path} has {lacking}; name one of {shown} smiles")
+        raise InputError(f"{self.column_key}: {self.path} has {lacking}; set it to one of {shown}")
 
     def _entries(self) -> Iterator[Record]:
         line, rest = 1, ""
@@ -228,7 +234,7 @@ class Source:
             raise self._unreadable(str(error)) from error
 
     def _unreadable(self, why: str) -> InputError:
-        return InputError(f"task.initial.path: cannot read {self.path}: {why}")
+        return InputError(f"{self.key}: cannot read {self.path}: {why}")
 
 
 @lru_cache(maxsize=4)

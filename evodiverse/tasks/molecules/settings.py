@@ -78,5 +78,10 @@ class MoleculeSettings:
         changes_log=False,
     )
     prompts: PromptSettings = field(default_factory=PromptSettings)
+    filters: Any = documented(
+        "what rejects molecules before they are charged: a built-in set by its name (medchem), or a group of keys "
+        "(docs/filters.md)",
+        default=None,
+    )
     max_heavy_atoms: int = documented("larger molecules are rejected", default=80, unit="heavy atoms", least=1)
     mutation_rate: float = documented("chance that Graph GA mutates a child", default=0.067, least=0, most=1)

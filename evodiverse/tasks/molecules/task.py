@@ -13,10 +13,11 @@ from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, choose_any
 from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, unpack
 from evodiverse.tasks.molecules.drawing import draw_top
+from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
+from evodiverse.tasks.molecules.filters.start import FilteredLibrary
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction
-from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.tasks.molecules.report import lay_out
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
 
@@ -38,6 +39,7 @@ class MoleculeTask:
         max_heavy_atoms: Larger molecules are rejected.
         choose: Says which molecules of the library they are.
         highlight: SMARTS that the picture of the best marks.
+        filters: Reject further ones; None for none.
     """
 
     summary_name = "diverse top-10"
@@ -50,16 +52,18 @@ class MoleculeTask:
         max_heavy_atoms: int,
         choose: Choose = choose_any,
         highlight: Sequence[str] = (),
+        filters: Filters | None = None,
     ) -> None:
         own = oracle.columns if isinstance(oracle, Objective) else {}
         self._oracle = oracle
         self.columns: Mapping[str, type] = {**own, LIBRARY_LINE: int} if library.names_lines else own
-        self._library = library
+        self._library = library if filters is None else FilteredLibrary(library, filters, max_heavy_atoms, initial_size)
         self._choose = choose
         self._highlight = tuple(highlight)
         self._line_of: dict[str, int] = {}
         self._initial_size = initial_size
         self._max_heavy_atoms = max_heavy_atoms
+        self._filters = filters
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the library behind: worker processes never start a search."""
@@ -79,8 +83,8 @@ class MoleculeTask:
         return {} if line is None else {LIBRARY_LINE: line}
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-        """Return the molecules that the texts stand for, or why they are none."""
-        return [parse_smiles(text, self._max_heavy_atoms) for text in genotypes]
+        """Return the molecules that the texts stand for, or why they are none or may not be evaluated."""
+        return [parse_filtered(text, self._max_heavy_atoms, self._filters) for text in genotypes]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Score molecules. One that the oracle answers with NaN is a failed evaluation.

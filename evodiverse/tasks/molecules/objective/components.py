@@ -19,7 +19,7 @@ from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_v
 from evodiverse.tasks.molecules.oracle import PUBLISHED
 from evodiverse.tasks.molecules.parsing import molecule_of
 from evodiverse.tasks.molecules.patterns import find_smarts_violation, read_smarts
-from evodiverse.tasks.molecules.properties import PROPERTIES
+from evodiverse.tasks.molecules.properties import PROPERTIES, in_words
 from evodiverse.tasks.molecules.settings import Oracle
 
 Measure = Callable[[list[str]], Any]
@@ -73,7 +73,7 @@ class Property(Component):
 
     def describe(self) -> str:
         """Return the property's name in words."""
-        return _IN_WORDS.get(self.kind, self.kind.replace("_", " "))
+        return in_words(self.kind)
 
 
 @dataclass
@@ -209,16 +209,6 @@ COMPONENTS: Final[Mapping[str, type[Component]]] = MappingProxyType(
     }
 )
 """The kinds of components by name."""
-
-_IN_WORDS: Final = {
-    "qed": "drug-likeness (QED)",
-    "sa": "ease of synthesis (SA score)",
-    "logp": "logP",
-    "tpsa": "polar surface area (TPSA)",
-    "weight": "molecular weight",
-    "sp3_share": "share of sp3 carbons",
-    "bertz": "complexity (BertzCT)",
-}
 
 
 def _measure_property(name: str, smiles: Sequence[str]) -> list[float]:

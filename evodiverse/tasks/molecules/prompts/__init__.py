@@ -9,6 +9,7 @@ from string import Template
 from evodiverse.errors import InputError
 from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
+from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.objective.objective import describe_parts
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.oracle import PUBLISHED
@@ -31,19 +32,21 @@ class MoleculePrompts:
         templates: Text by the name of the prompt; see `read_templates`.
         target: What the score is about, such as JNK3.
         meaning: One sentence on what the score measures.
+        rules: One sentence on what molecules must be like, told below the parents; empty for none.
     """
 
     example = "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2"
 
-    def __init__(self, templates: Mapping[Prompt, str], target: str, meaning: str) -> None:
+    def __init__(self, templates: Mapping[Prompt, str], target: str, meaning: str, rules: str = "") -> None:
         self._templates = {prompt: Template(text) for prompt, text in templates.items()}
         self._score = f"{target} score"
         self._meaning = meaning
+        self._rules = f"\n\n{rules}" if rules else ""
         self.sha256 = hashlib.sha256("\0".join(templates[prompt] for prompt in sorted(templates)).encode()).hexdigest()
 
     def messages(self, request: Request) -> tuple[Message, ...]:
         """Return one message: the prompt of the request's rung with its parents and their scores."""
-        parents = "\n".join(map(_line, request.parents))
+        parents = "\n".join(map(_line, request.parents)) + self._rules
         template = self._templates[request.prompt]
         text = template.substitute(score=self._score, meaning=self._meaning, parents=parents)
         return (Message("user", text.strip()),)
@@ -81,7 +84,9 @@ def build(settings: MoleculeSettings) -> MoleculePrompts:
     Raises:
         InputError: The user's own templates cannot be used, or the user's own oracle has no target and meaning.
     """
-    return MoleculePrompts(read_chosen(settings.prompts), *_describe_score(settings))
+    filters = read_filters(settings.filters)
+    rules = "" if filters is None else filters.describe()
+    return MoleculePrompts(read_chosen(settings.prompts), *_describe_score(settings), rules)
 
 
 def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:

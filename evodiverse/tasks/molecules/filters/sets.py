@@ -1,0 +1,24 @@
+"""The sets of filters that a name stands for."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+SETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "medchem": {
+            "elements": ["C", "N", "S", "O", "F", "Cl", "Br"],  # as MOSES (Polykovskiy et al. 2020)
+            "max_ring_size": 8,  # as MOSES
+            "ranges": {
+                "weight": [None, 500],  # Lipinski et al. 1997, as are the next two and logp
+                "donors": [None, 5],
+                "acceptors": [None, 10],
+                "rotatable_bonds": [None, 10],  # Veber et al. 2002, as is the next one
+                "tpsa": [None, 140],
+                "logp": [None, 5],  # last, for it takes longest
+            },
+            "catalogs": ["BRENK", "NIH", "PAINS"],
+        },
+    }
+)
+"""What ``task.filters`` would hold in place of each name."""

@@ -1,0 +1,199 @@
+"""Reading ``task.filters``: what it asks for, and what is wrong with it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, Final
+
+from evodiverse.errors import InputError
+from evodiverse.kit.documented import documented, find_beyond, join_or, nearest
+from evodiverse.kit.typed import merge_typed
+from evodiverse.tasks.molecules.filters.catalogs import CATALOGS
+from evodiverse.tasks.molecules.filters.sets import SETS
+from evodiverse.tasks.molecules.objective.formula import ELEMENTS
+from evodiverse.tasks.molecules.patterns import find_smarts_violation
+from evodiverse.tasks.molecules.properties import PROPERTIES, in_words
+
+_KEY: Final = "task.filters"
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ -]{0,59}")
+_SET: Final = "set"
+_LISTS: Final = ("catalogs", "elements")
+# What has keys of the user's own.
+_NAMED: Final = ("ranges", "smarts")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values that a property may have, the bounds included; an infinite one is none."""
+
+    name: str
+    low: float
+    high: float
+
+    def describe(self) -> str:
+        """Return the bounds as a language model is told."""
+        low, high = ("" if abs(bound) == inf else f"{bound:g}" for bound in (self.low, self.high))
+        told = f"from {low} to {high}" if low and high else f"at most {high}" if high else f"at least {low}"
+        return f"{in_words(self.name)} {told}"
+
+
+@dataclass
+class PlainFilters:
+    """The keys of ``task.filters`` whose types say all; ``smarts`` and ``ranges`` have keys of the user's own."""
+
+    elements: list[str] | None = documented("elements that atoms may be of, hydrogen aside", default=None)
+    max_ring_size: int | None = documented("larger rings are rejected", default=None, unit="atoms", least=3)
+    novel: str | None = documented("file of SMILES of which a molecule must be none", default=None)
+    catalogs: list[str] | None = documented(
+        "RDKit's catalogs of unwanted substructures", default=None, choices=CATALOGS
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """What ``task.filters`` asks for.
+
+    Attributes:
+        elements: Symbols of the elements allowed; None allows all.
+        max_ring_size: Atoms of the largest ring allowed; None allows any.
+        novel: The file of molecules that are known; None for none.
+        ranges: What properties must be.
+        smarts: The substructures that must be absent, by name.
+        catalogs: RDKit's catalogs.
+    """
+
+    elements: tuple[str, ...] | None
+    max_ring_size: int | None
+    novel: Path | None
+    ranges: tuple[Range, ...]
+    smarts: Mapping[str, str]
+    catalogs: tuple[str, ...]
+
+    def describe(self) -> str:
+        """Return in a line what a molecule must be like, as a language model is told."""
+        terms = [
+            *([] if self.elements is None else [f"no elements but H, {', '.join(self.elements)}"]),
+            *([] if self.max_ring_size is None else [f"no ring of more than {self.max_ring_size} atoms"]),
+            *(one.describe() for one in self.ranges),
+            *(f"no substructure {smarts} ({name})" for name, smarts in self.smarts.items()),
+            *([f"no structural alert of {', '.join(self.catalogs)}"] if self.catalogs else []),
+            *([] if self.novel is None else ["not a known molecule"]),
+        ]
+        return f"Only molecules that meet all of these conditions are scored: {'; '.join(terms)}."
+
+
+_NOTHING: Final = FilterSettings(None, None, None, (), {}, ())
+
+
+def read_filters(value: object) -> FilterSettings | None:
+    """Return what ``task.filters`` asks for, None where it asks for nothing.
+
+    Args:
+        value: None, the name of a built-in set, or a mapping, whose key ``set`` names a built-in set that it extends.
+
+    Raises:
+        InputError: Something is wrong with it; names all, each with its key.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        merged, violations = _find_base(_KEY, value)
+    elif isinstance(value, Mapping):
+        merged, violations = _extend_base(value)
+    else:
+        raise InputError(f"{_KEY} must be null, the name of a set ({', '.join(SETS)}) or a group of keys, got {value}")
+    named = {key: merged.pop(key, {}) for key in _NAMED}
+    typed, wrong = merge_typed(PlainFilters, merged, f"{_KEY}.")
+    violations += [*wrong, *find_beyond(typed, f"{_KEY}."), *_find_no_elements(typed.elements)]
+    ranges = []
+    for name, bounds in named["ranges"].items():
+        try:
+            ranges.append(_read_range(str(name), bounds))
+        except ValueError as error:
+            violations.append(f"{_KEY}.ranges.{name}{error}")
+    for name, smarts in named["smarts"].items():
+        violations += _find_unusable(str(name), smarts)
+    if violations:
+        raise InputError(*violations)
+    settings = FilterSettings(
+        None if typed.elements is None else tuple(typed.elements),
+        typed.max_ring_size,
+        None if typed.novel is None else Path(typed.novel),
+        tuple(one for one in ranges if (one.low, one.high) != (-inf, inf)),
+        dict(named["smarts"]),
+        tuple(name for name in CATALOGS if name in (typed.catalogs or ())),
+    )
+    return None if settings == _NOTHING else settings
+
+
+def _find_base(key: str, name: object) -> tuple[dict[str, Any], list[str]]:
+    """Return the built-in set that a key names, and what is wrong with the name."""
+    if name is None or (isinstance(name, str) and name in SETS):
+        return dict(SETS[name]) if name else {}, []
+    return {}, [f"{key}={name} is unknown; use {join_or(tuple(SETS))}"]
+
+
+def _extend_base(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the keys of the built-in set that a mapping names with its own, and what is wrong with them.
+
+    Catalogs, ranges and substructures are added to those of the set; null takes away what the set has.
+    """
+    merged, violations = _find_base(f"{_KEY}.{_SET}", value.get(_SET))
+    for key, own in value.items():
+        if key in _NAMED and isinstance(own, Mapping):
+            merged[key] = {**merged.get(key, {}), **own}
+        elif key in _NAMED and own is not None:
+            violations.append(f"{_KEY}.{key} must be a group of keys, got {own}")
+        elif key in _NAMED:
+            merged[key] = {}
+        elif key in _LISTS and own is not None:
+            listed = [own] if isinstance(own, str) else own
+            adds = key == "catalogs" and isinstance(listed, list)
+            merged[key] = [*(merged.get(key) or []), *listed] if adds else listed
+        elif key != _SET:
+            merged[key] = own
+    return merged, violations
+
+
+def _find_no_elements(symbols: list[str] | None) -> Iterator[str]:
+    """Yield the symbols that are none, and that there is no symbol."""
+    if symbols is not None and not symbols:
+        yield f"{_KEY}.elements must name at least one element, got []; null allows all"
+    for symbol in symbols or ():
+        if symbol not in ELEMENTS:
+            yield f"{_KEY}.elements: {symbol} is no element; write its symbol, such as F"
+
+
+def _read_range(name: str, bounds: object) -> Range:
+    """Return what a property must be.
+
+    Raises:
+        ValueError: It is unknown, or the bounds cannot be meant; what is wrong follows the name of the key.
+    """
+    if name not in PROPERTIES:
+        raise ValueError(f" is unknown; {nearest(name, list(PROPERTIES))}")
+    if bounds is None:
+        return Range(name, -inf, inf)
+    if not isinstance(bounds, list) or len(bounds) != 2 or not all(map(_is_bound, bounds)):
+        raise ValueError(f" must be [low, high], each a finite number or null, got {bounds}")
+    low, high = bounds
+    if low is not None and high is not None and low > high:
+        raise ValueError(f" has its lower bound {low:g} above its upper bound {high:g}; swap them")
+    return Range(name, -inf if low is None else float(low), inf if high is None else float(high))
+
+
+def _is_bound(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value))
+
+
+def _find_unusable(name: str, smarts: object) -> Iterator[str]:
+    """Yield what is wrong with a substructure."""
+    key = f"{_KEY}.smarts.{name}"
+    if not _NAME.fullmatch(name):
+        yield f"{key}: name it by at most 60 letters, digits, spaces, _ and -, for the log tells the name"
+    elif not isinstance(smarts, str):
+        yield f"{key} must be a SMARTS, got {smarts}"
+    elif violation := find_smarts_violation(smarts, key):
+        yield violation

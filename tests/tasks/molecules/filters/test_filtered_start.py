@@ -1,0 +1,84 @@
+"""Starting from the molecules of a library that pass the filters."""
+
+import logging
+from collections import Counter
+
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.tasks.molecules.filters.filters import Filters
+from evodiverse.tasks.molecules.filters.settings import read_filters
+from evodiverse.tasks.molecules.filters.start import FilteredLibrary
+from evodiverse.tasks.molecules.initial import Library
+from evodiverse.vocabulary import Stream
+
+ALKANES = tuple("C" * n for n in range(1, 41))
+AMINES = tuple("C" * n + "N" for n in range(1, 41))
+MIXED = tuple(smiles for pair in zip(ALKANES, AMINES, strict=True) for smiles in pair)
+
+
+def filtered(smiles: tuple[str, ...], needed: int = 1_000) -> FilteredLibrary:
+    """A library in which only hydrocarbons pass."""
+    settings = read_filters({"elements": ["C"]})
+    assert settings is not None
+    return FilteredLibrary(Library(smiles), Filters.build(settings), 80, needed)
+
+
+def draw(library: FilteredLibrary, size: int, seed: int = 0) -> list[str]:
+    return [molecule.smiles for molecule in library.sample(size, Stream(seed, 1).rng())]
+
+
+def test_only_what_passes_is_drawn_and_nothing_twice() -> None:
+    drawn = draw(filtered(MIXED), 30)
+    assert len(set(drawn)) == len(drawn) == 30
+    assert set(drawn) <= set(ALKANES)
+
+
+def test_a_stream_draws_the_same_again_and_others_differ() -> None:
+    draws = [tuple(draw(filtered(MIXED), 5, seed)) for seed in (0, 0, 1, 2)]
+    assert draws[0] == draws[1]
+    assert len(set(draws)) == 3
+
+
+def test_all_that_pass_are_drawn_alike_often() -> None:
+    counts = Counter(smiles for seed in range(400) for smiles in draw(filtered(MIXED), 10, seed))
+    # Binomial with n = 400, p = 1/4: 100 ± 8.7; five standard deviations.
+    assert all(56 < counts[smiles] < 144 for smiles in ALKANES)
+
+
+def test_a_short_library_gives_what_passes_in_its_order() -> None:
+    assert draw(filtered(MIXED), len(MIXED)) == list(ALKANES)
+
+
+def test_what_is_passed_over_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        draw(filtered(MIXED), len(MIXED))
+    assert caplog.messages == ["filters passed over 40 of 80 molecules to start from (element 40)"]
+
+
+def test_too_few_that_pass_are_an_error_that_says_what_to_do() -> None:
+    expected = (
+        r"^task\.filters: only 40 of 80 molecules to start from pass, expected 50 \(rejected most often by element 40\)"
+        r"; loosen the filters, set task\.initial\.size=40, or name other molecules by task\.initial\.path$"
+    )
+    with pytest.raises(InputError, match=expected):
+        draw(filtered(MIXED), 50)
+
+
+def test_drawing_more_than_a_pool_starts_from_may_give_fewer() -> None:
+    assert set(draw(filtered(MIXED, needed=40), 50)) == set(ALKANES)
+
+
+def test_lines_are_those_of_the_library() -> None:
+    library = filtered(("CN", "CC", "CCN", "CCC"))
+    assert library.sample(4, Stream(0, 1).rng()) == [("CC", 2), ("CCC", 4)]
+    assert (library.names_lines, len(library)) == (False, 4)
+
+
+def test_a_library_of_which_none_passes_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"only 0 of 40 molecules .* expected 100 .*; loosen the filters, or name"):
+        draw(filtered(AMINES), 100)
+
+
+def test_what_is_too_large_is_passed_over() -> None:
+    assert draw(filtered(("C" * 81, "CC")), 2) == ["CC"]
