@@ -117,6 +117,12 @@ STUDIES = {
             "pt method.swap.size=10",
         ),
     ),
+    "filters": Study(
+        ("task=jnk3",),
+        range(10, 13),
+        ("diverse", "diverse task.filters=medchem", "graph_ga", "graph_ga task.filters=medchem"),
+        oracle_calls=3_000,
+    ),
 }
 
 

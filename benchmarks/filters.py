@@ -1,0 +1,197 @@
+"""What filters cost: python benchmarks/filters.py OUTPUTS [--pictures docs/images].
+
+Reads the runs that `python benchmarks/findings.py filters OUTPUTS` makes (12, some three minutes each on two idle
+cores), writes what each measured to benchmarks/results/filters.csv, and prints
+
+- means over seeds with and without filters, and paired differences with their 95% bootstrap intervals,
+- what rejected molecules,
+- the ten best of a run that differ, without filters and with them, and what the filters find against each,
+- the time that each filter takes a molecule, measured on ZINC-250K.
+
+With --pictures it draws the ten, alerts in color: filters_before.png and filters_after.png.
+"""
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from findings_tables import RESULTS, print_differences, print_means, read, write_lines
+from rdkit import Chem
+from rdkit.Chem.Draw import rdMolDraw2D
+from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
+
+from evodiverse.data.cache import artefact_path
+from evodiverse.runlog.log import read_log
+from evodiverse.runlog.runs import Run, survey_runs
+from evodiverse.tasks.molecules.diversity import select_diverse
+from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, find_alert
+from evodiverse.tasks.molecules.filters.filters import Filters
+from evodiverse.tasks.molecules.filters.settings import read_filters
+from evodiverse.tasks.molecules.parsing import molecule_of, parse_smiles
+from evodiverse.tasks.molecules.properties import PROPERTIES
+from evodiverse.vocabulary import Hypothesis
+
+SET = "medchem"
+METHODS = ("diverse", "graph_ga")
+METRICS = ("hits_0.5", "different_hits_0.5_0.4", "div_hits", "top10", "different_top10")
+SHOWN = ("diverse", 10)
+N_SHOWN = 10
+N_TIMED = 1_000
+N_REASONS = 12
+MAX_HEAVY_ATOMS = 80
+CELL = (300, 260)  # pixels
+
+
+class Shown(NamedTuple):
+    """A molecule of the ten best, and what the filters find against it."""
+
+    score: float
+    smiles: str
+    faults: list[str]
+
+
+def build() -> Filters:
+    """Return the filters of the set."""
+    settings = read_filters(SET)
+    if settings is None:
+        raise ValueError(f"{SET} asks for nothing")
+    return Filters.build(settings)
+
+
+def find_run(runs: Sequence[Run], filters: str | None) -> Run:
+    """Return the run whose best are shown."""
+    method, seed = SHOWN
+    wanted = {"task.filters": filters, "seed": seed}
+    found = (run for run in runs if run.method == method and wanted.items() <= dict(run.settings).items())
+    run = next(found, None)
+    if run is None:
+        raise SystemExit(f"there is no complete run of {method}, seed {seed}, with task.filters={filters}")
+    return run
+
+
+def find_best(run: Run, filters: Filters) -> list[Shown]:
+    """Return the diversity-aware ten best, as best/top10.png draws them."""
+    log = read_log(run)
+    calls = list(log.scores)
+    smiles, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
+    return [
+        Shown(float(scores[at]), smiles[at], list(filters.find_faults(smiles[at])))
+        for at in select_diverse(smiles, scores, N_SHOWN)
+    ]
+
+
+def print_best(title: str, best: Sequence[Shown]) -> None:
+    print(f"\n| {title} | score | SMILES | {SET} |\n|---|---|---|---|")
+    for rank, one in enumerate(best, start=1):
+        print(f"| {rank} | {one.score:.2f} | `{one.smiles}` | {'; '.join(one.faults) or '—'} |")
+
+
+def find_alert_atoms(molecule: Chem.Mol, catalogs: Sequence[FilterCatalog]) -> list[int]:
+    """Return the atoms of all substructures that the catalogs find."""
+    matches = [
+        match
+        for catalog in catalogs
+        for entry in catalog.GetMatches(molecule)
+        for match in entry.GetFilterMatches(molecule)
+    ]
+    return sorted({atom for match in matches for _, atom in match.atomPairs})
+
+
+def draw(path: Path, best: Sequence[Shown]) -> None:
+    """Draw molecules five in a row, with rank, score and the kinds of filters that reject them."""
+    catalogs = [
+        FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, name))) for name in CATALOGS
+    ]
+    molecules = [molecule_of(one.smiles) for one in best]
+    drawing = rdMolDraw2D.MolDraw2DCairo(5 * CELL[0], -(-len(best) // 5) * CELL[1], *CELL)
+    drawing.drawOptions().legendFontSize = 20
+    kinds = [", ".join(dict.fromkeys(fault.split()[0] for fault in one.faults)) for one in best]
+    legends = [
+        f"{rank}:  {one.score:.2f}  {kind}" for rank, (one, kind) in enumerate(zip(best, kinds, strict=True), start=1)
+    ]
+    alerts = [find_alert_atoms(molecule, catalogs) for molecule in molecules]
+    drawing.DrawMolecules(molecules, legends=legends, highlightAtoms=alerts)
+    drawing.FinishDrawing()
+    path.write_bytes(drawing.GetDrawingText())
+
+
+def count_reasons(run: Run) -> None:
+    """Print how attempts ended, and what rejected molecules most often."""
+    columns = run.columns("evaluations", ("outcome", "error"))
+    outcomes = Counter(columns["outcome"])
+    total = sum(outcomes.values())
+    told = ", ".join(f"{name} {n / total:.0%}" for name, n in outcomes.most_common())
+    faults = [error.removeprefix("filtered: ") for error in columns["error"] if (error or "").startswith("filtered: ")]
+    kinds = ", ".join(
+        f"{kind} {n / len(faults):.0%}" for kind, n in Counter(f.split()[0] for f in faults).most_common()
+    )
+    print(f"\n{run.method}, seed {run.settings['seed']}: {total:,} attempts: {told}")
+    print(f"rejected by {kinds}")
+    often = Counter(" ".join(fault.split()[:2]) for fault in faults if fault.split()[0] in CATALOGS)
+    print(f"alerts most often: {', '.join(f'{name} {n}' for name, n in often.most_common(N_REASONS))}")
+
+
+def measure_times(filters: Filters) -> Iterator[tuple[str, float]]:
+    """Yield what is done with a molecule, and the microseconds of one core that it takes on average."""
+    lines = artefact_path("zinc250k").read_text(encoding="ascii").split()
+    lines = lines[:: len(lines) // N_TIMED][:N_TIMED]
+    parsed = [parse_smiles(line, MAX_HEAVY_ATOMS) for line in lines]
+    keys = [one.key for one in parsed if isinstance(one, Hypothesis)]
+    settings = filters.settings
+
+    def each(look: Callable[[Chem.Mol], object]) -> float:
+        molecules = [Chem.MolFromSmiles(key) for key in keys]  # which have computed nothing yet
+        look(molecules[0])
+        began = time.process_time()
+        for molecule in molecules:
+            look(molecule)
+        return (time.process_time() - began) / len(keys) * 1e6
+
+    for one in settings.ranges:
+        yield one.name, each(PROPERTIES[one.name])
+    for name in settings.catalogs:
+        yield name, each(partial(find_alert, name))
+    for key in keys:
+        molecule_of(key)
+    began = time.process_time()
+    passed = sum(next(filters.find_faults(key), None) is None for key in keys)
+    yield (
+        f"all of {SET}, reading the molecule included; {passed / len(keys):.0%} pass",
+        ((time.process_time() - began) / len(keys) * 1e6),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("outputs", type=Path)
+    parser.add_argument("--pictures", type=Path, help="folder for filters_before.png and filters_after.png")
+    options = parser.parse_args()
+    filters = build()
+    tables = read(options.outputs)
+    write_lines(RESULTS / "filters.csv", tables)
+    for (_, task), table in tables.items():
+        print_means(task, table, METRICS)
+        for method in METHODS:
+            pair = {name: table[name] for name in (method, f"{method} task.filters={SET}")}
+            print_differences(task, pair, METRICS, method)
+    runs = list(survey_runs(options.outputs).complete)
+    for run in runs:
+        if run.settings.get("task.filters") == SET:
+            count_reasons(run)
+    for name, asked in (("before", None), ("after", SET)):
+        best = find_best(find_run(runs, asked), filters)
+        print_best(name, best)
+        if options.pictures:
+            draw(options.pictures / f"filters_{name}.png", best)
+    print("\n| | µs a molecule |\n|---|---|")
+    for name, microseconds in measure_times(filters):
+        print(f"| {name} | {microseconds:,.0f} |")
+
+
+if __name__ == "__main__":
+    main()
