@@ -72,8 +72,8 @@ class FilteredLibrary:
         if not passed or len(passed) < expected < len(drawn):
             fewer = f"set task.initial.size={len(passed)}, " if passed else ""
             raise InputError(
-                f"task.filters: only {len(passed):,} of {n_checked:,} molecules to start from pass, expected {expected:,}"
-                f" (rejected most often by {told}); loosen the filters, {fewer}or name other molecules by "
+                f"task.filters: only {len(passed):,} of {n_checked:,} molecules to start from pass, expected "
+                f"{expected:,} (rejected most often by {told}); loosen the filters, {fewer}or name other molecules by "
                 "task.initial.path"
             )
         if faults:
