@@ -102,6 +102,14 @@ def find_alert_atoms(molecule: Chem.Mol, catalogs: Sequence[FilterCatalog]) -> l
     return sorted({atom for match in matches for _, atom in match.atomPairs})
 
 
+def summarize(faults: Sequence[str]) -> str:
+    """Return the catalogs that reject a molecule, and how many ranges do."""
+    kinds = [fault.split()[0] for fault in faults]
+    n_ranges = sum(kind in PROPERTIES for kind in kinds)
+    ranges = [f"{n_ranges} range{'s' if n_ranges > 1 else ''}"] if n_ranges else []
+    return ", ".join([*ranges, *(kind for kind in kinds if kind not in PROPERTIES)])
+
+
 def draw(path: Path, best: Sequence[Shown]) -> None:
     """Draw molecules five in a row, with rank, score and the kinds of filters that reject them."""
     catalogs = [
@@ -110,10 +118,7 @@ def draw(path: Path, best: Sequence[Shown]) -> None:
     molecules = [molecule_of(one.smiles) for one in best]
     drawing = rdMolDraw2D.MolDraw2DCairo(5 * CELL[0], -(-len(best) // 5) * CELL[1], *CELL)
     drawing.drawOptions().legendFontSize = 20
-    kinds = [", ".join(dict.fromkeys(fault.split()[0] for fault in one.faults)) for one in best]
-    legends = [
-        f"{rank}:  {one.score:.2f}  {kind}" for rank, (one, kind) in enumerate(zip(best, kinds, strict=True), start=1)
-    ]
+    legends = [f"{rank}:  {one.score:.2f}  {summarize(one.faults)}" for rank, one in enumerate(best, start=1)]
     alerts = [find_alert_atoms(molecule, catalogs) for molecule in molecules]
     drawing.DrawMolecules(molecules, legends=legends, highlightAtoms=alerts)
     drawing.FinishDrawing()
