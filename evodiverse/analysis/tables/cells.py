@@ -112,6 +112,8 @@ def _write(column: Column, value: float) -> str:
         return "∞"
     if column.style == "scientific":
         return f"{value:.1e}"
+    if column.style == "precise":
+        return f"{value:.6g}"
     if column.style == "significant":
         return f"{value:.3g}"
     return f"{value:,.{column.digits}f}{'%' if column.style == 'percent' else ''}"

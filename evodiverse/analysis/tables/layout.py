@@ -27,8 +27,9 @@ class Column:
         title: What stands above it; an arrow says whether higher or lower is better.
         metric: Name of the metric.
         digits: Digits after the point.
-        style: How its numbers are written: fixed, scientific, significant (three digits), percent, setting (without a
-            spread where all are the same), or overall (those of the pools, and their mean in brackets).
+        style: How its numbers are written: fixed, scientific, significant (three digits), precise (six digits),
+            percent, setting (without a spread where all are the same), or overall (those of the pools, and their mean
+            in brackets).
         llm: The model whose runs alone it is about, None for those of the table.
         group: What stands above the titles of several columns.
         test: Which test of the difference it shows (t, bootstrap, permutation) instead of the metric, if any.
