@@ -37,7 +37,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def sweep(experiment: str, *more: str) -> list[tuple[str, ...]]:
-    """Return the command line of each run of an experiment, of seed 0 and of one problem of each science alone."""
+    """Return the command line of each run of an experiment: of seed 0, one problem of each science, one task of PMO."""
     with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
         composed = compose("config", overrides=[f"+experiment={experiment}"], return_hydra_config=True)
     params = [f"{key}={value}" for key, value in OmegaConf.to_container(composed.hydra.sweeper.params).items()]  # type: ignore[union-attr]
@@ -47,13 +47,16 @@ def sweep(experiment: str, *more: str) -> list[tuple[str, ...]]:
     for run in runs:
         if any(word.startswith("seed=") and word not in ("seed=0", "seed=20") for word in run):
             continue
-        alike = tuple(f"science={science_of(word)}" if word.startswith("task.problem=") else word for word in run)
+        alike = tuple(group_of(word) for word in run)
         kept.setdefault(alike, tuple(run))
     return list(kept.values())
 
 
-def science_of(word: str) -> str:
-    return PROBLEMS[word.partition("builtin/")[2]].domain
+def group_of(word: str) -> str:
+    """Return a word of a command line, or what stands for all that are alike."""
+    if word.startswith("task.problem="):
+        return PROBLEMS[word.partition("builtin/")[2]].domain
+    return "task=pmo" if word.startswith("task=pmo/") else word
 
 
 def off(experiment: str) -> list[str]:
