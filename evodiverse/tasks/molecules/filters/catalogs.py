@@ -1,26 +1,70 @@
 """RDKit's catalogs of substructures that make trouble in assays or in drugs."""
 
 import re
-from functools import cache
-from typing import Final
+from collections.abc import Iterator
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple
 
-from rdkit import Chem
+import numpy as np
+from numpy.typing import NDArray
+from rdkit import Chem, DataStructs
 from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
 # In the order in which they are asked: how many molecules a catalog rejects for its time.
 CATALOGS: Final = ("BRENK", "NIH", "PAINS")
 """Brenk et al. 2008 (unwanted in screening libraries), NIH (Doveston et al. 2015, Jadhav et al. 2010: reactive or
 interfering) and PAINS (Baell and Holloway 2010: hits in many assays)."""
-# Behind the names of PAINS stands how many of the authors' molecules had them.
-_COUNT: Final = re.compile(r"\(\d+\)$")
+# Behind the names of PAINS stands how many of the authors' molecules had them; BRENK has a name that begins with >.
+_NO_NAME: Final = re.compile(r"^>_|\(\d+\)$")
+# How RDKit serializes a pattern within an entry: its length, then its bytes, which begin so.
+_PATTERN: Final = re.compile(rb" (\d+) (?=\xef\xbe\xad\xde)")
+
+_Bits = NDArray[np.uint64]
 
 
-def find_alert(catalog: str, molecule: Chem.Mol) -> str | None:
-    """Return the name of the first substructure of a catalog that a molecule has, None if it has none."""
-    entry = _build(catalog).GetFirstMatch(molecule)
-    return None if entry is None else _COUNT.sub("", entry.GetDescription())
+class _Catalog(NamedTuple):
+    """The n substructures of a catalog, and ``(n, 32)`` words of bits that a molecule with each of them has."""
+
+    entries: tuple[Any, ...]
+    bits: _Bits
+
+
+class Alerts:
+    """What catalogs find in one molecule."""
+
+    def __init__(self, molecule: Chem.Mol) -> None:
+        self._molecule = molecule
+
+    @cached_property
+    def _lacking(self) -> _Bits:
+        return ~_bits(self._molecule)
+
+    def find(self, catalog: str) -> Iterator[str]:
+        """Yield the names of the substructures of a catalog that the molecule has, in the catalog's order."""
+        entries, bits = _build(catalog)
+        # Of most substructures the molecule lacks a bit, which is seen a hundred times faster than that it lacks them.
+        for place in np.flatnonzero(~(bits & self._lacking).any(axis=1)).tolist():
+            if entries[place].HasFilterMatch(self._molecule):
+                yield _NO_NAME.sub("", entries[place].GetDescription())
 
 
 @cache
-def _build(catalog: str) -> FilterCatalog:
-    return FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, catalog)))
+def _build(catalog: str) -> _Catalog:
+    """Read a catalog, which takes up to a fifth of a second."""
+    known = FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, catalog)))
+    entries = tuple(known.GetEntryWithIdx(place) for place in range(known.GetNumEntries()))
+    return _Catalog(entries, np.stack([_bits(_read_pattern(entry.Serialize())) for entry in entries]))
+
+
+def _read_pattern(serialized: bytes) -> Chem.Mol:
+    """Return the pattern of an entry; one without atoms, which every molecule has, where there is not just one."""
+    found = list(_PATTERN.finditer(serialized))
+    if len(found) != 1:
+        return Chem.Mol()
+    begin = found[0].end()
+    return Chem.Mol(serialized[begin : begin + int(found[0][1])])  # type: ignore[call-overload, no-any-return]
+
+
+def _bits(molecule: Chem.Mol) -> _Bits:
+    """Return the pattern fingerprint, which has all bits of each of the molecule's substructures."""
+    return np.frombuffer(DataStructs.BitVectToBinaryText(Chem.PatternFingerprint(molecule)), np.uint64)

@@ -7,7 +7,7 @@ from typing import Self
 
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.filters.catalogs import find_alert
+from evodiverse.tasks.molecules.filters.catalogs import Alerts
 from evodiverse.tasks.molecules.filters.known import Known, read_known
 from evodiverse.tasks.molecules.filters.settings import FilterSettings, Range
 from evodiverse.tasks.molecules.parsing import molecule_of, parse_smiles
@@ -51,6 +51,7 @@ class Filters:
         Each catalog names the first of its substructures that the molecule has.
         """
         molecule, settings = molecule_of(smiles), self.settings
+        alerts = Alerts(molecule)
         yield from _find_elements(molecule, settings.elements)
         yield from _find_ring(molecule, settings.max_ring_size)
         if self.known is not None and smiles in self.known:
@@ -62,7 +63,7 @@ class Filters:
             if one.name not in _SLOW:
                 yield from _find_outside(molecule, one)
         for catalog in settings.catalogs:
-            alert = find_alert(catalog, molecule)
+            alert = next(alerts.find(catalog), None)
             if alert is not None:
                 yield f"{catalog} {alert}"
         for one in settings.ranges:

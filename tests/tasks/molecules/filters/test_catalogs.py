@@ -1,0 +1,36 @@
+"""Alerts are those that RDKit finds itself, whatever was ruled out by fingerprints before."""
+
+import pytest
+from rdkit import Chem
+from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
+
+from evodiverse.data.cache import artefact_path
+from evodiverse.tasks.molecules.filters import catalogs
+from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, Alerts
+from tests.tasks.molecules.drugs import DRUGS
+
+
+@pytest.fixture(scope="module")
+def molecules() -> list[Chem.Mol]:
+    zinc = artefact_path("zinc250k").read_text().splitlines()[::1250]
+    hostile = ["COOC", "CC(=O)Cl", "O=C1CSC(=S)N1CC=Cc1ccccc1", "N=[N+]=[N-]", "C1CN1", "[Na+]", "C", "CC(=O)OC(C)=O"]
+    return [Chem.MolFromSmiles(smiles) for smiles in (*zinc, *DRUGS, *hostile)]
+
+
+@pytest.mark.parametrize("catalog", CATALOGS)
+def test_alerts_are_those_of_rdkit(catalog: str, molecules: list[Chem.Mol]) -> None:
+    known = FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, catalog)))
+    n_alerts = 0
+    for molecule in molecules:
+        expected = [entry.GetDescription() for entry in known.GetMatches(molecule)]
+        found = list(Alerts(molecule).find(catalog))
+        assert len(found) == len(expected)
+        assert all(name in description for name, description in zip(found, expected, strict=True))
+        n_alerts += len(found)
+    assert n_alerts > 5
+
+
+@pytest.mark.parametrize("catalog", CATALOGS)
+def test_nearly_all_patterns_can_be_ruled_out(catalog: str) -> None:
+    bits = catalogs._build(catalog).bits
+    assert (bits.any(axis=1)).mean() > 0.95
