@@ -20,15 +20,9 @@ pytestmark = pytest.mark.timeout(400)
 KEYS = {f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI", "OPENROUTER")}
 OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 OFFLINE = OUTSIDE | KEYS | {"EVODIVERSE_OFFLINE": "1"}
-SMALL = {
-    "jnk3": ["task.initial.size=5", "budget.oracle_calls=30"],
-    "gsk3b": ["task.initial.size=5", "budget.oracle_calls=30"],
-    "equation": ["budget.oracle_calls=6"],
-    "circle_packing": ["budget.oracle_calls=6"],
-    "bin_packing": ["budget.oracle_calls=6"],
-    "heilbronn": ["budget.oracle_calls=6"],
-    "distances": ["budget.oracle_calls=6"],
-}
+FEW_MOLECULES = ["task.initial.size=5", "budget.oracle_calls=30"]
+FEW_HYPOTHESES = ["budget.oracle_calls=6"]
+OTHER_THAN_MOLECULES = {"equation", "circle_packing", "bin_packing", "heilbronn", "distances"}
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +102,9 @@ def shrink(command: list[str]) -> list[str]:
         return command
     if "-m" in command:
         return [*command, "dry_run=true"]
-    return [
-        *command,
-        *(SMALL[settings.get("task", "jnk3")] if settings.get("llm", "off") == "off" else ["dry_run=true"]),
-    ]
+    if settings.get("llm", "off") != "off":
+        return [*command, "dry_run=true"]
+    return [*command, *(FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES)]
 
 
 @pytest.fixture

@@ -63,6 +63,10 @@ def _is_setting(value: Any, depth: int = 0) -> bool:
 
 _TEXT: Final = _Kind("text", lambda value: isinstance(value, str))
 _NAMED: Final = _Kind("the name of a folder", lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)))
+_PLACED: Final = _Kind(
+    "the path of a folder",
+    lambda value: isinstance(value, str) and all(_NAME.fullmatch(part) for part in value.split("/", maxsplit=1)),
+)
 _NUMBER: Final = _Kind("a finite number", _is_number)
 _WHOLE: Final = _Kind("a whole number of 64 bits", _is_whole)
 _COUNT: Final = _Kind("a whole number of at least 0", lambda value: _is_whole(value) and value >= 0)
@@ -80,7 +84,7 @@ _KINDS: Final[Mapping[Key, _Kind]] = {
     ("digest",): _TEXT,
     ("settings",): _OBJECT,
     ("settings", _ANY): _SETTING,
-    ("settings", "task.name"): _NAMED,
+    ("settings", "task.name"): _PLACED,
     ("settings", "task.domain"): _TEXT,
     ("settings", "method.name"): _NAMED,
     ("settings", "method.ladder"): _LIST,

@@ -50,6 +50,11 @@ def test_a_damaged_record_leaves_the_other_runs_alone(tmp_path: Path) -> None:
         ({"settings": {"seed": "abc"}}, "settings.seed is 'abc', expected a whole number of 64 bits"),
         ({"settings": {"seed": True}}, "settings.seed is True, expected a whole number of 64 bits"),
         ({"settings": {"llm.name": "../off"}}, "settings.llm.name is '../off', expected the name of a folder"),
+        (
+            {"settings": {"task.name": "pmo/../qed"}},
+            "settings.task.name is 'pmo/../qed', expected the path of a folder",
+        ),
+        ({"settings": {"task.name": "/qed"}}, "settings.task.name is '/qed', expected the path of a folder"),
         ({"settings": {"method.ladder": 3}}, "settings.method.ladder is 3, expected a list that is not empty"),
         ({"settings": {"method.ladder": []}}, "settings.method.ladder is a list that is empty, expected a list that"),
         ({"settings": {"method.ladder": [1, []]}}, "settings.method.ladder.1 is a list that is empty, expected a fin"),
@@ -69,6 +74,13 @@ def test_what_is_not_of_its_kind_in_a_record_is_named(tmp_path: Path, changed: d
     message = rf"is damaged \({re.escape(named)}.*\); run it again with overwrite=true"
     with pytest.raises(InputError, match=message):
         read_record(tmp_path / "run.json")
+
+
+def test_a_task_may_lie_in_a_folder_of_tasks(tmp_path: Path) -> None:
+    record = make_record()
+    record["settings"]["task.name"] = "pmo/qed"
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    assert read_record(tmp_path / "run.json")["settings"]["task.name"] == "pmo/qed"
 
 
 def test_runs_are_found_through_links_and_each_once_in_a_circle(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ RESEED = "reseed"
 OPERATORS = (RESEED,)
 MAX_CIRCLES = 500
 """More would take seconds to score, which no limit of the sandbox bounds."""
+_BUILTIN = "builtin/"
 MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
 
 
@@ -21,7 +22,11 @@ MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
 class Initial:
     """``task.initial``: where the pools start."""
 
-    path: Any = documented("program to start from, or a list of several; null is the task's own", default=None)
+    path: Any = documented(
+        "program to start from, or a list of several; builtin/layouts comes with the tasks of points and circles, "
+        "null is the task's own",
+        default=None,
+    )
 
 
 @dataclass
@@ -79,8 +84,19 @@ class ProgramSettings:
 
 
 def initial_paths(settings: ProgramSettings) -> list[Path]:
-    """Return the user's own programs to start from."""
+    """Return the files of the programs to start from, empty where the task has its own.
+
+    ``builtin/NAME`` is one that comes with the task.
+    """
     given = settings.initial.path
     if given is None:
         return []
-    return [expanded(str(path)) for path in (given if isinstance(given, list | tuple) else [given])]
+    paths = given if isinstance(given, list | tuple) else [given]
+    return [_find_builtin(settings, str(path)) or expanded(str(path)) for path in paths]
+
+
+def _find_builtin(settings: ProgramSettings, path: str) -> Path | None:
+    name = path.removeprefix(_BUILTIN)
+    if name == path or not settings.evaluator.isidentifier() or not name.isidentifier():
+        return None
+    return Path(__file__).parent / settings.evaluator / f"{name}.py"

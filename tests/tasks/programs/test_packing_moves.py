@@ -278,7 +278,7 @@ def test_softer_circles_overlap_more() -> None:
 
 
 def test_the_example_of_restarts_is_the_seed_with_one_move() -> None:
-    example = (ROOT / "docs" / "examples" / "circle_packing" / "layouts.py").read_text()
+    example = (ROOT / "evodiverse" / "tasks" / "programs" / "circle_packing" / "layouts.py").read_text()
     values = {"SEED": "0", "TRIES": "8", "SIZE": "0.05", "STIFFNESS": "0.3"}
     draws = {name: SimpleNamespace(text=lambda _, value=value: value) for name, value in values.items()}
     move = MOVES["layouts"]._replace(draws=draws)

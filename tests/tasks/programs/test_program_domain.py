@@ -27,6 +27,20 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
 
 
 @pytest.mark.parametrize(
+    "settings",
+    [
+        PACKING,
+        ProgramSettings(evaluator="heilbronn", n=11, reference=0.0365299),
+        ProgramSettings(evaluator="distances", n=16, reference=12.88923),
+    ],
+)
+def test_the_layouts_that_come_with_a_task_can_be_its_start(settings: ProgramSettings) -> None:
+    chosen = dataclasses.replace(settings, initial=Initial("builtin/layouts"))
+    assert domain.find_violations(chosen) == []
+    assert domain.sources(chosen, str)["initial"] != domain.sources(settings, str)["initial"]
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"n": 0}, "task.n must be between 1 and 500, or null, got 0"),
@@ -53,6 +67,8 @@ def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings
         ({"prompts": PromptSettings(hot="wild")}, "task.prompts.hot=wild is unknown"),
         ({"initial": Initial("absent.py")}, "task.initial.path: cannot read absent.py"),
         ({"initial": Initial(["absent.py", "lost.py"])}, "task.initial.path: cannot read lost.py"),
+        ({"initial": Initial("builtin/absent")}, "task.initial.path: cannot read .*circle_packing/absent.py"),
+        ({"initial": Initial("builtin/../seed")}, "task.initial.path: cannot read builtin/../seed"),
         ({"initial": Initial([])}, "task.initial.path has no value"),
         ({"initial": Initial("~nobodyx/a.py")}, "task.initial.path: cannot read ~nobodyx/a.py"),
         ({"prompts": PromptSettings(dir="~nobodyx/a")}, "task.prompts.dir: cannot read"),
