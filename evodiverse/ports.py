@@ -478,11 +478,17 @@ class Measured(Protocol):
 class Portrayed(Protocol):
     """A domain that can draw its candidates in a report, and say what changed between two of them.
 
-    ``report_columns`` are the columns of ``evaluations`` that it draws from, float or str; a log may lack them. What a
-    log holds may be somebody else's: None is the answer where it cannot be drawn.
+    What a log holds may be somebody else's: None is the answer where it cannot be drawn.
     """
 
-    report_columns: Mapping[str, type]
+    def report_columns(self, settings: Mapping[str, Any]) -> Mapping[str, type]:
+        """Return the columns of ``evaluations`` that a report reads beyond those of every domain; a log may lack them.
+
+        Columns of str are for `portray` alone, those of float are also shown in the table of candidates.
+
+        Args:
+            settings: The flat settings of the run, such as ``task.problem``.
+        """
 
     def portray(self, genotype: str, details: Mapping[str, Any]) -> Markup | None:
         """Return a candidate as a person wants to see it."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 from evodiverse.analysis.domains import find_module
@@ -21,6 +20,7 @@ class History:
         run: The run.
         log: What is logged so far.
         domain: What draws its candidates, None if nobody does.
+        measured: The domain's own columns of ``evaluations`` that are listed for each candidate.
         pools: The columns of ``populations``.
         said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``.
     """
@@ -28,6 +28,7 @@ class History:
     run: Run
     log: Log
     domain: Portrayed | None
+    measured: Sequence[str]
     pools: Mapping[str, Sequence[Any]]
     said: Mapping[str, Sequence[Any]]
 
@@ -76,11 +77,12 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     """
     module = find_module(run.domain, own)
     domain = module if isinstance(module, Portrayed) else None
-    columns = MappingProxyType({}) if domain is None else domain.report_columns
+    columns = {} if domain is None else domain.report_columns(run.settings)
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     said = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"])
     log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
-    return History(run, log, domain, pools, said)
+    measured = tuple(name for name, kind in columns.items() if kind is float)
+    return History(run, log, domain, measured, pools, said)
 
 
 def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:

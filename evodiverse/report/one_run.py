@@ -198,6 +198,7 @@ def _show_best(history: History) -> list[Content]:
             tag("a", "show", href=f"#call-{row['call']}") if row["call"] in linked else None,
             row["call"],
             row["score"],
+            *(row[name] for name in history.measured),
             row["iteration"],
             "all" if row["pool"] is None else row["pool"],
             row["operator"],
@@ -205,7 +206,7 @@ def _show_best(history: History) -> list[Content]:
         ]
         for rank, row in enumerate(listed, start=1)
     ]
-    names = ["rank", "card", "call", "score", "iteration", "pool", "operator", "candidate"]
+    names = ["rank", "card", "call", "score", *history.measured, "iteration", "pool", "operator", "candidate"]
     n_scored = len(history.best)
     note = f"The best {len(listed):,} of {n_scored:,} candidates with a score, the first {len(drawn)} of them drawn."
     cards = [_draw_card(history, row, rank) for rank, row in enumerate(drawn, start=1)]

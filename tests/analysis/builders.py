@@ -30,10 +30,12 @@ SETTINGS = {
 
 
 def write_parts(path: Path, dataset: str, parts: Sequence[Sequence[Row]]) -> None:
-    """Write a dataset of a run directory, one part for each of ``parts``."""
+    """Write a dataset of a run directory, one part for each of ``parts``; columns of a task's own are numbers."""
     (path / dataset).mkdir(parents=True, exist_ok=True)
+    own = {name: pa.float64() for rows in parts for row in rows for name in row if name not in DATASETS[dataset].names}
+    schema = pa.schema([*DATASETS[dataset], *own.items()])
     for number, rows in enumerate(parts):
-        table = pa.Table.from_pylist(list(rows), schema=DATASETS[dataset])
+        table = pa.Table.from_pylist(list(rows), schema=schema)
         pq.write_table(table, path / dataset / f"part-{number:06d}.parquet")
 
 

@@ -11,7 +11,9 @@ PLANTED = "</pre></script><script>window.planted=1</script><img src=x onerror=wi
 
 def write_planted(path: Path, status: str = "failed") -> Path:
     """Write a run of three molecules, the best of which has a script for a name."""
-    write_record(path, status, {f"task.note{PLANTED}": PLANTED, "task.other": "javascript:alert(1)"})
+    settings = {f"task.note{PLANTED}": PLANTED, "task.other": "javascript:alert(1)"}
+    settings |= {f"task.objective.components.{name}.kind": "qed" for name in ("likeness", PLANTED)}
+    write_record(path, status, settings)
     record = path / "run.json"
     planted = PLANTED.replace('"', '\\"')
     record.write_text(record.read_text().replace('"status"', f'"error": "{planted}", "status"', 1))
@@ -19,7 +21,7 @@ def write_planted(path: Path, status: str = "failed") -> Path:
     (path / ".hydra" / "overrides.yaml").write_text(f"- 'task.note={PLANTED}'\n")
     evaluations = [
         _row(1, 0, "CCO", 0.1),
-        _row(2, 1, "CCN", 0.2, parents=[1]),
+        _row(2, 1, "CCN", 0.2, parents=[1], likeness_raw=0.40625),
         _row(3, 2, f"c1ccccc1{PLANTED} {PLANTED}", 0.3, parents=[2, 1], operator=PLANTED, llm_call=1),
         {"iteration": 2, "pool": 0, "outcome": "rejected", "genotype": PLANTED, "error": f"unparsable: {PLANTED}"},
     ]

@@ -34,6 +34,15 @@ def test_a_page_holds_no_markup_of_others_and_loads_nothing(tmp_path: Path) -> N
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)""", page)
 
 
+def test_the_table_of_candidates_has_what_the_components_of_an_objective_measured(tmp_path: Path) -> None:
+    page = report_run(read_history(run_of(write_planted(tmp_path / "run"))))
+    (listed,) = re.findall(r"<table[^>]*>(?:(?!</table>).)*>candidate<.*?</table>", page, re.DOTALL)
+    headings = [re.sub("<.*?>", "", each) for each in re.findall(r"<th.*?>(.*?)</th>", listed, re.DOTALL)]
+    second = re.findall(r"<tr.*?>(.*?)</tr>", listed, re.DOTALL)[2]
+    cells = [re.sub("<.*?>", "", each) for each in re.findall(r"<td.*?>(.*?)</td>", second, re.DOTALL)]
+    assert dict(zip(headings, cells, strict=True))["likeness_raw"] == "0.40625"
+
+
 def test_a_run_that_has_no_rows_yet_has_a_report(tmp_path: Path) -> None:
     write_record(tmp_path, "running")
     page = report_run(read_history(run_of(tmp_path)))

@@ -36,7 +36,6 @@ __all__ = [
 
 settings = EquationSettings
 libraries = ("scipy", "sympy")
-report_columns: Mapping[str, type] = {"params": str}
 
 
 def find_violations(settings: EquationSettings) -> list[str]:
@@ -89,6 +88,11 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     dataset = read_dataset(settings)
     fitted, _ = hold_back(dataset.splits.train, settings.held_back)
     return EquationOperator(dataset.names, dataset.positive, *fitted)
+
+
+def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
+    """Return the column that a report draws equations from."""
+    return {"params": str}
 
 
 def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:

@@ -14,7 +14,7 @@ from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 from evodiverse.tasks.molecules.objective.components import Smarts
-from evodiverse.tasks.molecules.objective.objective import Objective
+from evodiverse.tasks.molecules.objective.objective import Objective, find_raw_columns
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.operators.operator import GraphGA
@@ -43,7 +43,6 @@ __all__ = [
 
 settings = MoleculeSettings
 libraries = ("rdkit",)
-report_columns: Mapping[str, type] = {}
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
@@ -84,6 +83,11 @@ def is_shared(settings: MoleculeSettings) -> bool:
 def build_operator(settings: MoleculeSettings) -> GraphGA:
     """Return the Graph GA."""
     return GraphGA(settings.mutation_rate)
+
+
+def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:
+    """Return the columns of what the components of an objective measured, none where there is no objective."""
+    return dict.fromkeys(find_raw_columns(settings), float)
 
 
 def build_metrics(settings: Mapping[str, Any]) -> MoleculeMetrics:  # noqa: ARG001 (all runs have the same)

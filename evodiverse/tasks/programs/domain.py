@@ -40,7 +40,6 @@ __all__ = [
 
 settings = ProgramSettings
 libraries = ("scipy",)
-report_columns: Mapping[str, type] = {"packing": str}
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
@@ -92,6 +91,11 @@ def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
     moves = None if builtin is None else builtin.build_moves()
     longest = min(MAX_CHARACTERS, settings.max_characters)
     return ProgramOperator(_build_evaluator(settings).entry_point, moves, longest)
+
+
+def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
+    """Return the column that a report draws packings from."""
+    return {"packing": str}
 
 
 def build_metrics(settings: Mapping[str, Any]) -> Metrics:

@@ -11,10 +11,17 @@ from evodiverse.errors import ContractError
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.objective.combination import COMBINATIONS, Values
 from evodiverse.tasks.molecules.objective.components import Measure
-from evodiverse.tasks.molecules.objective.settings import Part, read_objective
+from evodiverse.tasks.molecules.objective.settings import PREFIX, Part, read_objective
 
 RAW, VALUE = "_raw", "_value"
 """What the columns of a component end with: its raw value, and its score from 0 to 1."""
+
+
+def find_raw_columns(settings: Mapping[str, Any]) -> list[str]:
+    """Return the columns of what each component measured, from the flat settings of a run."""
+    start = f"{PREFIX}components."
+    names = dict.fromkeys(key.removeprefix(start).partition(".")[0] for key in settings if key.startswith(start))
+    return [f"{name}{RAW}" for name in names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from evodiverse.tasks.molecules.objective.transforms import TRANSFORMS, Linear, 
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MOST: Final = 30
-_PREFIX: Final = "task.objective."
+PREFIX: Final = "task.objective."
 
 
 @dataclass
@@ -46,14 +46,14 @@ def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
     Raises:
         InputError: Something is wrong with it; names all, each with its key.
     """
-    settings, violations = merge_typed(ObjectiveSettings, _without_components(values), _PREFIX)
+    settings, violations = merge_typed(ObjectiveSettings, _without_components(values), PREFIX)
     components = values.get("components") or {}
-    violations += find_beyond(settings, _PREFIX)
+    violations += find_beyond(settings, PREFIX)
     if not isinstance(components, Mapping):
-        violations.append(f"{_PREFIX}components must be a group of keys, got {components}")
+        violations.append(f"{PREFIX}components must be a group of keys, got {components}")
         components = {}
     elif not 1 <= len(components) <= _MOST:
-        violations.append(f"{_PREFIX}components must hold 1 to {_MOST} components, got {len(components)}")
+        violations.append(f"{PREFIX}components must hold 1 to {_MOST} components, got {len(components)}")
     parts = []
     for name, one in components.items():
         part, wrong = _read_part(str(name), one)
@@ -91,7 +91,7 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
 
 def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
     """Return a component with its name, None where it cannot be read, and what is wrong with it."""
-    prefix = f"{_PREFIX}components.{name}."
+    prefix = f"{PREFIX}components.{name}."
     if not _NAME.fullmatch(name):
         return None, [f"{prefix[:-1]}: name it by lower-case letters, digits and _, at most 40, for it names columns"]
     component, transform, violations = read_component(values, prefix)
