@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 from evodiverse.runner.workers import available_cores
 
+CONF = Path(__file__).parents[1] / "conf"
 MOLECULES = ("task=jnk3", "task=gsk3b")
 OTHERS = (
     "task=equation task.problem=builtin/oscillator2",
@@ -32,6 +34,7 @@ EQUATIONS = tuple(
         "material1",
     )
 )
+PMO = tuple(f"task=pmo/{path.stem}" for path in sorted((CONF / "task" / "pmo").glob("*.yaml")))
 LONG = "search.early_stop=null"
 
 
@@ -117,6 +120,7 @@ STUDIES = {
             "pt method.swap.size=10",
         ),
     ),
+    "pmo": Study(PMO, range(20, 23), ("diverse", "graph_ga", "niche_ga", "pt")),
     "filters": Study(
         ("task=jnk3",),
         range(10, 13),
