@@ -7,7 +7,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run runs test test-slow test-torch test-leak tables figures docs lint format data constraints clean
+.PHONY: help run runs test test-slow test-torch test-slurm test-leak tables figures docs lint format data constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,11 +25,14 @@ test: .venv/.dev data ## run the tests, without network once the data is there
 
 test-slow: .venv/.docking data ## run the tests that take minutes
 	@$(BIN)/evodiverse-data fetch smollm2 mapk14
-	$(PYTEST) -n 4 --dist worksteal -m 'slow and not torch'
+	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch'
 
 test-torch: .venv/.torch data ## run the tests that take minutes and need torch
 	@$(BIN)/evodiverse-data fetch minilm
 	$(PYTEST) -n 4 --dist worksteal -m 'slow and torch'
+
+test-slurm: .venv/.dev data ## run the tests that start a SLURM cluster here: as root, after apt-get install slurm-wlm munge
+	$(PYTEST) -m slurm
 
 test-leak: .venv/.dev data ## run the tests that watch open files and memory
 	$(PYTEST) -m leak

@@ -1,3 +1,21 @@
-"""EvoDiverse: diverse scientific hypothesis search by parallel-tempered evolution."""
+"""Diverse scientific hypothesis search: parallel-tempered evolution with classical and language-model operators.
+
+From Python: `evodiverse.run` makes a run, `evodiverse.load` reads one (docs/python.md).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evodiverse.api import load, run
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "load", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return `load` or `run`, whose libraries are loaded when one of them is asked for."""
+    if name in ("load", "run"):
+        from evodiverse import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

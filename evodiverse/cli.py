@@ -2,6 +2,7 @@
 
 import sys
 
+from evodiverse.kit.threads import cap_threads
 from evodiverse.version import VERSION
 
 
@@ -10,6 +11,7 @@ def main() -> None:
     if "--version" in sys.argv[1:]:
         sys.stdout.write(f"{VERSION}\n")
         return
+    cap_threads()
     from evodiverse.commands.run import main  # here: the version does without the libraries that this loads
 
     main()

@@ -5,6 +5,7 @@ Anything else that reaches the command line is a bug. A bad candidate is never a
 
 import os
 import signal
+from pathlib import Path
 
 from evodiverse.kit.text import printable
 
@@ -71,6 +72,20 @@ class ModelUnavailableError(ServiceError):
 
 class ContractError(EvoDiverseError):
     """What stands behind a port, such as a domain of a user's own, answered what the port does not allow; says what."""
+
+
+class Asked(Exception):  # noqa: N818 (nothing went wrong)
+    """A run that somebody else evaluates for has ended with a question.
+
+    Args:
+        path: The table of the candidates.
+        n: How many they are.
+    """
+
+    def __init__(self, path: Path, n: int) -> None:
+        super().__init__(path, n)
+        self.path = path
+        self.n = n
 
 
 class Interrupted(KeyboardInterrupt):

@@ -4,7 +4,7 @@ All of them work on batches: one answer per item, in the order of the items. An 
 (`Rejection`, a failed `Evaluation`); an exception means that the service itself is broken and ends the run.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +143,34 @@ class Outsourcing(Protocol):
 
 
 @runtime_checkable
+class Measurable(Protocol):
+    """A task whose hypotheses may be scored by somebody else: a program, or a laboratory."""
+
+    @property
+    def columns(self) -> Mapping[str, type]:
+        """The keys of `Evaluation.details`, as of `Task`."""
+
+    def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
+        """Return the evaluation of a hypothesis that somebody else has given a finite score.
+
+        Raises:
+            InputError: A score cannot be this number.
+        """
+
+
+class Evaluator(Protocol):
+    """Evaluates what a round has charged, wherever that is done."""
+
+    def evaluate(
+        self, hypotheses: Sequence[Hypothesis], finished: Callable[[int], object]
+    ) -> list[tuple[Evaluation, float]]:
+        """Return for each hypothesis its evaluation, which the journal holds by then, and the seconds it took.
+
+        ``finished`` is told now and then how many more are there, and stops the rest by raising.
+        """
+
+
+@runtime_checkable
 class Batching(Protocol):
     """A task whose evaluations are cheaper together; a kill loses those that are under way together.
 
@@ -250,6 +278,9 @@ class Store(Protocol):
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all rows of a dataset that are written, in the order committed."""
+
+    def batches(self, dataset: str, columns: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+        """Yield the same rows, those of some whole iterations at a time."""
 
 
 @dataclass(frozen=True, slots=True)

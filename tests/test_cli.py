@@ -143,24 +143,77 @@ def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
     assert found == [f"outputs/bits/{method}/off/default/seed{seed}" for method in ("molleo", "pt") for seed in (0, 1)]
 
 
-def test_a_failing_job_of_a_sweep_prints_its_line_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_failing_run_of_a_sweep_is_listed_at_its_end_and_the_others_go_on(tmp_path: Path) -> None:
     swept = evodiverse("-m", *TOY, "task.spoiled=start,nothing", "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
-    assert swept.returncode == 2
+    assert swept.returncode == 1
     first, second, last = [line for line in swept.stderr.splitlines() if line.startswith("evodiverse: ")]
     assert "Error executing job" not in swept.stderr
     for seed, line in enumerate([first, second]):
-        assert f"seed={seed},task.spoiled=start,task=bits: no initial candidate can enter a pool" in line
+        assert f"run {seed + 1} (task.spoiled=start seed={seed}) failed: no initial candidate can enter a pool" in line
     assert last == "evodiverse: 2 of 4 runs failed; the same command tries them again"
     records = [json.loads(path.read_text())["status"] for path in tmp_path.rglob("run.json")]
     assert sorted(records) == ["complete", "complete", "failed", "failed"]
 
 
-def test_a_bug_in_a_run_of_a_sweep_shows_its_traceback_and_the_others_go_on(tmp_path: Path) -> None:
-    swept = start_with_a_bug(tmp_path, "-m", *TOY, "seed=0,1")
-    assert swept.returncode == 1
-    assert swept.stderr.count("TypeError: 'NoneType' object is not callable") == 2
-    assert swept.stderr.splitlines()[-1].startswith("evodiverse: 2 of 2 runs failed; ")
-    assert "Error executing job" not in swept.stderr
+def test_a_sweep_ends_with_a_row_for_each_run(tmp_path: Path) -> None:
+    swept = evodiverse("-m", *TOY, "method.swap.period=2,7", "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
+    head, *rows = [line.split() for line in swept.stdout.splitlines()]
+    assert head == ["run", "method.swap.period", "seed", "state", "calls", "best"]
+    assert [row[:5] for row in rows] == [
+        [str(number), period, seed, "complete", "200"]
+        for number, (period, seed) in enumerate([("2", "0"), ("2", "1"), ("7", "0"), ("7", "1")], start=1)
+    ]
+    records = [json.loads(path.read_text()) for path in sorted(tmp_path.rglob("run.json"))]
+    assert [f"{record['totals']['best_score']:.6g}" for record in records] == [row[5] for row in rows]
+
+
+def test_the_runs_of_a_sweep_are_numbered_as_they_begin_and_end(tmp_path: Path) -> None:
+    swept = evodiverse("-m", *TOY, "seed=0,1", "display=plain", cwd=tmp_path, env=FROM_ROOT)
+    begun, ended, *others = swept.stderr.splitlines()
+    assert begun == "run 1 of 2: seed=0"
+    assert ended.startswith("run 1 of 2: complete, stopped by budget | 200 calls | best 0.8")
+    assert ended.endswith(str(RUN))
+    assert others[0] == "run 2 of 2: seed=1"
+
+
+def test_a_repeated_sweep_makes_what_is_not_complete(tmp_path: Path) -> None:
+    evodiverse("-m", *TOY, "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("run.json")}
+    more = evodiverse("-m", *TOY, "seed=0,1,2", cwd=tmp_path, env=FROM_ROOT)
+    assert "2 of 3 runs are complete" in more.stdout
+    assert "run 3 of 3: seed=2" in more.stderr
+    assert "run 1 of 3" not in more.stderr
+    again = evodiverse("-m", *TOY, "seed=0,1,2", cwd=tmp_path, env=FROM_ROOT)
+    assert "3 of 3 runs are complete" in again.stdout
+    assert again.stderr == ""
+    assert all(path.stat().st_mtime_ns == when for path, when in before.items())
+
+
+@pytest.mark.parametrize("launcher", [(), ("launcher=joblib", "hydra.launcher.n_jobs=1")])
+def test_a_sweep_goes_on_behind_runs_that_are_complete(tmp_path: Path, launcher: tuple[str, ...]) -> None:
+    evodiverse(*TOY, "seed=1", cwd=tmp_path, env=FROM_ROOT)
+    words = ["-m", *TOY, "seed=0,1,2,3", "display=plain"]
+    rest = evodiverse(*words, *launcher, cwd=tmp_path, env=FROM_ROOT)
+    assert rest.returncode == 0, rest.stderr
+    assert {line.split(": complete")[0] for line in rest.stderr.splitlines() if ": complete" in line} == {
+        f"run {number} of 4" for number in (1, 3, 4)
+    }
+    records = {json.loads(path.read_text())["settings"]["seed"]: path for path in tmp_path.rglob("run.json")}
+    assert [records[seed].parent.name for seed in range(4)] == [f"seed{seed}" for seed in range(4)]
+    for seed, path in records.items():
+        assert f"seed={seed}" in (path.parent / ".hydra" / "overrides.yaml").read_text()
+
+
+def test_a_run_that_another_process_has_completed_meanwhile_has_not_failed(tmp_path: Path) -> None:
+    slow = [*TOY, "budget.oracle_calls=100", "task.pause=0.02"]
+    env = {**os.environ, **FROM_ROOT}
+    one = subprocess.Popen([sys.executable, "-m", "evodiverse", *slow, "seed=0"], cwd=tmp_path, env=env)
+    while not list(tmp_path.rglob("run.json")):
+        time.sleep(0.02)
+    swept = evodiverse("-m", *slow, "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
+    assert one.wait() == 0
+    assert swept.returncode == 0, swept.stderr
+    assert [line.split()[2] for line in swept.stdout.splitlines()[1:]] == ["complete", "complete"]
 
 
 def test_a_sweep_with_a_run_that_cannot_be_meant_does_not_begin(tmp_path: Path) -> None:
@@ -232,6 +285,28 @@ def test_a_sweep_that_cannot_write_is_refused_in_one_line(tmp_path: Path) -> Non
     assert refused.returncode == 2
     assert refused.stderr.startswith("evodiverse: outputs: ")
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_run_or_a_sweep_lies_in_a_folder_of_ones_own_choice(tmp_path: Path) -> None:
+    evodiverse(*TOY, "name=mine/first", cwd=tmp_path, env=FROM_ROOT)
+    evodiverse("-m", *TOY, "name=second", "seed=0,1", "method=pt,ea", cwd=tmp_path, env=FROM_ROOT)
+    found = sorted(str(path.parent.relative_to(tmp_path / "outputs")) for path in tmp_path.rglob("run.json"))
+    named = [f"second/seed={seed},method={method}" for seed in (0, 1) for method in ("ea", "pt")]
+    assert found == ["mine/first", *named]
+    inner = evodiverse(*TOY, "name=mine/first/inner", cwd=tmp_path, env=FROM_ROOT)
+    assert inner.returncode == 2
+    assert "outputs/mine/first/inner would lie within the run outputs/mine/first; choose another name" in inner.stderr
+    other = evodiverse(*TOY, "name=mine/first", "seed=1", cwd=tmp_path, env=FROM_ROOT)
+    assert other.returncode == 2
+    assert "was started with seed=0, now it is seed=1" in other.stderr
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a//b", "'a b'", ".x", "''"])
+def test_a_folder_outside_that_of_all_runs_is_refused(tmp_path: Path, name: str) -> None:
+    refused = evodiverse(*TOY, f"name={name}", cwd=tmp_path, env=FROM_ROOT)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("evodiverse: name must be a folder below outputs, ")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_named_like_a_module_does_not_disturb_workers(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from evodiverse.analysis.summary import (
     best_candidates,
     best_so_far,
     errors_by_kind,
-    has_failed,
+    find_failed,
     requests_by_pool,
     swaps_by_rungs,
     xi_curve,
@@ -26,9 +27,10 @@ from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.kit.text import printable
-from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
+from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, rows
 from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
+from evodiverse.runlog.standing import read_standing
 from evodiverse.vocabulary import Outcome
 
 Parsed = TypeVar("Parsed")
@@ -59,11 +61,10 @@ def print_run(path: Path, console: Console) -> None:
     """
     log = read_whole_log(path)
     run, record = log.run, log.run.record
-    evaluations = rows(log.attempts)
-    facts = [*_describe_record(run, record), *_describe_totals(run, log, evaluations), *_describe_chosen(path)]
+    facts = [*_describe_record(run, record), *_describe_totals(run, log), *_describe_chosen(path)]
     console.print(_text(str(path), style="bold"), soft_wrap=True)
     console.print(_grid(facts))
-    for title, drawn in _sections(run, log, evaluations):
+    for title, drawn in _sections(run, log):
         console.print()
         console.print(Text(title, style="bold"))
         for part in drawn:
@@ -99,14 +100,21 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
     """
     compared = compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
     calls = {log.run.path: log.n_calls for log in logs}
-    table = _table(">best", ">calls", *compared[0].differing, "status", "run")
+    standings = {log.run.path: read_standing(log.run.path) for log in logs}
+    goes_on = any(standing.state == "running" for standing in standings.values())
+    table = _table(">best", ">calls", *compared[0].differing, "status", *([">left"] if goes_on else []), "run")
     for one in compared:
         best = "–" if one.best is None else f"{one.best:.6g}"
-        status = str(one.run.record["status"])
+        standing = standings[one.run.path]
         settings = [_text(value) for value in one.differing.values()]
-        shown = [*settings, _text(status, style=_STYLES.get(status, "yellow")), _text(str(one.run.path))]
+        left = "" if standing.seconds_left is None else str(timedelta(seconds=round(standing.seconds_left)))
+        status = _text(standing.state, style=_STYLES.get(standing.state, "yellow"))
+        shown: list[Text | str] = [*settings, status, *([left] if goes_on else []), _text(str(one.run.path))]
         table.add_row(best, f"{calls[one.run.path]:,}", *shown)
     console.print(table)
+    for path, standing in standings.items():
+        if standing.error is not None:
+            console.print(_text(f"{path} {standing.state}: {standing.error}"), soft_wrap=True)
 
 
 def read_overrides(path: Path) -> list[str] | None:
@@ -149,7 +157,8 @@ def thin(values: Sequence[float], n_most: int) -> list[float]:
 
 def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Text]]:
     status, stopped_by = record["status"], record.get("stopped_by")
-    shown = "running or killed" if status == "running" else status
+    standing = read_standing(run.path)
+    shown = "running or killed" if status == "running" and standing.is_alive is None else standing.state
     stopped = f", stopped by {stopped_by}" if stopped_by else ""
     changed = (
         None if run.overrides is None else [f"{key}={write_setting(value)}" for key, value in run.overrides.items()]
@@ -176,15 +185,16 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
     ]
 
 
-def _describe_totals(run: Run, log: Log, evaluations: Sequence[Row]) -> list[tuple[str, Text]]:
-    if not evaluations:
+def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
+    iterations = log.attempts["iteration"]
+    if not iterations:
         return [("iterations", _text("none is logged yet"))]
-    failed = sum(map(has_failed, evaluations))
+    n_failed = len(find_failed(log.attempts))
     ladder, budget = run.settings["method.ladder"], run.settings["budget.oracle_calls"]
     return [
         ("pools", _text(", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder)))),
-        ("iterations", _text(f"{max(row['iteration'] for row in evaluations):,}")),
-        ("oracle calls", _text(f"{log.n_calls:,} of {_quantity(budget)}, {failed:,} failed")),
+        ("iterations", _text(f"{max(iterations):,}")),
+        ("oracle calls", _text(f"{log.n_calls:,} of {_quantity(budget)}, {n_failed:,} failed")),
     ]
 
 
@@ -197,21 +207,22 @@ def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
     return [("chosen", _text(said.strip()))]
 
 
-def _sections(run: Run, log: Log, evaluations: Sequence[Row]) -> list[tuple[str, list[RenderableType]]]:
-    if not evaluations:
+def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
+    attempts = log.attempts
+    if not attempts["iteration"]:
         return []
     sections: list[tuple[str, list[RenderableType]]] = [
-        ("attempts, the initial ones included", [_draw_attempts(evaluations)]),
+        ("attempts, the initial ones included", [_draw_attempts(attempts)]),
         ("language model", _draw_requests(rows(log.llm_calls))),
-        ("best", _draw_best(evaluations)),
+        ("best", _draw_best(attempts)),
         ("exchange", _draw_exchange(run, log)),
-        ("errors", [_draw_errors(errors_by_kind(evaluations))]),
+        ("errors", [_draw_errors(errors_by_kind(attempts))]),
     ]
     return [(title, drawn) for title, drawn in sections if drawn]
 
 
-def _draw_attempts(evaluations: Sequence[Row]) -> Table:
-    outcomes = Counter(row["outcome"] for row in evaluations)
+def _draw_attempts(attempts: Columns) -> Table:
+    outcomes = Counter(attempts["outcome"])
     table = _table("outcome", ">attempts", ">share")
     for outcome in Outcome:
         count = outcomes[outcome]
@@ -233,11 +244,11 @@ def _draw_requests(llm_calls: Sequence[Row]) -> list[RenderableType]:
     return [table, *lines]
 
 
-def _draw_best(evaluations: Sequence[Row]) -> list[RenderableType]:
-    best = best_candidates(evaluations)
+def _draw_best(attempts: Columns) -> list[RenderableType]:
+    best = best_candidates(attempts)
     if not best:
         return ["no candidate has a score yet"]
-    curve = best_so_far(evaluations)
+    curve = best_so_far(attempts)
     table = _table("score", ">iteration", ">pool", "genotype")
     for row in best:
         pool = "all" if row["pool"] is None else str(row["pool"])

@@ -3,8 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
-from evodiverse.runlog.log import Log, Row
+from evodiverse.runlog.log import Columns, Log, Row, row_at
 from evodiverse.vocabulary import Outcome, Tally
 
 N_BEST = 10
@@ -46,26 +47,30 @@ class Kind:
     example: Row
 
 
-def has_failed(row: Row) -> bool:
-    """Return whether a row of ``evaluations`` is a charged evaluation without a score."""
-    return row["outcome"] == Outcome.EVALUATED and row["score"] is None
+def find_failed(attempts: Columns) -> list[int]:
+    """Return the places of the charged evaluations without a score."""
+    outcomes, scores = attempts["outcome"], attempts["score"]
+    return [at for at, score in enumerate(scores) if score is None and outcomes[at] == Outcome.EVALUATED]
 
 
-def best_candidates(evaluations: Sequence[Row]) -> list[Row]:
+def best_candidates(attempts: Columns) -> list[Row]:
     """Return the evaluations with the highest scores, best first, the older first of two with one score."""
-    scored = [row for row in evaluations if row["call"] is not None and row["score"] is not None]
-    return sorted(scored, key=lambda row: (-row["score"], row["call"]))[:N_BEST]
+    calls, scores = attempts["call"], attempts["score"]
+    scored = ((-score, calls[at], at) for at, score in enumerate(scores) if score is not None and calls[at] is not None)
+    return [row_at(attempts, at) for _, _, at in nsmallest(N_BEST, scored)]
 
 
-def best_so_far(evaluations: Sequence[Row]) -> list[float]:
+def best_so_far(attempts: Columns) -> list[float]:
     """Return the highest score up to each iteration, from the first that has one."""
-    by_iteration: dict[int, list[float]] = defaultdict(list)
-    for row in evaluations:
-        by_iteration[row["iteration"]] += [] if row["score"] is None else [row["score"]]
+    best: dict[int, float | None] = {}
+    for iteration, score in zip(attempts["iteration"], attempts["score"], strict=True):
+        highest = best.setdefault(iteration, score)
+        if score is not None and (highest is None or score > highest):
+            best[iteration] = score
     curve: list[float] = []
-    for iteration in sorted(by_iteration):
-        best = max([*curve[-1:], *by_iteration[iteration]], default=None)
-        curve += [] if best is None else [best]
+    for _, score in sorted(best.items()):
+        known = [*curve[-1:], *([] if score is None else [score])]
+        curve += [max(known)] if known else []
     return curve
 
 
@@ -109,14 +114,15 @@ def xi_curve(log: Log) -> list[float]:
     return [*log.swaps["xi"][:1], *after.values()] if after else []
 
 
-def errors_by_kind(evaluations: Sequence[Row]) -> list[Kind]:
+def errors_by_kind(attempts: Columns) -> list[Kind]:
     """Return the reasons of rejected attempts and of evaluations without a score, the most frequent first."""
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in evaluations:
-        if row["outcome"] == Outcome.REJECTED or has_failed(row):
-            found[(row["error"] or "no reason given").partition(":")[0]].append(row)
-    kinds = [
-        Kind(reason, sum(not has_failed(row) for row in rows), sum(map(has_failed, rows)), rows[0])
-        for reason, rows in found.items()
-    ]
+    errors, failed = attempts["error"], set(find_failed(attempts))
+    found: dict[str, list[int]] = defaultdict(list)
+    for at, outcome in enumerate(attempts["outcome"]):
+        if outcome == Outcome.REJECTED or at in failed:
+            found[(errors[at] or "no reason given").partition(":")[0]].append(at)
+    kinds = []
+    for reason, places in found.items():
+        n_failed = len(failed.intersection(places))
+        kinds.append(Kind(reason, len(places) - n_failed, n_failed, row_at(attempts, places[0])))
     return sorted(kinds, key=lambda kind: (-kind.rejected - kind.failed, kind.reason))

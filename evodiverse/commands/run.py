@@ -11,14 +11,17 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.errors import EvoDiverseError, InputError, Interrupted, ModelUnavailableError
+from evodiverse.commands.sweep import RunFailed, is_followed, plans, run_sweep, wants_sweep
+from evodiverse.errors import EvoDiverseError, InputError, Interrupted, ModelUnavailableError, describe
+from evodiverse.kit.threads import cap_threads
 from evodiverse.runner.process import complain, prepare, say
-from evodiverse.settings.command_line import check_sweep, explain, put_options_last
+from evodiverse.settings.command_line import explain, put_options_last
 from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, find_conf, save_composition
 from evodiverse.settings.own_options import register_own_options
 from evodiverse.settings.schema import register
 
 _given: list[str] = []  # the command line as the user wrote it
+_prepared: set[int] = set()  # this process, once it is
 _BUG = "a bug in EvoDiverse or in code of your own"
 
 
@@ -26,43 +29,27 @@ class _Refused(BaseException):
     """Carries the error of a single run past Hydra, which would print a line of its own about an `Exception`."""
 
 
-class _ReportedError(Exception):
-    """Carries the error of a sweep's run, which has been printed, from the process where a launcher had it made."""
-
-
-class _Sweep:
-    """The runs of a sweep made in the process of the command: how many, and what those that failed would exit with."""
-
-    def __init__(self) -> None:
-        self.process: int | None = None
-        self.n_runs = 0
-        self.failures: list[int] = []
-
-
-_sweep = _Sweep()
-
-
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing many lines and exiting with 1
-    _sweep.process = os.getpid()
     _given[:] = sys.argv[1:]
     sys.argv[1:] = put_options_last(_given)
-    prepare()
+    _prepare()
     register()
     register_own_options()
     try:
-        check_sweep(sys.argv[1:], _check)
-        hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
-        if _sweep.failures:
-            n_failed = f"{len(_sweep.failures):,} of {_sweep.n_runs:,} runs failed"
-            complain(f"{n_failed}; the same command tries them again")
-            sys.exit(_sweep.failures[0])
+        exit_code = run_sweep(sys.argv[1:], job) if wants_sweep(sys.argv[1:]) else None
+        if exit_code is None:
+            hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
+        sys.exit(exit_code)
     except Interrupted as error:
         complain(f"{error}; to resume: {_command()}")
         sys.exit(error.exit_code)
-    except (_Refused, _ReportedError) as carried:
+    except _Refused as carried:
         sys.exit(carried.args[0])
+    except RunFailed as error:
+        complain(error.message)
+        sys.exit(error.exit_code)
     except EvoDiverseError as error:
         complain(str(error))
         sys.exit(error.exit_code)
@@ -77,31 +64,42 @@ def main() -> None:
         sys.exit(InputError.exit_code)
 
 
+def _prepare() -> None:
+    """Prepare this process, once; those of a launcher have only this function to do it in."""
+    if os.getpid() not in _prepared:
+        _prepared.add(os.getpid())
+        cap_threads()
+        prepare()
+
+
 def _command() -> str:
     return shlex.join(["evodiverse", *_given])
 
 
-def job(composed: DictConfig) -> None:
-    """Run one configuration, and print what it fails with. The other runs of a sweep go on."""
+def job(composed: DictConfig) -> float | None:
+    """Run one configuration, and return its best score.
+
+    Raises:
+        RunFailed: A run of a sweep failed, so that the others go on.
+    """
     if HydraConfig.get().mode is not RunMode.MULTIRUN:
-        _run_alone(composed)
-        return
-    _sweep.n_runs += 1
+        return _run_alone(composed)
     name = HydraConfig.get().job.override_dirname
     try:
-        _run(composed)
+        return _run(composed)
     except EvoDiverseError as error:
-        complain("\n".join(f"{name}: {line}" for line in str(error).splitlines()))
-        _note_failure(error.exit_code)
+        message, exit_code = str(error), error.exit_code
     except Exception as error:  # noqa: BLE001 (Hydra would tell of the first one alone, after all runs)
         traceback.print_exception(error)
-        complain(f"{name}: {_BUG}")
-        _note_failure(EvoDiverseError.exit_code)
+        message, exit_code = f"{describe(error)}; {_BUG}", EvoDiverseError.exit_code
+    if not is_followed(HydraConfig.get()):
+        message = "\n".join(f"{name}: {line}" for line in message.splitlines())
+    raise RunFailed(message, exit_code)
 
 
-def _run_alone(composed: DictConfig) -> None:
+def _run_alone(composed: DictConfig) -> float | None:
     try:
-        _run(composed)
+        return _run(composed)
     except EvoDiverseError as error:
         complain(str(error))
         if isinstance(error, ModelUnavailableError):
@@ -111,32 +109,35 @@ def _run_alone(composed: DictConfig) -> None:
         raise RuntimeError(_BUG) from error
 
 
-def _note_failure(exit_code: int) -> None:
-    """Remember that a run of a sweep failed; from another process an error alone comes back to the main one."""
-    if os.getpid() != _sweep.process:
-        raise _ReportedError(exit_code)
-    _sweep.failures.append(exit_code)
-
-
-def _run(composed: DictConfig) -> None:
-    from evodiverse.runner.display import choose_display  # here: --help does without the libraries these load
+def _run(composed: DictConfig) -> float | None:
+    from evodiverse.runner.display import (
+        NoDisplay,
+        choose_display,
+    )  # here: --help does without the libraries these load
     from evodiverse.settings.assembly import run
     from evodiverse.settings.plan import plan_run
 
+    _prepare()
     hydra_part = HydraConfig.get()
     if hydra_part.mode is RunMode.RUN and hydra_part.sweeper.get("params"):
         raise InputError("this experiment is a sweep; start it with evodiverse -m …")
-    plan = plan_run(composed, hydra_part)
+    is_shown = is_followed(hydra_part)
+    plan = plans.get(tuple(hydra_part.overrides.task)) if is_shown else None
+    plan = plan_run(composed, hydra_part) if plan is None else plan
     if plan.config.dry_run:
         say(OmegaConf.to_yaml(composed, resolve=True))
         say(plan.summary)
-        return
-    run(
+        return None
+    return run(
         plan,
-        choose_display(plan.config.display, str(plan.path)),
-        say,
+        NoDisplay() if is_shown else choose_display(plan.config.display, str(plan.path)),
+        _say_nothing if is_shown else say,
         lambda folder: save_composition(folder, composed, hydra_part),
     )
+
+
+def _say_nothing(line: str) -> None:
+    """Leave it to the overview of the sweep."""
 
 
 def _check(composed: DictConfig, hydra_part: HydraConf) -> None:

@@ -11,6 +11,8 @@ from rich.progress import Progress
 from evodiverse.analysis.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, Measurer, measure_runs
 from evodiverse.analysis.tables.build import build_tables
 from evodiverse.analysis.tables.files import write_tables
+from evodiverse.analysis.tables.formats import to_markdown
+from evodiverse.analysis.tables.marginals import marginal_tables
 from evodiverse.analysis.tables.results import read_result
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artefacts import artefact_names
@@ -27,8 +29,18 @@ OLD = "by a version that did not record their overrides"
 RUNS_A_PROCESS = 8
 
 
-def write(outputs: Path, task: str | None, llm: str | None, own: Sequence[str] = ()) -> int:
-    """Write the tables of the runs below a folder into its ``tables/``, and return the exit code."""
+def write(
+    outputs: Path, task: str | None, llm: str | None, own: Sequence[str] = (), by: Sequence[str] | None = None
+) -> int:
+    """Write the tables of the runs below a folder into its ``tables/``, and return the exit code.
+
+    Args:
+        outputs: The folder of the runs.
+        task: The only task that counts, None for all.
+        llm: The only language model that counts, None for all.
+        own: Packages of the user's own domains.
+        by: The settings over whose values tables go, which are printed too; None for all other tables.
+    """
     if not outputs.is_dir():
         raise InputError(f"{outputs} is no folder; name that of your runs")
     survey = survey_runs(outputs)
@@ -41,13 +53,13 @@ def write(outputs: Path, task: str | None, llm: str | None, own: Sequence[str] =
     left_out += [(run, OLD) for run in survey.complete if run.overrides is None]
     left_out += [(run, "repeated later") for run in survey.repeated]
     left_out += [(run, "damaged") for run, _ in measured.damaged]
-    tables = build_tables(
-        [read_result(run, metrics, own) for run, metrics in measured.runs],
-        [(read_result(run, {}, own), why) for run, why in left_out],
-        task,
-        llm,
-        own,
-    )
+    results = [read_result(run, metrics, own) for run, metrics in measured.runs]
+    if by is None:
+        tables = build_tables(results, [(read_result(run, {}, own), why) for run, why in left_out], task, llm, own)
+    else:
+        tables = marginal_tables(results, by)
+        for table in tables:
+            print(to_markdown(table))
     errors = [*survey.damaged, *(error for _, error in measured.damaged)]
     counts = Counter(why for _, why in left_out)
     counts["damaged"] += len(survey.damaged)
@@ -56,7 +68,8 @@ def write(outputs: Path, task: str | None, llm: str | None, own: Sequence[str] =
         f"{len(measured.runs)} complete runs; left out: {missing}.",
         "Mean ± sample standard deviation over seeds (number of runs); — where no run is yet, or nothing to measure.",
     ]
-    page = write_tables(outputs / "tables", tables, facts)
+    folder = outputs / "tables"
+    page = write_tables(folder if by is None else folder / "by", tables, facts)
     sys.stderr.write("".join(f"tables: {error}\n" for error in errors))
     n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
     print(f"{len(tables)} tables, {n_filled:,} of {n_cells:,} cells filled, of {facts[0]} {printable(str(page))}")

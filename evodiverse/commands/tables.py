@@ -21,13 +21,20 @@ def main() -> int:
         default=[],
         help="package of your own domain, whose metrics are run",
     )
+    parser.add_argument(
+        "--by",
+        metavar="KEY[,KEY]",
+        help="instead of all tables, those over the values of one or two settings, such as "
+        "method.swap.period,method.ladder",
+    )
     parser.add_argument("--llm", help="only runs of this language model: off, DeepSeek-V3.2 …")
     arguments = parser.parse_args()
     from evodiverse.commands.table_files import write  # here: --help does without the libraries that this loads
 
     sys.path.append(os.getcwd())  # where a domain of the user's own may be
     try:
-        return write(arguments.outputs, arguments.task or None, arguments.llm or None, arguments.domain)
+        by = None if arguments.by is None else arguments.by.split(",")
+        return write(arguments.outputs, arguments.task or None, arguments.llm or None, arguments.domain, by)
     except EvoDiverseError as error:
         sys.stderr.write(f"tables: {error}\n")
         return error.exit_code

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from evodiverse.analysis.domains import find_module
-from evodiverse.analysis.summary import has_failed
+from evodiverse.analysis.summary import find_failed
 from evodiverse.ports import Portrayed
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
 from evodiverse.runlog.runs import Run
@@ -62,7 +62,7 @@ class History:
     @property
     def n_failed(self) -> int:
         """Charged calls without a score."""
-        return sum(map(has_failed, self.attempts))
+        return len(find_failed(self.log.attempts))
 
 
 def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:

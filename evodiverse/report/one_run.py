@@ -325,7 +325,7 @@ def _tell_requests(history: History) -> list[Content]:
 
 
 def _tell_errors(history: History) -> list[Content]:
-    kinds = errors_by_kind(history.attempts)
+    kinds = errors_by_kind(history.log.attempts)
     if not kinds:
         return [tag("p", "None.", class_="none")]
     lines: list[list[Content | float]] = [

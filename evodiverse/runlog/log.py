@@ -115,6 +115,11 @@ def rows(columns: Columns) -> list[Row]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
+def row_at(columns: Columns, place: int) -> Row:
+    """Return one row of a dataset."""
+    return {name: values[place] for name, values in columns.items()}
+
+
 def read_log(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
     """Return the log of a complete run, with further columns of ``evaluations``, numbers or text.
 

@@ -12,6 +12,18 @@ RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20
 """A ``run.json`` is never longer; most have 5 kB."""
 
+CHECKPOINT: Final = "checkpoint/state.json"
+"""What the run's last commit left to go on from."""
+
+JOBS: Final = "jobs"
+"""The folder of programs that evaluate for the run."""
+
+ASKED: Final = "asked.csv"
+"""What a run asks somebody else to evaluate."""
+
+LOCK: Final = ".lock"
+"""The file that the process locks which writes the run; it names that process."""
+
 REPORT: Final = "report.html"
 """The page about a run, which `evodiverse-report` writes next to its record."""
 
@@ -24,7 +36,7 @@ CHOSEN: Final = "chosen.txt"
 CODE: Final = "code/"
 """What the roles of a user's files of code begin with, among the sources."""
 
-STATUSES: Final = ("running", "complete", "failed", "interrupted")
+STATUSES: Final = ("running", "complete", "failed", "interrupted", "asking")
 _ANY: Final = "*"
 _MOST_DEEP: Final = 8
 _MOST_SHOWN: Final = 60
@@ -99,6 +111,9 @@ _KINDS: Final[Mapping[Key, _Kind]] = {
     ("overrides", _ANY): _SETTING,
     ("sources",): _OBJECT,
     ("sources", _ANY): _TEXT,
+    ("begun_from",): _OBJECT,
+    ("begun_from", "path"): _TEXT,
+    ("begun_from", "oracle_calls"): _COUNT,
     ("corrected",): _LIST,
     ("versions",): _LIST,
     ("versions", _ANY): _OBJECT,

@@ -19,6 +19,7 @@ from evodiverse.ports import (
     Comparable,
     Featured,
     Found,
+    Measurable,
     Operator,
     Prompts,
     RecordKeeper,
@@ -95,6 +96,16 @@ def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         _checked_evaluation(function, hypothesis, answer, columns)
         for hypothesis, answer in zip(hypotheses, answers, strict=True)
     ]
+
+
+def rate(task: Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
+    """Return the evaluation of a hypothesis that somebody else scored.
+
+    Raises:
+        ContractError: It is none, or cannot be logged.
+        InputError: A score cannot be this number.
+    """
+    return _checked_evaluation(task.rate, hypothesis, call(task.rate, hypothesis, score), task.columns)
 
 
 def trace(task: Tracing, columns: Mapping[str, type], hypothesis: Hypothesis, evaluation: Evaluation) -> Evaluation:

@@ -36,10 +36,14 @@ def choose_display(name: str, title: str) -> Display:
         title: Says which run it is.
     """
     console = Console(stderr=True)
-    can_draw = console.is_terminal and not console.is_dumb_terminal and "utf" in console.encoding
-    if name == "rich" or (name == "auto" and can_draw):
+    if name == "rich" or (name == "auto" and can_draw(console)):
         return RichDisplay(console, title)
     return NoDisplay() if name == "none" else PlainDisplay(sys.stderr)
+
+
+def can_draw(console: Console) -> bool:
+    """Return whether a terminal can show pictures made of letters, in place."""
+    return console.is_terminal and not console.is_dumb_terminal and "utf" in console.encoding
 
 
 class NoDisplay:
@@ -174,11 +178,11 @@ def format_snapshot(snapshot: Snapshot) -> str:
     parts = [
         f"iteration {snapshot.iteration}",
         f"{snapshot.oracle_calls:,}/{snapshot.budget:,} calls",
-        f"best {_number(snapshot.best)}",
+        f"best {format_number(snapshot.best)}",
     ]
     if snapshot.summary_name is not None:
-        parts.append(f"{snapshot.summary_name} {_number(snapshot.summary)}")
-    swaps = f"swaps {_number(snapshot.swap_rates[-1] if snapshot.swap_rates else None)}"
+        parts.append(f"{snapshot.summary_name} {format_number(snapshot.summary)}")
+    swaps = f"swaps {format_number(snapshot.swap_rates[-1] if snapshot.swap_rates else None)}"
     if snapshot.xi is not None:
         parts.append(f"{swaps}, ξ {snapshot.xi:.3g}")
     elif snapshot.swap_rates:
@@ -187,7 +191,7 @@ def format_snapshot(snapshot: Snapshot) -> str:
         parts.append(f"llm {format_tally(snapshot.llm)}{_awaited(snapshot)}")
     parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
     if snapshot.seconds_left is not None:
-        parts.append(f"{_duration(snapshot.seconds_left)} left")
+        parts.append(f"{format_duration(snapshot.seconds_left)} left")
     if snapshot.headline is not None:
         parts.append(shorten(snapshot.headline, MAX_HEADLINE, placeholder=" …"))
     return " | ".join(parts)
@@ -204,9 +208,9 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
     return [
         ("stopped by", str(snapshot.stopped_by)),
         ("oracle calls", f"{snapshot.oracle_calls:,} of {snapshot.budget:,} in {snapshot.iteration} iterations"),
-        ("best", f"{_number(snapshot.best)}  {snapshot.best_genotype or ''}".rstrip()),
+        ("best", f"{format_number(snapshot.best)}  {snapshot.best_genotype or ''}".rstrip()),
         *([("chosen", snapshot.headline)] if snapshot.headline else []),
-        *([(snapshot.summary_name, _number(snapshot.summary))] if snapshot.summary_name else []),
+        *([(snapshot.summary_name, format_number(snapshot.summary))] if snapshot.summary_name else []),
         *((f"pool {number}", _pool_line(pool)) for number, pool in enumerate(snapshot.pools)),
         *(
             [("swaps accepted", f"{sum(rates) / len(rates):.3f} on average over the last {len(rates)}")]
@@ -215,14 +219,14 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
         ),
         *([("language model", format_tally(snapshot.llm))] if snapshot.llm is not None else []),
         ("attempts", f"{snapshot.rejected:.1%} rejected, {snapshot.duplicate:.1%} duplicate"),
-        ("time", ", ".join(f"{name} {_duration(seconds)}" for name, seconds in snapshot.seconds.items())),
+        ("time", ", ".join(f"{name} {format_duration(seconds)}" for name, seconds in snapshot.seconds.items())),
     ]
 
 
 def draw(snapshot: Snapshot, title: str) -> RenderableType:
     """Return the panel of a snapshot."""
     share = snapshot.oracle_calls / max(snapshot.budget, 1)
-    left = "" if snapshot.seconds_left is None else f"{_duration(snapshot.seconds_left)} left"
+    left = "" if snapshot.seconds_left is None else f"{format_duration(snapshot.seconds_left)} left"
     head = Table.grid(padding=(0, 2))
     head.add_row(
         ProgressBar(total=1.0, completed=share, width=24),
@@ -231,9 +235,9 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
         left,
     )
     facts = Table.grid(padding=(0, 2))
-    numbers = {"iteration": str(snapshot.iteration), "best": f"[bold green]{_number(snapshot.best)}[/]"}
+    numbers = {"iteration": str(snapshot.iteration), "best": f"[bold green]{format_number(snapshot.best)}[/]"}
     if snapshot.summary_name is not None:
-        numbers[snapshot.summary_name] = f"[bold green]{_number(snapshot.summary)}[/]"
+        numbers[snapshot.summary_name] = f"[bold green]{format_number(snapshot.summary)}[/]"
     facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
     headline = [] if snapshot.headline is None else [Text(snapshot.headline)]
     llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_tally(snapshot.llm)}{_awaited(snapshot)}"]
@@ -252,7 +256,9 @@ def _draw_pools(snapshot: Snapshot) -> Table:
     for name in ("pool", "β", "best", "median", "size"):
         table.add_column(name, justify="right")
     for number, pool in enumerate(snapshot.pools):
-        table.add_row(str(number), f"{pool.beta:g}", _number(pool.best), _number(pool.median), str(pool.size))
+        table.add_row(
+            str(number), f"{pool.beta:g}", format_number(pool.best), format_number(pool.median), str(pool.size)
+        )
     return table
 
 
@@ -267,7 +273,7 @@ def _draw_swaps(snapshot: Snapshot) -> list[str]:
 
 
 def _pool_line(pool: PoolView) -> str:
-    return f"β = {pool.beta:g}: best {_number(pool.best)}, median {_number(pool.median)}, size {pool.size}"
+    return f"β = {pool.beta:g}: best {format_number(pool.best)}, median {format_number(pool.median)}, size {pool.size}"
 
 
 def _awaited(snapshot: Snapshot) -> str:
@@ -277,11 +283,13 @@ def _awaited(snapshot: Snapshot) -> str:
     return f" ({there} of {asked} replies are there)"
 
 
-def _number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
+    """Return a score in few digits."""
     if value is None:
         return "-"
     return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.2e}"
 
 
-def _duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
+    """Return seconds as hours, minutes and seconds."""
     return str(timedelta(seconds=round(seconds)))

@@ -11,6 +11,7 @@ from evodiverse.errors import InputError
 from evodiverse.ports import (
     Comparable,
     Display,
+    Evaluator,
     RecordKeeper,
     Row,
     Showcase,
@@ -62,7 +63,7 @@ class Setup:
 
     A pool starts from at most ``n_initial`` candidates. ``proposers`` answer the attempts at a slot, the first of them
     the first. ``check`` raises `Interrupted` when somebody asked the run to stop, and ``committed`` is told of each
-    iteration, with what says how the run stands.
+    iteration, with what says how the run stands. ``evaluator`` is the workers where it is None.
     """
 
     method: Method
@@ -79,6 +80,7 @@ class Setup:
     display: Display
     check: Callable[[], None]
     committed: Callable[[Callable[[], Snapshot]], None]
+    evaluator: Evaluator | None = None
 
 
 class Loop:
@@ -193,7 +195,7 @@ class Loop:
         """Evaluate what a round has charged, but for what an earlier process did, and close the round."""
         fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
         began = time.perf_counter()
-        made = self._setup.workers.evaluate(fresh, self._note_finished)
+        made = (self._setup.evaluator or self._setup.workers).evaluate(fresh, self._note_finished)
         self.clock.oracle += time.perf_counter() - began
         self._view.n_evaluated += len(charged) - len(fresh)
         answers = iter(made)
@@ -297,9 +299,10 @@ class Loop:
             return None
         n_calls: int = saved["oracle_calls"]
         details = list(self._setup.task.columns)
-        rows = store.rows("evaluations", [*EVALUATION_COLUMNS, *details])
         try:
-            refill_archive(self._archive, rows, details)
+            for rows in store.batches("evaluations", [*EVALUATION_COLUMNS, *details]):
+                refill_archive(self._archive, rows, details)
+                self._view.note_logged(rows)
         except ValueError as error:
             raise InputError(f"evaluations is damaged ({error}); use overwrite=true to start afresh") from error
         if self._archive.n_calls != n_calls:
@@ -312,7 +315,7 @@ class Loop:
         self._cap = None if saved["cap"] is None else Cap(saved["cap"])
         if self._surrogate is not None and saved["n_fitted"]:
             self._surrogate.fit(saved["n_fitted"])
-        self._view.resume(rows, store.rows("swaps", SWAP_COLUMNS))
+        self._view.resume(store.rows("swaps", SWAP_COLUMNS))
         return restore(saved)
 
     def _commit(self, state: State, info: IterationInfo) -> None:

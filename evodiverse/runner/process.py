@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -50,9 +51,13 @@ _signals = _Signals()
 
 
 def prepare() -> None:
-    """Make signals an `Interrupted`, warnings one line each, and standard output fit for any terminal."""
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, _signals.receive)
+    """Make signals an `Interrupted`, warnings one line each, and standard output fit for any terminal.
+
+    In another thread than the main one signals stay as they are.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, _signals.receive)
     logging.basicConfig(handlers=[_Complaints()], format="%(message)s", level=logging.WARNING)
     logging.getLogger("evodiverse").setLevel(logging.INFO)
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None where it was closed

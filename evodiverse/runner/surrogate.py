@@ -52,7 +52,7 @@ class Surrogate:
     def is_ready(self) -> bool:
         """Begin to fit when it is time, and tell whether there will be forecasts."""
         n_calls = self._archive.n_calls
-        if n_calls >= max(FIRST_FIT, GROWTH * self.n_fitted):
+        if is_due(n_calls, self.n_fitted):
             self.fit(n_calls)
         return self._trees is not None
 
@@ -93,6 +93,11 @@ class Surrogate:
             rows = self._describe([self._archive.hypothesis(call + 1) for call in range(n_known, n_calls)])
             self._rows = rows if self._rows is None else vstack([self._rows, rows], format="csr")
         return self._rows
+
+
+def is_due(n_calls: int, n_fitted: int) -> bool:
+    """Return whether it is time to fit to ``n_calls`` calls, after the last fit to ``n_fitted``."""
+    return n_calls >= max(FIRST_FIT, GROWTH * n_fitted)
 
 
 def _grow(rows: "csr_matrix", values: FloatArray, seed: int) -> list[Any]:

@@ -1,5 +1,6 @@
 """What a person sees of a run beside its state: counts, curves, and where its best candidates were found."""
 
+from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -46,7 +47,8 @@ class View:
         self._outcomes: Counter[str] = Counter()
         self._rates: deque[float | None] = deque(maxlen=N_EXCHANGES)
         self._xis: deque[float] = deque(maxlen=N_EXCHANGES)
-        self._places: list[tuple[int, int | None]] = []
+        self._iterations = array("l")
+        self._pools_of = array("l")  # -1 where all pools share a candidate
         self._n_before = 0
         self._n_seen = 0
         self._record = -inf
@@ -66,9 +68,12 @@ class View:
         self.n_evaluated = self._archive.n_calls
         self._note_exchange(info.trials)
 
-    def resume(self, evaluations: Sequence[Mapping[str, Any]], swaps: Sequence[Mapping[str, Any]]) -> None:
-        """Take note of the logged rows of earlier processes, in the order committed."""
+    def note_logged(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
+        """Take note of logged rows of earlier processes, those of whole iterations, in the order committed."""
         self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
+
+    def resume(self, swaps: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from what was noted, and from the logged exchanges."""
         self.n_evaluated = self._n_before = self._archive.n_calls
         names = [field.name for field in fields(SwapTrial)]
         for _, rows in groupby(swaps, key=itemgetter("iteration")):
@@ -125,7 +130,7 @@ class View:
         """Return what a task says of the candidate that it chooses, None for a task that chooses none."""
         if not isinstance(self._task, Choosing):
             return None
-        n_known = len(self._places)
+        n_known = len(self._iterations)
         if self._headline is None or self._headline[0] != n_known:
             chosen_from = [self._found(call) for call in self._graded().values()]
             self._headline = (n_known, contracts.headline(self._task, chosen_from)) if chosen_from else None
@@ -134,7 +139,7 @@ class View:
     def _graded(self) -> Mapping[int, int]:
         """Return the best call of each grade; none for a task without grades."""
         if isinstance(self._task, Choosing):
-            scores, n_known = self._archive.scores, len(self._places)
+            scores, n_known = self._archive.scores, len(self._iterations)
             for call in range(self._n_graded + 1, n_known + 1):
                 if not np.isnan(scores[call - 1]):
                     grade = contracts.grade(self._task, self._archive.hypothesis(call))
@@ -145,7 +150,8 @@ class View:
         return self._best_of_grade
 
     def _found(self, call: int) -> Found:
-        return Found(self._archive.candidate(call), *self._places[call - 1])
+        pool = self._pools_of[call - 1]
+        return Found(self._archive.candidate(call), self._iterations[call - 1], None if pool < 0 else pool)
 
     def _note_exchange(self, trials: Sequence[SwapTrial]) -> None:
         if trials:
@@ -158,7 +164,9 @@ class View:
             self._outcomes[outcome] += 1
             if call is not None:
                 charged.append((call, iteration, pool))
-        self._places += [(iteration, pool) for _, iteration, pool in sorted(charged, key=lambda place: place[0])]
+        for _, iteration, pool in sorted(charged, key=lambda place: place[0]):
+            self._iterations.append(iteration)
+            self._pools_of.append(-1 if pool is None else pool)
 
     def _pools(self, state: State) -> tuple[PoolView, ...]:
         views = []

@@ -1,5 +1,6 @@
 """Worker processes, and threads, that make and evaluate offspring."""
 
+import logging
 import multiprocessing
 import os
 import pickle
@@ -11,14 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from evodiverse.errors import ContractError, ServiceError, describe
 from evodiverse.kit.own_code import name_of
-from evodiverse.kit.threads import THREADS
+from evodiverse.kit.threads import cap_threads
 from evodiverse.ports import Batching, Featured, Journal, Operator, Outsourcing, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
@@ -27,6 +30,7 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Reje
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+_LOG = logging.getLogger("evodiverse.runner")
 Answer = tuple[Proposal, Hypothesis | Rejection]
 TimedEvaluation = tuple[Evaluation, float]
 Item = TypeVar("Item")
@@ -34,13 +38,17 @@ Result = TypeVar("Result")
 
 # Batches of proposals a worker gets; several, so that an uneven one does not leave the others idle.
 BATCHES_PER_WORKER = 4
+# How often work is given out again whose process died: what kills it every time ends the run.
+RETRIES = 2
 # Evaluations are batched to take about so long, since a kill loses the batches under way.
 BATCH_SECONDS = 0.02
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many cores this process may use; within a job of SLURM, at most those that it asked for."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("SLURM_CPUS_PER_TASK", "")
+    return min(cores, max(1, int(asked))) if asked.isdecimal() else cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,15 @@ class Bench:
         return [(evaluation, seconds) for evaluation in evaluations]
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Hypotheses that one process evaluates: where they begin, how many they are, how often their process died."""
+
+    at: int
+    size: int
+    n_retries: int = 0
+
+
 class Workers:
     """Does the work of a bench over ``n`` processes; with one, in this process.
 
@@ -102,7 +119,9 @@ class Workers:
         self._batch = batch or own or 1
         self._outsourced = bench.task if isinstance(bench.task, Outsourcing) else None
         self._has_processes = n > 1 and (proposes or self._outsourced is None)
+        self._context: BaseContext = multiprocessing.get_context()
         self._pool: ProcessPoolExecutor | None = None
+        self._processes: list[BaseProcess] = []
         self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
@@ -113,23 +132,21 @@ class Workers:
                 self._threads.submit(self._outsourced.prepare)
         if self._has_processes:
             os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
-            for name in THREADS:
-                os.environ.setdefault(name, "1")  # unless the user has chosen
-            context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+            cap_threads()
+            method = "forkserver" if sys.platform == "linux" else "spawn"
+            if multiprocessing.get_start_method(allow_none=True) not in (
+                None,
+                *multiprocessing.get_all_start_methods(),
+            ):
+                multiprocessing.set_start_method(method, force=True)  # joblib's own, which no child would know
+            context = multiprocessing.get_context(method)
             if sys.platform == "linux":
                 used = [type(part).__module__ for part in (self._bench.task, self._bench.operator, self._bench.journal)]
                 context.set_forkserver_preload(["__main__", __name__, *used])
                 with _signals_ignored():  # the server that forks the workers, and they, stay so
                     forkserver.ensure_running()
-            self._pool = ProcessPoolExecutor(self._n, context, _start_worker, (self._bench,))
-            try:
-                for _ in range(self._n):
-                    self._pool.submit(os.getpid)
-            except (EOFError, OSError) as error:  # the server was killed
-                raise _dead_worker() from error
-            except Exception as error:  # whatever a user's objects raise that cannot be sent
-                _check_sendable(self._bench)
-                raise RuntimeError("the workers cannot be started") from error
+            self._context = context
+            self._start_processes()
         return self
 
     def __exit__(
@@ -142,9 +159,27 @@ class Workers:
             self._threads.shutdown(wait=True, cancel_futures=True)
         if self._pool is not None:
             if kind is not None:
-                for process in multiprocessing.active_children():
+                for process in self._processes:
                     process.kill()
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _start_processes(self) -> None:
+        """Start the processes, in place of those whose pool broke if there are any."""
+        for process in self._processes:
+            process.kill()  # they ignore the signal by which a broken pool would end them
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        others = multiprocessing.active_children()
+        self._pool = ProcessPoolExecutor(self._n, self._context, _start_worker, (self._bench,))
+        try:
+            for _ in range(self._n):
+                self._pool.submit(os.getpid)
+            self._processes = [process for process in multiprocessing.active_children() if process not in others]
+        except (EOFError, OSError) as error:  # the server was killed
+            raise _dead_worker() from error
+        except Exception as error:  # whatever a user's objects raise that cannot be sent
+            _check_sendable(self._bench)
+            raise RuntimeError("the workers cannot be started") from error
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
         """Return for each request the operator's proposal and what the task reads in it."""
@@ -167,34 +202,64 @@ class Workers:
                 those under way end, and the first error goes on.
         """
         answers: dict[int, list[TimedEvaluation]] = {}
-        running: dict[Future[list[TimedEvaluation]], int] = {}
+        running: dict[Future[list[TimedEvaluation]], _Batch] = {}
+        again: list[_Batch] = []
         failure: BaseException | None = None
         share = -(-len(hypotheses) // self._n)  # a few that are quick do not queue in one process
         begun = 0
-        while running or (begun < len(hypotheses) and failure is None):
-            while begun < len(hypotheses) and failure is None and len(running) < self._window:
-                batch = hypotheses[begun : begun + (self._fixed_batch or min(self._batch, share))]
-                running[self._submit(self._threads or self._pool, Bench.evaluate, batch)] = begun
-                begun += len(batch)
+        while running or (failure is None and (again or begun < len(hypotheses))):
+            if again and not running:
+                _LOG.warning("a worker process died (killed, or out of memory); what it was doing is done again")
+                self._start_processes()
+            is_broken = bool(again and running)  # the others say so too, sooner or later
+            while (
+                failure is None and not is_broken and len(running) < self._window and (again or begun < len(hypotheses))
+            ):
+                batch = again.pop() if again else _Batch(begun, self._fixed_batch or min(self._batch, share))
+                begun = max(begun, batch.at + batch.size)
+                running[self._submit_batch(hypotheses, batch)] = batch
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                at = running.pop(future)
+                batch = running.pop(future)
                 try:
-                    answers[at] = _result(future)
-                    self._adapt(answers[at])
-                    finished(len(answers[at]))
+                    answers[batch.at] = future.result()
+                    self._adapt(answers[batch.at])
+                    finished(len(answers[batch.at]))
+                except BrokenProcessPool as error:
+                    if batch.n_retries < RETRIES:
+                        again.append(replace(batch, n_retries=batch.n_retries + 1))
+                    else:
+                        failure = failure or _dead_worker(error)
                 except BaseException as error:  # noqa: BLE001 (goes on below)
                     failure = failure or error
         if failure is not None:
             raise failure
         return [answer for at in sorted(answers) for answer in answers[at]]
 
+    def _submit_batch(self, hypotheses: Sequence[Hypothesis], batch: "_Batch") -> Future[list[TimedEvaluation]]:
+        """Give out a batch; where the processes have died, its future says so like those of the others."""
+        items = hypotheses[batch.at : batch.at + batch.size]
+        try:
+            return self._submit(self._threads or self._pool, Bench.evaluate, items)
+        except BrokenProcessPool as error:
+            broken: Future[list[TimedEvaluation]] = Future()
+            broken.set_exception(error)
+            return broken
+
     def _share_out(self, work: Callable[[Bench, Sequence[Item]], list[Result]], items: Sequence[Item]) -> list[Result]:
         """Return what the processes make of the items, in batches of about the same size."""
         n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
         size = max(1, -(-len(items) // n_batches))
         batches = [items[at : at + size] for at in range(0, len(items), size)]
-        futures = [self._submit(self._pool, work, batch) for batch in batches]
-        return [result for future in futures for result in _result(future)]
+        for n_retries in range(RETRIES + 1):
+            try:
+                futures = [self._submit(self._pool, work, batch) for batch in batches]
+                return [result for future in futures for result in future.result()]
+            except BrokenProcessPool as error:
+                if n_retries == RETRIES:
+                    raise _dead_worker() from error
+                _LOG.warning("a worker process died (killed, or out of memory); what it was doing is done again")
+                self._start_processes()
+        raise AssertionError("unreachable")
 
     @property
     def _window(self) -> int:
@@ -216,10 +281,7 @@ class Workers:
         if isinstance(pool, ThreadPoolExecutor):
             return pool.submit(work, self._bench, batch)
         if pool is not None:
-            try:
-                return pool.submit(_serve, work, batch)
-            except BrokenProcessPool as error:
-                raise _dead_worker() from error
+            return pool.submit(_serve, work, batch)
         future: Future[list[Result]] = Future()
         try:
             future.set_result(work(self._bench, batch))
@@ -272,13 +334,6 @@ def _serve(work: Callable[[Bench, Sequence[Item]], list[Result]], batch: Sequenc
     return work(_bench, batch)
 
 
-def _result(future: Future[Result]) -> Result:
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        raise _dead_worker() from error
-
-
 def _check_sendable(bench: Bench) -> None:
     """Refuse a task or an operator that cannot be sent to another process.
 
@@ -295,5 +350,10 @@ def _check_sendable(bench: Bench) -> None:
             ) from error
 
 
-def _dead_worker() -> ServiceError:
-    return ServiceError("a worker process died (killed, or out of memory); start the same command to resume")
+def _dead_worker(cause: BaseException | None = None) -> ServiceError:
+    error = ServiceError(
+        f"a worker process died {RETRIES + 1} times over the same work (killed, or out of memory); start the same "
+        "command to resume"
+    )
+    error.__cause__ = cause
+    return error

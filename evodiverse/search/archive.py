@@ -1,19 +1,22 @@
 """Everything evaluated in a run: the one place where oracle calls are counted."""
 
 import heapq
-from math import fsum, isfinite, nan
+from array import array
+from collections.abc import Mapping
+from math import fsum, isfinite, isnan, nan
 
 import numpy as np
 
 from evodiverse.search.sampling import FloatArray
-from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis
+from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis
 
 
 class Archive:
     """All candidates of a run by call and by key; it only ever grows.
 
-    Scores and energies are kept as arrays too, with NaN for failed evaluations. A call is counted when it is
-    reserved, before the evaluation is made.
+    What a call returned is kept in arrays, so that a million calls take few hundred bytes each; objects are made of it
+    when they are asked for. Scores and energies have NaN for failed evaluations. A call is counted when it is reserved,
+    before the evaluation is made.
 
     Args:
         top: How many of the best scores `top_mean` averages; 0 keeps none.
@@ -22,10 +25,12 @@ class Archive:
     def __init__(self, top: int = 0) -> None:
         self._top = top
         self._top_scores: list[float] = []
-        self._best: Candidate | None = None
-        self._candidates: list[Candidate] = []
-        self._evaluations: list[Evaluation] = []
-        self._hypotheses: list[Hypothesis] = []
+        self._best_call: int | None = None
+        self._genotypes: list[str] = []
+        self._keys: list[str] = []
+        self._is_valid = bytearray()
+        self._errors: dict[int, str] = {}
+        self._details = _Details()
         self._call_of_key: dict[str, int] = {}
         self._scores = np.full(1024, np.nan)
         self._energies = np.full(1024, np.nan)
@@ -38,12 +43,12 @@ class Archive:
     @property
     def scores(self) -> FloatArray:
         """``(n,)`` scores of the evaluated candidates; call ``c`` stands at ``c - 1``."""
-        return self._scores[: len(self._candidates)]
+        return self._scores[: len(self._keys)]
 
     @property
     def energies(self) -> FloatArray:
         """``(n,)`` energies, like `scores`."""
-        return self._energies[: len(self._candidates)]
+        return self._energies[: len(self._keys)]
 
     def call_of(self, key: str) -> int | None:
         """Return the call that this key was charged as, None if it never was."""
@@ -51,15 +56,24 @@ class Archive:
 
     def candidate(self, call: int) -> Candidate:
         """Return the candidate evaluated by this call."""
-        return self._candidates[call - 1]
+        score, energy = self._result(call)
+        hypothesis, error = self.hypothesis(call), self._errors.get(call, "")
+        return Candidate(call, hypothesis.genotype, hypothesis.key, score, energy, error, self._details.of(call))
 
     def hypothesis(self, call: int) -> Hypothesis:
         """Return what this call evaluated."""
-        return self._hypotheses[call - 1]
+        return Hypothesis(self._genotypes[call - 1], self._keys[call - 1])
 
     def evaluation(self, call: int) -> Evaluation:
         """Return what this call returned."""
-        return self._evaluations[call - 1]
+        score, energy = self._result(call)
+        valid, error = bool(self._is_valid[call - 1]), self._errors.get(call, "")
+        return Evaluation(score, energy, valid, error, self._details.of(call))
+
+    def _result(self, call: int) -> tuple[float, float] | tuple[None, None]:
+        """Return the score and the energy of a call, None for both where it failed."""
+        score = float(self.scores[call - 1])
+        return (None, None) if isnan(score) else (score, float(self._energies[call - 1]))
 
     def reserve(self, key: str) -> int:
         """Charge an oracle call for a key that has none and return its number.
@@ -80,7 +94,7 @@ class Archive:
             ValueError: It is not, or its score and energy are neither both finite nor both None: a NaN would win every
                 swap.
         """
-        call = len(self._candidates) + 1
+        call = len(self._keys) + 1
         if self._call_of_key.get(hypothesis.key) != call:
             raise ValueError(f"expected the evaluation of call {call}, got that of {hypothesis.key!r}")
         score, energy = evaluation.score, evaluation.energy
@@ -91,17 +105,17 @@ class Archive:
         if call > self._scores.size:
             self._scores = np.concatenate([self._scores, np.full_like(self._scores, np.nan)])
             self._energies = np.concatenate([self._energies, np.full_like(self._energies, np.nan)])
-        known = Candidate(
-            call, hypothesis.genotype, hypothesis.key, score, energy, evaluation.error, evaluation.details
-        )
-        self._candidates.append(known)
-        self._evaluations.append(evaluation)
-        self._hypotheses.append(hypothesis)
+        self._genotypes.append(hypothesis.genotype)
+        self._keys.append(hypothesis.genotype if hypothesis.key == hypothesis.genotype else hypothesis.key)
+        self._is_valid.append(evaluation.valid)
+        if evaluation.error:
+            self._errors[call] = evaluation.error
+        self._details.append(evaluation.details)
         if score is None or energy is None:
             return
         self._scores[call - 1], self._energies[call - 1] = score, energy
-        if self._best is None or self._best.score is None or score > self._best.score:
-            self._best = self._candidates[-1]
+        if self._best_call is None or score > self._scores[self._best_call - 1]:
+            self._best_call = call
         if len(self._top_scores) < self._top:
             heapq.heappush(self._top_scores, score)
         elif self._top:
@@ -109,7 +123,7 @@ class Archive:
 
     def best(self) -> Candidate | None:
         """Return the candidate with the highest score, the oldest of several, None when all failed."""
-        return self._best
+        return None if self._best_call is None else self.candidate(self._best_call)
 
     def top_mean(self) -> float:
         """Return the mean of the best ``top`` scores, NaN as long as there are fewer.
@@ -117,3 +131,24 @@ class Archive:
         The sum is exactly rounded, so that it does not depend on the order in which scores came.
         """
         return fsum(self._top_scores) / self._top if self._top and len(self._top_scores) == self._top else nan
+
+
+class _Details:
+    """The details of all calls: the values of each, and the names that many have in common."""
+
+    def __init__(self) -> None:
+        self._names: list[tuple[str, ...]] = [()]
+        self._index_of: dict[tuple[str, ...], int] = {(): 0}
+        self._indices = array("l")
+        self._values: list[tuple[Detail | None, ...]] = []
+
+    def append(self, details: Mapping[str, Detail]) -> None:
+        names = tuple(details)
+        if names not in self._index_of:
+            self._index_of[names] = len(self._names)
+            self._names.append(names)
+        self._indices.append(self._index_of[names])
+        self._values.append(tuple(details.values()))
+
+    def of(self, call: int) -> dict[str, Detail]:
+        return dict(zip(self._names[self._indices[call - 1]], self._values[call - 1], strict=True))

@@ -1,16 +1,25 @@
 """From a plan to a run: the parts are built, put together, and set going."""
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from evodiverse.data.artefacts import find_artefact
 from evodiverse.data.cache import artefact_path
-from evodiverse.errors import InputError
+from evodiverse.errors import Asked, InputError
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.open import opened
-from evodiverse.ports import Comparable, Display, Featured, Snapshot, Task
+from evodiverse.ports import Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
+from evodiverse.runlog.record import ASKED, JOBS
+from evodiverse.runlog.standing import read_standing
+from evodiverse.runner.evaluators import ASK
+from evodiverse.runner.evaluators.asking import AskingEvaluator
+from evodiverse.runner.evaluators.command import CommandEvaluator, CommandSettings
+from evodiverse.runner.evaluators.ray import RayEvaluator, RaySettings
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup
 from evodiverse.runner.process import deferred_signals
@@ -19,10 +28,11 @@ from evodiverse.runner.tracking import Committed, followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.search.settings import Method
+from evodiverse.search.settings import Method, Search
 from evodiverse.search.streams import Streams
 from evodiverse.settings import schema
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_search
+from evodiverse.settings.going_further import begin_from_shorter
 from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
 from evodiverse.store.datasets import add_columns
@@ -34,7 +44,7 @@ _LOG = logging.getLogger("evodiverse.settings")
 ModelRound = Callable[[Task, Ledger], ModelProposer]
 
 
-def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> None:
+def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> float | None:
     """Run a plan to its end, from where it stands; a finished run only says so.
 
     Args:
@@ -42,6 +52,9 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         display: Shows the run while it goes on.
         say: Tells a person one line.
         save_hydra: Writes what Hydra composed into the folder it is given.
+
+    Returns:
+        The best score, None where no candidate has one.
 
     Raises:
         InputError: The run directory holds another run, or data cannot be used.
@@ -52,29 +65,68 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     complete = None if plan.config.overwrite else find_complete(this)
     if complete is not None:
         say(complete)
-        return
+        return read_standing(plan.path).best
     task = plan.domain.build_task(plan.task, artefact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     method = freeze_method(plan.config.method, has_model=plan.model is not None)
     _check_able(plan, task, method)
     columns = add_columns(task.columns, screens=method.screen is not None)  # before there is a folder
-    with ExitStack() as stack:
-        workers = stack.enter_context(_workers(plan, task))  # they load while the model is opened
-        by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
-        check = stack.enter_context(deferred_signals())
-        opening = open_run(this, columns, plan.libraries, save_hydra, overwrite=plan.config.overwrite)
-        standing = stack.enter_context(opening)
-        if isinstance(standing, str):  # another process completed it meanwhile
-            say(standing)
-            return
-        tracking = plan.config.tracking
-        place = (tracking.name, tracking.uri, tracking.experiment, Path(plan.config.outputs).expanduser())
-        committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
-        result = _search(plan, method, task, workers, standing.directory, display, check, by_model, committed)
-        standing.stopped_by = result.stopped_by
+    try:
+        result = _run(plan, this, task, method, columns, display, say, save_hydra)
+    except Asked as asked:
+        say(f"asks for {asked.n:,} candidates: {asked.path}")
+        say(f"to go on: evodiverse-tell {plan.path} SCORES.csv")
+        return read_standing(plan.path).best
+    if result is None:
+        return read_standing(plan.path).best
     shown = result.headline or result.best_genotype or ""
     best = f"; best {result.best:.4g}  {shown}".rstrip() if result.best is not None else ""
     say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
     say(f"{plan.path}")
+    return result.best
+
+
+def _run(
+    plan: Plan,
+    this: Identity,
+    task: Task,
+    method: Method,
+    columns: Mapping[str, type],
+    display: Display,
+    say: Callable[[str], None],
+    save_hydra: Callable[[Path], None],
+) -> Snapshot | None:
+    """Run a plan whose task is built, and return how it ended; None if another process completed it meanwhile.
+
+    Raises:
+        Asked: Somebody else is to evaluate what the run wants to know.
+    """
+    with ExitStack() as stack:
+        workers = stack.enter_context(_workers(plan, task))  # they load while the model is opened
+        by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
+        check = stack.enter_context(deferred_signals())
+        search = freeze_search(plan.config.search)
+        begin = partial(_begin, plan, this, task, method, search)
+        opening = open_run(this, columns, plan.libraries, save_hydra, begin, overwrite=plan.config.overwrite)
+        standing = stack.enter_context(opening)
+        if isinstance(standing, str):  # another process completed it meanwhile
+            say(standing)
+            return None
+        tracking = plan.config.tracking
+        place = (tracking.name, tracking.uri, tracking.experiment, Path(plan.config.outputs).expanduser())
+        committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
+        evaluator = stack.enter_context(_opened_evaluator(plan, task, standing.directory))
+        result = _search(
+            plan, method, task, workers, evaluator, standing.directory, display, check, by_model, committed
+        )
+        standing.stopped_by = result.stopped_by
+        (plan.path / ASKED).unlink(missing_ok=True)
+    return result
+
+
+def _begin(
+    plan: Plan, this: Identity, task: Task, method: Method, search: Search, directory: RunDirectory
+) -> Mapping[str, Any]:
+    return begin_from_shorter(this, plan.shelf, directory, plan.libraries, task, method, search)
 
 
 def _check_able(plan: Plan, task: Task, method: Method) -> None:
@@ -129,6 +181,37 @@ def _workers(plan: Plan, task: Task) -> Workers:
     return Workers(bench, evaluator.workers or available_cores(), evaluator.batch, proposes=proposes)
 
 
+@contextmanager
+def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterator[Evaluator | None]:
+    """Open who evaluates; None is the workers.
+
+    Raises:
+        InputError: The task cannot be scored by somebody else, or there is no cluster.
+    """
+    evaluator = plan.config.evaluator
+    if evaluator.name in ("command", ASK) and not isinstance(task, Measurable):
+        domain = plan.config.task.get("domain")
+        raise InputError(
+            f"evaluator={evaluator.name} takes scores from elsewhere, and the task of {domain} has no `rate`"
+        )
+    if evaluator.name == ASK:
+        yield AskingEvaluator(plan.path / ASKED)
+    elif evaluator.name == "command" and isinstance(task, Measurable):
+        side_by_side = evaluator.workers or available_cores()
+        settings = CommandSettings(
+            tuple(evaluator.command or ()), side_by_side, evaluator.batch, evaluator.timeout, evaluator.retries
+        )
+        yield CommandEvaluator(task, settings, plan.path / JOBS, directory.journal, directory.has_answers)
+    elif evaluator.name == "ray":
+        name = f"{digest(plan.settings)}-{sha256(str(plan.path.absolute()).encode()).hexdigest()[:16]}"
+        address = evaluator.address or "auto"
+        ray = RaySettings(address, evaluator.cpus, evaluator.batch, evaluator.timeout, evaluator.retries, name)
+        with RayEvaluator(task, ray, directory.journal) as opened:
+            yield opened
+    else:
+        yield None
+
+
 def _make_proposers(
     plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
 ) -> list[Proposer]:
@@ -147,6 +230,7 @@ def _search(
     method: Method,
     task: Task,
     workers: Workers,
+    evaluator: Evaluator | None,
     directory: RunDirectory,
     display: Display,
     check: Callable[[], None],
@@ -171,5 +255,6 @@ def _search(
             display=display,
             check=check,
             committed=committed,
+            evaluator=evaluator,
         )
         return Loop(setup).run()

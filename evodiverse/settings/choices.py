@@ -57,3 +57,17 @@ def displays() -> Sequence[str]:
     from evodiverse.runner.display import DISPLAYS
 
     return DISPLAYS
+
+
+def evaluators() -> Sequence[str]:
+    """Return the names of who may evaluate."""
+    from evodiverse.runner.evaluators import EVALUATORS
+
+    return EVALUATORS
+
+
+def asks(evaluator: str) -> bool:
+    """Return whether somebody is asked for scores, who may find others than the task would."""
+    from evodiverse.runner.evaluators import ASK
+
+    return evaluator == ASK

@@ -3,17 +3,14 @@
 import re
 from argparse import Action
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra._internal.hydra import Hydra
-from hydra._internal.utils import create_config_search_path, get_args_parser
+from hydra._internal.utils import get_args_parser
 from hydra.conf import HydraConf
-from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -26,11 +23,11 @@ from evodiverse.kit.hints import first_line, nearest_key, wrong_value
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
     CONFIG_NAME,
-    find_conf,
     find_unknown,
     known_keys,
     split_hydra,
 )
+from evodiverse.settings.hydra_session import hydra_session
 
 _PARTS = ("base", "defaults")
 """Folders of a group whose files options are made of; no run chooses one."""
@@ -53,38 +50,15 @@ def put_options_last(arguments: Sequence[str]) -> list[str]:
     return [*overrides, *options]
 
 
-def check_sweep(arguments: Sequence[str], check: Check) -> None:
-    """Check every run of a sweep over lists of values; another sweeper than Hydra's own chooses as it goes.
+def plan_each(
+    overrides: Sequence[str], plan: Callable[[DictConfig, HydraConf], Planned], config_dir: str | None = None
+) -> list[Planned]:
+    """Return what ``plan`` makes of each run that some overrides name; values that commas separate make several.
 
     Args:
-        arguments: The command line.
-        check: Raises `InputError` for a run that cannot be meant.
-
-    Raises:
-        InputError: A run cannot be meant; names everything that is wrong with any of them.
-        HydraException: A run does not compose; `explain` says what is wrong.
-    """
-    parsed = get_args_parser().parse_args(list(arguments))
-    is_sweep = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
-    if not is_sweep or parsed.help or parsed.hydra_help:
-        return
-    with _hydra(parsed.config_dir):
-        parser = _parser()
-        fixed = [override for override in parser.parse_overrides(parsed.overrides) if not override.is_sweep_override()]
-        lines = [str(override.input_line) for override in fixed]
-        sweeper = compose(CONFIG_NAME, overrides=lines, return_hydra_config=True).hydra.sweeper
-        if not sweeper._target_.endswith(f".{BasicSweeper.__name__}"):
-            return
-        params = [f"{key}={value}" for key, value in (sweeper.params or {}).items()]
-        overrides = parser.parse_overrides([*params, *parsed.overrides])
-        (runs,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
-        violations = [line for run in runs for line in _find_in_run(run, check)]
-    if violations:
-        raise InputError(*dict.fromkeys(violations))
-
-
-def plan_each(overrides: Sequence[str], plan: Callable[[DictConfig, HydraConf], Planned]) -> list[Planned]:
-    """Return what ``plan`` makes of each run that some overrides name; values that commas separate make several.
+        overrides: What the command line says.
+        plan: Is given each run's configuration and Hydra's own part of it.
+        config_dir: The user's own folder of options.
 
     Raises:
         InputError: Runs cannot be meant; names everything that is wrong with any of them.
@@ -92,7 +66,7 @@ def plan_each(overrides: Sequence[str], plan: Callable[[DictConfig, HydraConf], 
     """
     planned: list[Planned] = []
     violations: list[str] = []
-    with _hydra(None):
+    with hydra_session(config_dir):
         (runs,) = BasicSweeper.split_arguments(_parser().parse_overrides(list(overrides)), max_batch_size=None)
         for run in runs:
             try:
@@ -119,23 +93,9 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
     violations = []
     if parsed.config_dir and not Path(parsed.config_dir).is_dir():
         violations.append(f"--config-dir {parsed.config_dir} is no folder; check the path")
-    with _hydra(parsed.config_dir):
+    with hydra_session(parsed.config_dir):
         violations += _find_violations(parsed.overrides, check, is_sweep=parsed.multirun)
     return InputError(*dict.fromkeys(violations or [first_line(error)]))
-
-
-@contextmanager
-def _hydra(config_dir: str | None) -> Iterator[None]:
-    """Run Hydra as the command does, with the user's own folder of options if there is one."""
-    GlobalHydra.instance().clear()
-    search_path = create_config_search_path(str(find_conf()))
-    if config_dir and Path(config_dir).is_dir():
-        folder, schema = f"file://{Path(config_dir).absolute()}", SearchPathQuery(provider="schema")
-        search_path.prepend("command-line", folder, anchor=schema)
-    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
-        GlobalHydra.instance().clear()
-        Hydra.create_main_hydra2(CONFIG_NAME, search_path)
-        yield
 
 
 def _parser() -> OverridesParser:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.conf import HydraConf
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from evodiverse.cache_folder import cache_folder
@@ -19,7 +20,8 @@ from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
-from evodiverse.settings import schema
+from evodiverse.runlog.record import RECORD
+from evodiverse.settings import choices, schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
 from evodiverse.settings.freeze import freeze_model, freeze_screen
@@ -28,6 +30,8 @@ from evodiverse.settings.validate import find_violations
 from evodiverse.store.record import Source
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
+_OWN_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=,\[\]-]*(/[A-Za-z0-9_][A-Za-z0-9._=,\[\]-]*)*")
+_LONGEST_FOLDER = 200
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
@@ -42,6 +46,7 @@ class Plan:
         settings: The flat settings that make the run the run it is.
         overrides: Those in which it differs from its task, method and llm alone.
         path: The run directory.
+        shelf: The folder of its task, method and model.
         model: The language model's settings, None for a run without one.
     """
 
@@ -51,6 +56,7 @@ class Plan:
     settings: Mapping[str, Any]
     overrides: Mapping[str, Any]
     path: Path
+    shelf: Path
     model: ModelSettings | None
 
     @property
@@ -123,6 +129,7 @@ class Plan:
         """
         found = dict(self.domain.sources(self.task, artefact_sha256))
         found |= code_files(str(self.config.task["domain"]))
+        found |= _find_files_of(self.config.evaluator.command or ())
         if self.model is not None:
             found["prompts"] = self.build_prompts().sha256
             served = KINDS[self.model.client].source(self.model, artefact_sha256)
@@ -144,18 +151,22 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     domain = import_domain(config.task.get("domain"))
     task, violations = read_settings(domain, config.task)
     settings = _identity(resolve(composed), domain)
-    is_plain = overrides_nothing(composed, hydra, {*quiet_keys(schema.Config), *NAMED_ELSEWHERE})
+    is_plain = overrides_nothing(composed, hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
     overrides = {} if is_plain else find_overrides(settings, _identity(compose_published(hydra), domain))
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
-    path = outputs.joinpath(*map(str, names.values()), override_label(overrides), f"seed{config.seed}")
-    plan = Plan(config, domain, task, settings, overrides, path, None)
+    shelf = outputs.joinpath(*map(str, names.values()))
+    if config.name is None:
+        path = shelf / override_label(overrides) / f"seed{config.seed}"
+    else:
+        path = outputs.joinpath(config.name, *_number_of_trial(hydra))
+    plan = Plan(config, domain, task, settings, overrides, path, shelf, None)
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
         *find_violations(config, 0 if task is None else plan.n_initial, can_ask=isinstance(domain, Prompted)),
         *([] if task is None else find_beyond(task, "task.")),
         *([] if task is None else domain.find_violations(task)),
-        *(bad_outputs or _find_unwritable(path)),
+        *(_find_misplaced(config.name) or bad_outputs or _find_unwritable(path) or _find_nested(path, outputs)),
     ]
     if violations:
         raise InputError(*violations)
@@ -180,6 +191,12 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     return plan
 
 
+def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
+    """Return the files that a command names by a path, but for the program that its first word is."""
+    files = [Path(word) for word in command[1:] if Path(word).is_file()]
+    return {f"evaluator/{place}": path for place, path in enumerate(files)}
+
+
 def read_source(role: str, source: str | Path) -> Source:
     """Return the SHA-256 of a source, and its path where it is a file of the user's."""
     return Source(source, None) if isinstance(source, str) else Source(input_sha256(source, role), source)
@@ -200,12 +217,33 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
             yield f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named by its file"
 
 
+def _number_of_trial(hydra: HydraConf) -> list[str]:
+    """Return the folder of a run that a sweeper chose as it went; one over lists of values names its runs itself."""
+    is_trial = hydra.mode is RunMode.MULTIRUN and not str(hydra.sweeper.get("_target_")).endswith(".BasicSweeper")
+    return [f"trial{hydra.job.num}"] if is_trial else []
+
+
+def _find_misplaced(name: str | None) -> list[str]:
+    if name is None or (_OWN_FOLDER.fullmatch(name) and len(max(name.split("/"), key=len)) <= _LONGEST_FOLDER):
+        return []
+    rule = f"of letters, digits and ._=,- and at most {_LONGEST_FOLDER} characters (a/b is one in another)"
+    return [f"name must be a folder below outputs, {rule}, got {name}"]
+
+
 def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     """Return the flat settings that can change a run's log, with the domain's own as its types write them."""
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
-    quiet = [*quiet_keys(schema.Config), *([] if task is None else quiet_keys(type(task), "task."))]
-    return identity({**values, "task": {**values["task"], **typed}}, frozenset(quiet))
+    quiet = _quiet_keys(values["evaluator"]["name"])
+    if task is not None:
+        quiet |= {*quiet_keys(type(task), "task.")}
+    return identity({**values, "task": {**values["task"], **typed}}, quiet)
+
+
+def _quiet_keys(evaluator: str) -> frozenset[str]:
+    """Return the keys beside the domain's own that cannot change a run's log, whoever evaluates."""
+    # Somebody's measurements are not what the task would have found.
+    return frozenset(quiet_keys(schema.Config)) - ({"evaluator.name"} if choices.asks(evaluator) else set())
 
 
 def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
@@ -214,6 +252,13 @@ def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
         return Path(outputs).expanduser(), [] if outputs else ["outputs must name a folder, got nothing"]
     except RuntimeError as error:  # a home that is none
         return Path(outputs), [f"outputs={outputs} cannot be used ({error}); choose another folder"]
+
+
+def _find_nested(path: Path, outputs: Path) -> list[str]:
+    """Return that a run directory would lie within that of another run, which ``overwrite=true`` deletes whole."""
+    between = [folder for folder in path.parents if folder == outputs or outputs in folder.parents]
+    holder = next((folder for folder in between if (folder / RECORD).is_file()), None)
+    return [] if holder is None else [f"{path} would lie within the run {holder}; choose another name"]
 
 
 def _find_unwritable(path: Path) -> list[str]:

@@ -227,16 +227,43 @@ class Search:
 class Evaluator:
     """``evaluator``."""
 
+    name: str = documented(
+        "who evaluates; its file chooses it", default="local", changes_log=False, choices=choices.evaluators
+    )
     workers: int | None = documented(
-        "processes that make and evaluate offspring; null: one a core", default=None, changes_log=False, least=1
+        "processes that make offspring, and evaluate it or run evaluator.command; null: one a core",
+        default=None,
+        changes_log=False,
+        least=1,
     )
     batch: int | None = documented(
-        "evaluations a process makes at a time; null: as many as take 20 ms, which a kill may lose",
+        "evaluations made at a time, which a kill may lose; null: as many as take 20 ms, of command and ray an even "
+        "share of what a round needs",
         default=None,
         unit="evaluations",
         changes_log=False,
         least=1,
     )
+    command: list[str] | None = documented(
+        "of evaluator=command: the program that scores, and its arguments", default=None
+    )
+    timeout: float | None = documented(
+        "of command and ray: how long one start or task may take",
+        default=None,
+        unit="s",
+        changes_log=False,
+        above=0,
+    )
+    retries: int = documented(
+        "of command and ray: how often a candidate is given out again that came back without a score",
+        default=2,
+        changes_log=False,
+        least=0,
+    )
+    address: str | None = documented(
+        "of ray: the cluster, auto or host:port of its head node", default=None, changes_log=False
+    )
+    cpus: float = documented("of ray: what a task takes", default=1.0, unit="cores", changes_log=False, above=0)
 
 
 @dataclass
@@ -280,6 +307,11 @@ class Config:
     tracking: Tracking = field(default_factory=Tracking)
     seed: int = documented("seed of every random draw", default=0, least=0, most=2**64 - 1)
     outputs: str = documented("folder of all runs", default="outputs", changes_log=False)
+    name: str | None = documented(
+        "folder of this run or sweep below that of all runs; null: named by task, method, llm, overrides and seed",
+        default=None,
+        changes_log=False,
+    )
     overwrite: bool = documented("delete the run directory and start afresh", default=False, changes_log=False)
     display: str = documented(
         "how a run shows itself; auto is rich on a terminal, else plain",

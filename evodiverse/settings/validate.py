@@ -6,7 +6,7 @@ from math import inf
 
 from evodiverse.kit.documented import find_beyond
 from evodiverse.settings.choices import takes_model
-from evodiverse.settings.schema import Config, Llm, Method
+from evodiverse.settings.schema import Config, Evaluator, Llm, Method
 
 SWAPPING = ("metropolis", "random")
 # Above it, the power of a score of 0.1 is below the floor that is added to it, as in the released code.
@@ -31,6 +31,7 @@ def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[st
         *find_beyond(config, ""),
         *_rungs(config.method),
         *_llm(config.llm),
+        *_evaluator(config.evaluator),
         *_across(config, n_initial, can_ask=can_ask),
     ]
 
@@ -74,6 +75,16 @@ def _llm(llm: Llm) -> Iterator[str]:
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
     for key in sorted(RESERVED & {str(key) for key in llm.extra}):
         yield f"llm.extra.{key} cannot be set; it is EvoDiverse's own"
+
+
+def _evaluator(evaluator: Evaluator) -> Iterator[str]:
+    takes_command = evaluator.name == "command"
+    if takes_command and not evaluator.command:
+        yield "evaluator.command has no value; name the program that scores, such as [python, score.py]"
+    if evaluator.command is not None and not takes_command:
+        yield f"evaluator={evaluator.name} starts no program; use evaluator=command"
+    if evaluator.timeout is not None and evaluator.name not in ("command", "ray"):
+        yield f"evaluator={evaluator.name} takes no timeout; use evaluator=command or evaluator=ray"
 
 
 def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:

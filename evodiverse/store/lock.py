@@ -9,9 +9,9 @@ from pathlib import Path
 
 from evodiverse.errors import InputError
 from evodiverse.kit.files import lock, refuse_odd_file
+from evodiverse.runlog.record import LOCK
 
 _LOG = logging.getLogger("evodiverse.store")
-LOCK = ".lock"
 
 
 @contextmanager

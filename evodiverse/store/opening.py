@@ -54,7 +54,7 @@ def find_complete(this: Identity) -> str | None:
     Raises:
         InputError: The directory holds another run, or one with other data, or something else.
     """
-    return _describe_complete(this.path, _find_record(this))
+    return describe_complete(this.path, _find_record(this))
 
 
 @contextmanager
@@ -63,6 +63,7 @@ def open_run(
     columns: Mapping[str, type],
     libraries: Sequence[str],
     save: Callable[[Path], None],
+    begin: Callable[[RunDirectory], Mapping[str, Any]] = lambda _: {},
     *,
     overwrite: bool,
 ) -> Iterator[OpenRun | str]:
@@ -73,6 +74,8 @@ def open_run(
         columns: What the run adds to those of ``evaluations``.
         libraries: The packages whose versions are recorded.
         save: Writes what was composed into the folder it is given.
+        begin: Is given the directory of a run that has done nothing, to fill it with what is known already, and returns
+            what the record is to say of that.
         overwrite: Delete what stands there, and begin again.
 
     Yields:
@@ -85,13 +88,14 @@ def open_run(
     """
     with locked(this.path):
         record = None if overwrite else _find_record(this)
-        complete = _describe_complete(this.path, record)
+        complete = describe_complete(this.path, record)
         if complete is not None:
             yield complete
             return
         if overwrite:
             delete_run(this.path)
         versions = package_versions(libraries)
+        is_new = record is None
         if record is None:
             record = new_record(this.digest, this.settings, this.overrides, this.sources, versions, git_commit())
         else:
@@ -99,6 +103,8 @@ def open_run(
         directory = RunDirectory(this.path, columns)
         with writing_to(this.path):
             save(this.path / ".hydra")
+        if is_new and not overwrite:
+            record |= begin(directory)
         with kept(directory, record):
             run = OpenRun(directory)
             yield run
@@ -114,7 +120,8 @@ def _find_record(this: Identity) -> dict[str, Any] | None:
     return record
 
 
-def _describe_complete(path: Path, record: Mapping[str, Any] | None) -> str | None:
+def describe_complete(path: Path, record: Mapping[str, Any] | None) -> str | None:
+    """Return a line that says that the run of a record is complete, None if it is not or there is none."""
     if record is None or record["status"] != "complete":
         return None
     return f"{path} is complete (stopped by {record.get('stopped_by')}); overwrite=true runs it afresh"

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evodiverse.errors import InputError, ServiceError, describe
-from evodiverse.runlog.record import RECORD, find_absent, find_damage
+from evodiverse.errors import Asked, InputError, ServiceError, describe
+from evodiverse.runlog.record import CHECKPOINT, RECORD, find_absent, find_damage
 from evodiverse.store.files import read_json
-from evodiverse.store.run_directory import CHECKPOINT, RunDirectory, check_not_foreign
+from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
 _REFERRED_TO = "task.defaults."
@@ -159,6 +159,9 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
         yield record
     except KeyboardInterrupt:
         record["status"] = "interrupted"
+        raise
+    except Asked:
+        record["status"] = "asking"
         raise
     except BaseException as error:
         record |= {"status": "failed", "error": describe(error)}

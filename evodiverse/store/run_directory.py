@@ -16,14 +16,12 @@ from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, replace_file, sync_folder, write_file
 from evodiverse.ports import Row
 from evodiverse.runlog.datasets import DATASETS
-from evodiverse.runlog.record import BEST, CHOSEN, RECORD, REPORT
+from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, RECORD, REPORT
 from evodiverse.store.datasets import check_part, read_rows, schemas, write_part
 from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
-from evodiverse.store.lock import LOCK
 
 FOLDERS = ("checkpoint", BEST)
-CHECKPOINT = "checkpoint/state.json"
 JOURNAL = "checkpoint/journal"
 WRITE_SHARE = 0.01
 MAX_WAIT_SECONDS = 1.0
@@ -35,7 +33,7 @@ def check_not_foreign(path: Path) -> None:
     Raises:
         InputError: There are other files in it.
     """
-    own = {*DATASETS, *FOLDERS, RECORD, REPORT}
+    own = {*DATASETS, *FOLDERS, RECORD, REPORT, JOBS, ASKED}
     if path.exists() and any(entry.name not in own and not entry.name.startswith(".") for entry in path.iterdir()):
         raise InputError(f"{path} holds no run but other files; choose another folder with outputs=…")
 
@@ -86,6 +84,7 @@ class RunDirectory:
         columns: The domain's own columns of ``evaluations``.
         write_share: Share of the time that writing may take; infinity writes each iteration at once.
         max_wait: Seconds.
+        is_read_only: Whether it is another's, of which nothing is changed.
 
     Raises:
         InputError: The directory cannot be written, is damaged, or has a link in it, which could lead anywhere.
@@ -98,13 +97,17 @@ class RunDirectory:
         *,
         write_share: float = WRITE_SHARE,
         max_wait: float = MAX_WAIT_SECONDS,
+        is_read_only: bool = False,
     ) -> None:
         self.path = path
+        self.columns = columns
         self._write_share = write_share
         self._max_wait = max_wait
         self.journal = Journal(path / JOURNAL)
         self._schemas = schemas(columns)
         refuse_odd_files(path)
+        if is_read_only:
+            return
         try:
             for name in [*self._schemas, *FOLDERS]:
                 (path / name).mkdir(parents=True, exist_ok=True)
@@ -120,6 +123,10 @@ class RunDirectory:
         with writing_to(path):
             self._remove_parts_after(saved["iteration"])
         self._check_parts()
+
+    def has_answers(self) -> bool:
+        """Return whether anything was evaluated so far."""
+        return bool(self._n_parts["evaluations"] or self.journal.read())
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Replace ``run.json``.
@@ -214,6 +221,32 @@ class RunDirectory:
                 else:
                     write_file(path, content)
 
+    def take_over(self, source: "RunDirectory", iteration: int, checkpoint: Mapping[str, object]) -> None:
+        """Commit, in a directory that is empty, what another one holds up to an iteration.
+
+        Args:
+            source: The other one.
+            iteration: The last iteration that counts.
+            checkpoint: What its checkpoint held then.
+
+        Raises:
+            InputError: A part of the other one cannot be read; names it.
+            ServiceError: The disk is full or gone.
+        """
+        for name, schema in self._schemas.items():
+            for part in source._parts(name):
+                rows = read_rows(name, schema, schema.names, [part])
+                kept = [row for row in rows if row["iteration"] <= iteration]
+                if kept or not _iteration_of(part):
+                    place = self.path / name / f"part-{min(_iteration_of(part), iteration):06d}.parquet"
+                    with writing_to(self.path):
+                        replace_file(place, partial(write_part, rows=kept, schema=schema))
+                        sync_folder(place.parent)
+                    self._n_parts[name] += 1
+        saved = {**checkpoint, "iteration": iteration, "parts": dict(self._n_parts)}
+        with writing_to(self.path):
+            write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
+
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return all committed rows of a dataset in the order committed.
 
@@ -221,6 +254,15 @@ class RunDirectory:
             InputError: A part cannot be read; names it.
         """
         return read_rows(dataset, self._schemas[dataset], columns, self._parts(dataset))
+
+    def batches(self, dataset: str, columns: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+        """Yield the same rows, those of a part at a time.
+
+        Raises:
+            InputError: A part cannot be read; names it.
+        """
+        for part in self._parts(dataset):
+            yield read_rows(dataset, self._schemas[dataset], columns, [part])
 
     def _parts(self, name: str) -> list[Path]:
         return sorted((self.path / name).glob(f"part-{'[0-9]' * 6}.parquet"))

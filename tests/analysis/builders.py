@@ -29,6 +29,11 @@ SETTINGS = {
 }
 
 
+def columns(rows: Sequence[Row]) -> dict[str, list[object]]:
+    """Return the columns of rows that all have those of the first."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
 def write_parts(path: Path, dataset: str, parts: Sequence[Sequence[Row]]) -> None:
     """Write a dataset of a run directory, one part for each of ``parts``; columns of a task's own are numbers."""
     (path / dataset).mkdir(parents=True, exist_ok=True)

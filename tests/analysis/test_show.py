@@ -16,7 +16,7 @@ from evodiverse.analysis.summary import best_candidates, best_so_far, errors_by_
 from evodiverse.commands import show
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.runlog.runs import find_records
-from tests.analysis.builders import SETTINGS, evaluated_row, write_parts, write_record, write_run
+from tests.analysis.builders import SETTINGS, columns, evaluated_row, write_parts, write_record, write_run
 from tests.runs import rows, run_toy, stop_after
 
 SMALL = ("budget.oracle_calls=120", "method.offspring=8", "method.capacity=8", "method.swap.period=1", "task.length=8")
@@ -159,13 +159,13 @@ def test_the_ten_best_are_those_of_the_log(run: Path) -> None:
 
 def test_the_older_of_two_with_one_score_comes_first() -> None:
     log = [evaluated_row(0, call, "k", 0.5) | {"genotype": "g"} for call in (2, 1, 3)]
-    assert [row["call"] for row in best_candidates(log)] == [1, 2, 3]
+    assert [row["call"] for row in best_candidates(columns(log))] == [1, 2, 3]
 
 
 def test_best_so_far_never_falls_and_begins_with_the_first_score() -> None:
     scores = [(0, None), (1, 0.2), (1, 0.3), (2, None), (3, 0.1), (4, 0.9)]
     log = [evaluated_row(iteration, 1, "k", score) for iteration, score in scores]
-    assert best_so_far(log) == [0.3, 0.3, 0.3, 0.9]
+    assert best_so_far(columns(log)) == [0.3, 0.3, 0.3, 0.9]
 
 
 def test_swaps_are_counted_by_rungs(run: Path) -> None:
@@ -243,8 +243,8 @@ def test_failed_evaluations_are_told_from_rejected_attempts(tmp_path: Path) -> N
 
 
 def test_a_failed_evaluation_met_again_is_counted_once() -> None:
-    reused = {"outcome": "reused", "call": None, "score": None, "error": "non_finite"}
-    (kind,) = errors_by_kind([evaluated_row(0, 1, "k", None) | {"error": "non_finite"}, reused])
+    failed = evaluated_row(0, 1, "k", None) | {"error": "non_finite"}
+    (kind,) = errors_by_kind(columns([failed, failed | {"outcome": "reused", "call": None}]))
     assert (kind.rejected, kind.failed) == (0, 1)
 
 
@@ -474,3 +474,19 @@ def test_several_runs_are_compared_a_row_a_run_with_columns_for_what_differs(
     assert [line[1] for line in lines] == ["40", "40"]
     assert {(line[2], line[4]) for line in lines} == {("1", str(paths[0])), ("2", str(paths[1]))}
     assert float(lines[0][0]) >= float(lines[1][0])
+
+
+def test_runs_that_go_on_say_how_long_they_will_and_failed_ones_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed, changes in enumerate([{"status": "running"}, {"status": "failed", "error": "the disk is full"}, {}]):
+        path = run_toy(tmp_path, "budget.oracle_calls=40", f"seed={seed}")
+        record = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps(record | changes))
+    capsys.readouterr()
+    monkeypatch.setattr("sys.argv", ["evodiverse-show", str(tmp_path)])
+    assert show.main() == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["best", "calls", "seed", "status", "left", "run"]
+    assert [line.split()[3:5] for line in lines if "running" in line] == [["running", "0:00:00"]]
+    assert lines[-1].endswith("seed1 failed: the disk is full")

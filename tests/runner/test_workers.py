@@ -180,6 +180,31 @@ def test_a_dead_worker_is_a_service_that_failed() -> None:
         workers.evaluate(HYPOTHESES)
 
 
+class MortalTask(BitTask):
+    """Takes its process with it the first time that it evaluates a string, and marks that in a folder."""
+
+    def __init__(self, marks: Path) -> None:
+        super().__init__(6, 1)
+        self.marks = marks
+
+    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+        for hypothesis in hypotheses:
+            mark = self.marks / hypothesis.key
+            if hypothesis.key.endswith("1") and not mark.exists():
+                mark.touch()
+                os._exit(3)
+        return super().evaluate(hypotheses)
+
+
+def test_what_a_dead_worker_was_doing_is_done_again(tmp_path: Path) -> None:
+    few = [HYPOTHESES[0], next(one for one in HYPOTHESES if one.key.endswith("1"))]
+    with workers_of(BitTask(6, 1), BitCrossover(), 1) as workers:
+        expected = [evaluation for evaluation, _ in workers.evaluate(few)]
+    with workers_of(MortalTask(tmp_path), BitCrossover(), 2) as workers:
+        assert [evaluation for evaluation, _ in workers.evaluate(few)] == expected
+        assert len(list(tmp_path.iterdir())) == 1
+
+
 class SlowTask(BitTask):
     """Takes ``seconds`` for each evaluation, and remembers how many it was given at a time."""
 

@@ -108,7 +108,7 @@ def test_a_key_of_another_pool_or_of_none_is_reused_without_a_charge() -> None:
 def test_a_reused_candidate_brings_its_stored_evaluation() -> None:
     world = World(slots=1)
     reused, _ = world.play("k3", None)
-    assert reused.evaluation is world.archive.evaluation(3)
+    assert reused.evaluation == world.archive.evaluation(3)
 
 
 def test_one_new_key_from_two_pools_in_a_round_is_charged_to_the_first_and_reused_by_the_second() -> None:

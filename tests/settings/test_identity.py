@@ -114,8 +114,13 @@ def test_a_folder_with_a_file_of_a_published_name_may_override_something(tmp_pat
 
 def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
     assert set(quiet_keys(schema.Config)) == {
+        "evaluator.name",
         "evaluator.workers",
         "evaluator.batch",
+        "evaluator.timeout",
+        "evaluator.retries",
+        "evaluator.address",
+        "evaluator.cpus",
         "llm.api_base",
         "llm.api_key_env",
         "llm.cache",
@@ -130,6 +135,7 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
         "sandbox.require",
         "search.on_failed_start",
         "dry_run",
+        "name",
         "tracking.name",
         "tracking.uri",
         "tracking.experiment",

@@ -82,14 +82,14 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
             by_model[at, result.model].append(result)
     rows = {key for some in by_model.values() for key in _differing(some, lambda _: True)}
     tasks: dict[str, list[Result]] = defaultdict(list)
+    by_method: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for own in behind:
         for result in own:
             tasks[result.run.task].append(result)
-    budgets = {
-        key
-        for some in tasks.values()
-        for key in _differing(some, lambda key: key.startswith("task.") or key == "budget.oracle_calls")
-    }
+            by_method[result.run.task, result.run.method].append(result)
+    budgets = {key for some in tasks.values() for key in _differing(some, lambda key: key == "budget.oracle_calls")}
+    # Some keys of a task have another value with one method than with another, such as the rate of mutations.
+    budgets |= {key for some in by_method.values() for key in _differing(some, lambda key: key.startswith("task."))}
     overridden = {key for own in behind for result in own for key in result.overrides}
     if rows | (budgets - overridden):
         yield f"Careful: these runs differ in {', '.join(sorted(rows | (budgets - overridden)))}."

@@ -16,7 +16,7 @@ from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 from evodiverse.tasks.molecules.objective.components import Smarts
 from evodiverse.tasks.molecules.objective.objective import Objective, find_raw_columns
 from evodiverse.tasks.molecules.objective.settings import read_objective
-from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
+from evodiverse.tasks.molecules.opening import OWN_PREFIX, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.operators.operator import GraphGA
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.patterns import find_smarts_violation
@@ -162,7 +162,7 @@ def _find_highlight_violations(highlight: object) -> list[str]:
 def _find_score_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with what scores molecules: an objective, or an oracle."""
     if not settings.objective:
-        return find_oracle_violations(settings.oracle, "task.oracle.")
+        return find_oracle_violations(settings.oracle, OWN_PREFIX)
     violations = []
     if settings.oracle.is_own or settings.oracle.published is not None:
         violations.append(

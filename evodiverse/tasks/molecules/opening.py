@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import join_or
 from evodiverse.kit.inputs import expanded
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, OracleFunction, TargetOracle
+from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, ElsewhereOracle, OracleFunction, TargetOracle
 from evodiverse.tasks.molecules.settings import Oracle
+
+OWN_PREFIX: Final = "task.oracle."
+"""What stands before the keys of an oracle that is the whole score of a task."""
 
 
 def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
@@ -17,19 +21,30 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
         oracle: The settings.
         prefix: What stands before the names of its keys.
     """
-    if oracle.path is not None and oracle._target_ is not None:
-        return [f"{prefix}path and {prefix}_target_ are both set; set one of them to null"]
+    is_whole_score = prefix == OWN_PREFIX
+    keys = ("path", "_target_", "elsewhere") if is_whole_score else ("published", "path", "_target_")
+    given = [key for key in keys if getattr(oracle, key) not in (None, False)]
+    if len(given) > 1:
+        return [f"{' and '.join(f'{prefix}{key}' for key in given)} are both set; set one of them to null"]
     if oracle.is_own:
         try:
             open_own_oracle(oracle)
         except InputError as error:
-            return list(error.violations)
+            return [_under(prefix, given[0], violation) for violation in error.violations]
         return []
     if oracle.published is None:
-        return [f"{prefix.rstrip('.')} names no oracle; set published, path or _target_"]
+        known = "published, path, _target_ or elsewhere" if is_whole_score else "published, path or _target_"
+        return [f"{prefix.rstrip('.')} names no oracle; set {known}"]
     if oracle.published not in PUBLISHED:
         return [f"{prefix}published={oracle.published} is unknown; use {join_or([*PUBLISHED])}"]
     return []
+
+
+def _under(prefix: str, key: str, violation: str) -> str:
+    """Return what is wrong with an oracle, told of its key where the oracle stands."""
+    if violation.startswith(OWN_PREFIX):
+        return f"{prefix}{violation.removeprefix(OWN_PREFIX)}"
+    return f"{prefix}{key}: {violation}"
 
 
 def open_oracle(oracle: Oracle, artefact: Callable[[str], Path]) -> OracleFunction:
@@ -54,6 +69,8 @@ def open_oracle(oracle: Oracle, artefact: Callable[[str], Path]) -> OracleFuncti
 
 def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
     """Return the user's own oracle, ready to score, None if there is none."""
+    if oracle.elsewhere:
+        return ElsewhereOracle()
     if oracle._target_ is not None:
         target = TargetOracle(oracle._target_)
         target.check()
@@ -63,6 +80,8 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
 
 def find_oracle_source(oracle: Oracle, artefact_sha256: Callable[[str], str]) -> Path | str:
     """Return the file that an oracle's scores depend on, or its SHA-256; of a user's function, that of its module."""
+    if oracle.elsewhere:
+        return "elsewhere"
     if oracle._target_ is not None:
         return TargetOracle(oracle._target_).find_source()
     return artefact_sha256(str(oracle.published)) if oracle.path is None else expanded(oracle.path)

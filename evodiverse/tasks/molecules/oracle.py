@@ -251,6 +251,22 @@ class TargetOracle:
         return _located(self.target)(smiles)
 
 
+@dataclass(frozen=True, slots=True)
+class ElsewhereOracle:
+    """Scores nothing: somebody else does."""
+
+    def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
+        """Return nothing.
+
+        Raises:
+            InputError: Always; says who is to be asked.
+        """
+        raise InputError(
+            f"task.oracle.elsewhere=true leaves {len(smiles)} molecules to somebody else; use evaluator=command or "
+            "evaluator=ask"
+        )
+
+
 def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
     """Return the Morgan fingerprints of radius 2 that the published forests were trained on.
 

@@ -72,11 +72,19 @@ def _write_top(table: bytes) -> bytes:
         for line in csv.DictReader(io.StringIO(table.decode())):
             molecule = Chem.MolFromSmiles(line["smiles"])
             rdDepictor.Compute2DCoords(molecule)
+            _leave_open(molecule)
             molecule.SetProp("_Name", f"call {line['call']}")
             for name, value in line.items():
                 molecule.SetProp(name, value)
             writer.write(molecule)
     return text.getvalue().encode()
+
+
+def _leave_open(molecule: Chem.Mol) -> None:
+    """Mark the double bonds of which it is not said whether they are E or Z, since any drawing shows one of the two."""
+    for found in Chem.FindPotentialStereo(molecule):
+        if found.type == Chem.StereoType.Bond_Double and found.specified == Chem.StereoSpecified.Unspecified:
+            molecule.GetBondWithIdx(found.centeredOn).SetStereo(Chem.BondStereo.STEREOANY)
 
 
 def _list_clusters(found: Sequence[Found], numbers: Sequence[int]) -> bytes:

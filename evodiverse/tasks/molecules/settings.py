@@ -16,10 +16,15 @@ class Oracle:
         "a user's own function, or class without arguments: a batch of SMILES to scores in [0, 1]", default=None
     )
 
+    elsewhere: bool | None = documented(
+        "true: somebody else scores, by evaluator=command or evaluator=ask, and none of the others is asked",
+        default=None,
+    )
+
     @property
     def is_own(self) -> bool:
         """Whether the user's own oracle scores, and not a published one."""
-        return self.path is not None or self._target_ is not None
+        return self.path is not None or self._target_ is not None or bool(self.elsewhere)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rdkit import DataStructs
 
-from evodiverse.errors import ContractError
+from evodiverse.errors import ContractError, InputError
 from evodiverse.ports import Found
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, choose_any
@@ -102,6 +102,16 @@ class MoleculeTask:
             first = int(np.argmax(outside))
             raise ContractError(f"the oracle scored {smiles[first]} {scores[first]}; a score must lie in [0, 1]")
         return [_evaluation(score) for score in scores.tolist()]
+
+    def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
+        """Return the evaluation of a molecule that somebody else has scored.
+
+        Raises:
+            InputError: The score lies outside [0, 1].
+        """
+        if not 0 <= score <= 1:
+            raise InputError(f"{hypothesis.genotype} was scored {score:g}; a score must lie in [0, 1]")
+        return _evaluation(score)
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
         """Return the Tanimoto similarity of one molecule's Morgan bits with others'."""

@@ -284,6 +284,14 @@ def test_rows_of_one_table_that_differ_in_their_budget_are_told() -> None:
     assert "Careful: these runs differ in budget.oracle_calls." in fill(layout(JNK3), *runs).notes
 
 
+def test_methods_may_have_another_value_of_a_key_of_the_task() -> None:
+    runs = [
+        result({"score": 0.4}, task__mutation_rate=0.1),
+        result({"score": 0.6}, method="molleo", task__mutation_rate=0.3),
+    ]
+    assert not any("Careful" in note for note in fill(layout(JNK3), *runs).notes)
+
+
 def test_rows_may_differ_in_what_they_are_about() -> None:
     rows = [replace(JNK3[1], overrides={"task.energy": "raw_mse"}), JNK3[1]]
     runs = [result({"score": 0.4}), result({"score": 0.6}, overrides={"task.energy": "raw_mse"})]

@@ -146,7 +146,7 @@ def test_sound_settings_have_no_violations() -> None:
         (MoleculeSettings(JNK3, mutation_rate=-0.1), "task.mutation_rate must be between 0 and 1, got -0.1"),
         (MoleculeSettings(JNK3, mutation_rate=1.5), "task.mutation_rate must be between 0 and 1, got 1.5"),
         (MoleculeSettings(JNK3, mutation_rate=float("nan")), "task.mutation_rate must be between 0 and 1, got nan"),
-        (MoleculeSettings(Oracle()), "task.oracle names no oracle; set published, path or _target_"),
+        (MoleculeSettings(Oracle()), "task.oracle names no oracle; set published, path, _target_ or elsewhere"),
         (
             MoleculeSettings(Oracle(path="/dev/zero")),
             "task.oracle.path: cannot read /dev/zero (it is a device or a pipe, expected a file); check the path",

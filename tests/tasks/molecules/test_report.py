@@ -65,6 +65,13 @@ def test_the_best_are_an_sdf_with_the_columns_of_the_table_as_properties() -> No
         assert molecule.GetConformer().Is3D() is False
 
 
+@pytest.mark.parametrize("smiles", ["CC=CC", "C/C=C/C", "CC1CC(=N/N=C/c2cccc([N+](=O)[O-])c2)NC1=O"])
+def test_an_sdf_does_not_say_e_or_z_of_a_double_bond_of_which_it_is_not_known(smiles: str) -> None:
+    entry = Found(Candidate(1, smiles, smiles, 1.0, 0.0), 0, 0)
+    (molecule,) = Chem.ForwardSDMolSupplier(io.BytesIO(lay_out([entry])["top.sdf"]))
+    assert Chem.MolToSmiles(molecule) == Chem.CanonSmiles(smiles)
+
+
 COMPONENTS = ("jnk3_raw", "jnk3_value", "logp_raw", "logp_value", "fit_raw")
 MEASURED = {"jnk3_raw": 0.1, "jnk3_value": 0.2, "logp_raw": None, "logp_value": 0.4, "fit_raw": 2.0}
 COMPOSED = [replace(entry, candidate=replace(entry.candidate, details=MEASURED)) for entry in FOUND]

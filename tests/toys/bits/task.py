@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from evodiverse.errors import InputError
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection, Stream
 
 
@@ -56,6 +57,11 @@ class BitTask:
         if self.spoiled == "worker" and hypotheses:
             os._exit(3)
         return [self._evaluate(hypothesis.key) for hypothesis in hypotheses]
+
+    def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
+        if not 0 <= score <= 1:
+            raise InputError(f"{hypothesis.genotype} was scored {score:g}; a score must lie in [0, 1]")
+        return Evaluation(score, math.log(1 - min(score, 1 - 1e-6)), details={"n_ones": hypothesis.key.count("1")})
 
     def _take_time(self, key: str) -> None:
         time.sleep(self.pause)

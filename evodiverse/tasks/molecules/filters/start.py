@@ -68,7 +68,7 @@ class FilteredLibrary:
                 passed.append(molecule)
         told = ", ".join(f"{kind} {n:,}" for kind, n in Counter(faults).most_common(_MOST_TOLD))
         n_checked = len(passed) + len(faults)
-        expected = min(size, self.needed)
+        expected = min(size, self.needed, len(drawn))
         if not passed or len(passed) < expected < len(drawn):
             fewer = f"set task.initial.size={len(passed)}, " if passed else ""
             raise InputError(

@@ -31,7 +31,7 @@ class Component:
     """The keys that components of all kinds have."""
 
     kind: str = documented("what is measured", default=MISSING)
-    weight: float = documented("weight in the mean, or power in the product", default=1.0, above=0)
+    weight: float = documented("weight in the mean, or power in the product", default=1.0, above=0, most=1e6)
     transform: dict[str, Any] = documented_mapping(
         "how the raw value becomes a score from 0 to 1: a kind and its numbers; none where it is one already"
     )
@@ -87,7 +87,10 @@ class OracleComponent(Oracle, Component):
 
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield what is wrong with the oracle."""
-        yield from find_oracle_violations(self, prefix)
+        if self.elsewhere:
+            yield f"{prefix}elsewhere=true is for task.oracle alone; a component scores by itself"
+        else:
+            yield from find_oracle_violations(self, prefix)
 
     def find_source(self, artefact_sha256: Callable[[str], str]) -> Path | str | None:
         """Return the oracle's file."""
@@ -119,6 +122,8 @@ class Similarity(Component):
             molecule = molecule_of(smiles)
             if molecule is None or molecule.GetNumAtoms() == 0:
                 yield f"{prefix}smiles: {smiles!r} is no molecule; write it as SMILES"
+            elif self.fingerprint in FINGERPRINTS and _measure_similarity(self.fingerprint, (smiles,), [smiles]) == [0]:
+                yield f"{prefix}smiles: {smiles!r} has no {self.fingerprint} features, so nothing is similar to it"
 
     def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
         """Return what computes the similarity."""

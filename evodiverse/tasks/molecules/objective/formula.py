@@ -27,6 +27,8 @@ def count_atoms(formula: str) -> Counter[str]:
         if element not in ELEMENTS:
             raise ValueError(f"{formula!r} has {element}, which is no element")
         counts[element] += int(count or 1)
+    if not counts.total():
+        raise ValueError(f"{formula!r} has no atoms")
     return counts
 
 

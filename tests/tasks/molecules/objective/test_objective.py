@@ -180,7 +180,7 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ({}, "task.objective.components.one.kind has no value; use one of oracle, similarity"),
         ({"kind": "qedd"}, "task.objective.components.one.kind=qedd is unknown; did you mean qed?"),
         ({"kind": "qed", "wieght": 2}, "task.objective.components.one.wieght is unknown; did you mean"),
-        ({"kind": "qed", "weight": 0}, "task.objective.components.one.weight must be above 0, got 0"),
+        ({"kind": "qed", "weight": 0}, "task.objective.components.one.weight must be above 0 and at most 1e+06, got 0"),
         ({"kind": "qed", "weight": "much"}, "task.objective.components.one.weight must be a number, got much"),
         ({"kind": "logp"}, "task.objective.components.one.transform has no value; logp is no score from 0 to 1"),
         ({"kind": "logp", "transform": {"kind": "bell"}}, "one.transform.kind=bell is unknown"),
@@ -207,8 +207,29 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ({"kind": "formula", "formula": "seven"}, "one.formula: 'seven' is no molecular formula"),
         ({"kind": "oracle"}, "task.objective.components.one names no oracle; set published, path or _target_"),
         ({"kind": "oracle", "published": "jnk4"}, "task.objective.components.one.published=jnk4 is unknown; use jnk3"),
-        ({"kind": "oracle", "path": "/none.npz"}, "none.npz"),
-        ({"kind": "oracle", "_target_": "nowhere.at_all"}, "nowhere.at_all cannot be used"),
+        (
+            {"kind": "oracle", "path": "/none.npz"},
+            "task.objective.components.one.path: cannot read /none.npz (No such file",
+        ),
+        ({"kind": "oracle", "path": ""}, "task.objective.components.one.path: cannot read "),
+        ({"kind": "oracle", "path": __file__}, "task.objective.components.one.path: "),
+        (
+            {"kind": "oracle", "_target_": "nowhere.at_all"},
+            "task.objective.components.one._target_=nowhere.at_all cannot be used",
+        ),
+        (
+            {"kind": "oracle", "published": "jnk3", "_target_": "nowhere.at_all"},
+            "one.published and task.objective.components.one._target_ are both set",
+        ),
+        (
+            {"kind": "oracle", "published": "jnk3", "path": "/none.npz"},
+            "one.published and task.objective.components.one.path are both set",
+        ),
+        ({"kind": "oracle", "elsewhere": True}, "one.elsewhere=true is for task.oracle alone"),
+        ({"kind": "qed", "weight": 1e308}, "one.weight must be above 0 and at most 1e+06, got 1e+308"),
+        ({"kind": "similarity", "smiles": "C", "fingerprint": "TT"}, "one.smiles: 'C' has no TT features"),
+        ({"kind": "similarity", "smiles": "C", "fingerprint": "PHCO"}, "one.smiles: 'C' has no PHCO features"),
+        ({"kind": "formula", "formula": "C0"}, "one.formula: 'C0' has no atoms"),
     ],
 )
 def test_a_wrong_component_is_told_with_its_key(component: Any, expected: str) -> None:

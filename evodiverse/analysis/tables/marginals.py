@@ -1,0 +1,115 @@
+"""Tables over the values of one or two settings, whatever else the runs differ in."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from evodiverse.analysis.tables.cells import Cell, make_cell
+from evodiverse.analysis.tables.layout import Column
+from evodiverse.analysis.tables.results import Result
+from evodiverse.analysis.tables.table import Line, Table
+from evodiverse.errors import InputError
+from evodiverse.kit.hints import nearest_key
+from evodiverse.runlog.runs import write_setting
+
+_ALIASES: Final = {"task": "task.name", "method": "method.name", "llm": "llm.name"}
+_ALL: Final = "all"
+_BEST: Final = Column("best ↑", "best_score", 5)
+_METRICS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "molecules": (
+        Column("diversity-aware top-10 AUC ↑", "diverse_auc", 3),
+        Column("different hits ↑", "different_hits_0.5_0.4", 1),
+        Column("mean of the ten best ↑", "top10", 3),
+    ),
+    "equations": (Column("NMSE of the best, held out ↓", "best_nmse", style="scientific", median=True),),
+    "circle packing": (Column("best sum of radii ↑", "best_sum", 5),),
+    "programs": (_BEST,),
+}
+_NOTE: Final = (
+    "Mean ± sample standard deviation over seeds, over all runs with these values, whatever else they differ in; of a "
+    "balanced sweep that is the marginal. The median over runs of an error."
+)
+
+
+def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Table]:
+    """Return for each task and metric a table of the values of one or two settings.
+
+    Args:
+        results: The runs.
+        keys: The settings, of rows and of columns: dotted keys, or task, method, llm.
+
+    Raises:
+        InputError: They are not one or two, or no run has such a setting; says which one may be meant.
+    """
+    if not 1 <= len(keys) <= 2 or not all(keys):
+        raise InputError(
+            f"--by takes one key or two, got {','.join(keys) or 'none'}; as method.swap.period,method.ladder"
+        )
+    known = sorted({key for result in results for key in result.run.settings})
+    for key in keys:
+        if _ALIASES.get(key, key) not in known:
+            raise InputError(f"no run has the setting {key}; {nearest_key(key, [*_ALIASES, *known])}")
+    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.kind, result.task].append(result if result.kind in _METRICS else _with_best(result))
+    return [table for (kind, task), some in sorted(groups.items()) for table in _tables(kind, task, some, keys)]
+
+
+def _with_best(result: Result) -> Result:
+    """Return a run with its best score for a metric, which runs of every domain have."""
+    best = result.run.record.get("totals", {}).get(_BEST.metric)
+    return replace(result, metrics={**result.metrics, _BEST.metric: best})
+
+
+def _tables(kind: str, task: str, results: Sequence[Result], keys: Sequence[str]) -> Iterator[Table]:
+    columns = _METRICS.get(kind, (_BEST,))
+    if len(keys) == 1:
+        yield _table(task, keys, "", columns, _lines(results, keys[0], lambda some: _by_metric(some, columns)))
+        return
+    values = _find_values(results, keys[1])
+    for column in columns:
+        titles = [*(f"{keys[1]}={value}" for value in values), _ALL]
+        titled = tuple(replace(column, title=title) for title in titles)
+        lines = _lines(results, keys[0], lambda some, column=column: _by_value(some, column, keys[1], values))
+        yield _table(task, keys, column.title, titled, lines)
+
+
+def _table(task: str, keys: Sequence[str], metric: str, columns: tuple[Column, ...], lines: tuple[Line, ...]) -> Table:
+    name = "_".join(["by", *keys, task, metric.split(" ")[0] if metric else "all"]).replace("/", "_")
+    title = f"{task}: {f'{metric} by' if metric else 'by'} {' and '.join(keys)}"
+    return Table(name, title, (keys[0],), columns, lines, (_NOTE,), (), name, is_of_paper=False)
+
+
+def _lines(results: Sequence[Result], key: str, cells: Any) -> tuple[Line, ...]:
+    lines = []
+    for value in [*_find_values(results, key), None]:
+        some = [result for result in results if value is None or _value(result, key) == value]
+        found: list[Cell] = cells(some)
+        lines.append(Line((_ALL if value is None else value,), tuple(found), (None,) * len(found)))
+    return tuple(lines)
+
+
+def _by_metric(results: Sequence[Result], columns: Sequence[Column]) -> list[Cell]:
+    return [make_cell(column, results) for column in columns]
+
+
+def _by_value(results: Sequence[Result], column: Column, key: str, values: Sequence[str]) -> list[Cell]:
+    groups = [[result for result in results if _value(result, key) == value] for value in values]
+    return [make_cell(column, some) for some in [*groups, results]]
+
+
+def _find_values(results: Sequence[Result], key: str) -> list[str]:
+    """Return the values of a setting, numbers by size before anything else."""
+    return sorted({_value(result, key) for result in results}, key=_order)
+
+
+def _value(result: Result, key: str) -> str:
+    return write_setting(result.run.settings.get(_ALIASES.get(key, key)))
+
+
+def _order(text: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(text), text
+    except ValueError:
+        return 1, 0.0, text

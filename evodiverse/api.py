@@ -1,0 +1,219 @@
+"""EvoDiverse from Python, for notebooks and scripts: `run` makes one run, `load` reads one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.documented import join_or
+from evodiverse.runlog.record import RECORD
+from evodiverse.runlog.runs import read_record
+from evodiverse.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DATASETS: Final = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls", "screened")
+"""The tables of a run; docs/log.md says what their columns mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The candidate with the highest score of a run, the first of several.
+
+    Attributes:
+        score: Its score.
+        genotype: Its text: a SMILES, an equation, a program.
+        call: The oracle call that evaluated it, from 1.
+    """
+
+    score: float
+    genotype: str
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The best score so far against oracle calls.
+
+    Attributes:
+        calls: ``(n,)`` numbers of the calls, 1 to n.
+        best: ``(n,)`` best scores up to each call, NaN before the first.
+    """
+
+    calls: NDArray[np.int64]
+    best: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as its folder holds it, complete or not.
+
+    Attributes:
+        path: The run directory.
+        record: The content of its ``run.json``: status, what stopped it, versions, totals, seconds.
+    """
+
+    path: Path
+    record: Mapping[str, Any]
+
+    @property
+    def status(self) -> str:
+        """How it stands: running, complete, failed, interrupted or asking."""
+        return str(self.record["status"])
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings that make it the run it is, by their dotted keys."""
+        settings: Mapping[str, Any] = self.record["settings"]
+        return settings
+
+    def table(self, name: str = "evaluations") -> pa.Table:
+        """Return one of its tables, the rows in the order in which they were committed.
+
+        Args:
+            name: One of `DATASETS`.
+
+        Raises:
+            InputError: There is no such table, nothing is written yet, or a file of it cannot be read.
+        """
+        if name not in DATASETS:
+            raise InputError(f"{name} is no table of a run; use {', '.join(DATASETS)}")
+        parts = self._parts(name)
+        if not parts:
+            raise InputError(f"{self.path} has written nothing yet; look again when it has")
+        try:
+            return pa.concat_tables([pq.read_table(part) for part in parts], promote_options="default")
+        except (OSError, pa.ArrowInvalid) as error:
+            raise InputError(
+                f"{self.path / name} cannot be read ({error}); run it again with overwrite=true"
+            ) from error
+
+    def frame(self, name: str = "evaluations") -> "pd.DataFrame":
+        """Return one of its tables as a data frame of pandas (``pip install 'evodiverse[analysis]'``).
+
+        Args:
+            name: One of `DATASETS`.
+
+        Raises:
+            InputError: There is no such table, a file of it cannot be read, or pandas is not installed.
+        """
+        try:
+            return self.table(name).to_pandas()
+        except ModuleNotFoundError as error:
+            raise InputError("frames need pandas; pip install 'evodiverse[analysis]', or use table()") from error
+
+    def best(self) -> Best | None:
+        """Return the candidate with the highest score, None if no candidate has one.
+
+        Raises:
+            InputError: The log cannot be read.
+        """
+        calls, scores, genotypes = self._charged()
+        if not scores.size or np.isnan(scores).all():
+            return None
+        at = int(np.nanargmax(scores))
+        return Best(float(scores[at]), genotypes[at], int(calls[at]))
+
+    def curve(self) -> Curve:
+        """Return the best score so far against oracle calls.
+
+        Raises:
+            InputError: The log cannot be read.
+        """
+        calls, scores, _ = self._charged()
+        return Curve(calls, np.fmax.accumulate(scores) if scores.size else scores)
+
+    def _parts(self, name: str) -> list[Path]:
+        return sorted((self.path / name).glob("part-*.parquet"))
+
+    def _charged(self) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
+        """Return number, score and genotype of each charged call, in their order."""
+        if not self._parts("evaluations"):
+            return np.empty(0, np.int64), np.empty(0), []
+        table = self.table("evaluations").select(["outcome", "call", "score", "genotype"])
+        outcomes = np.array(table["outcome"].to_pylist(), dtype=object)
+        charged = table.filter(pa.array(outcomes == str(Outcome.EVALUATED))).sort_by("call")
+        scores = np.array([np.nan if score is None else score for score in charged["score"].to_pylist()])
+        calls = np.array(charged["call"].to_pylist(), dtype=np.int64)
+        return calls, scores.astype(np.float64), charged["genotype"].to_pylist()
+
+
+def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, display: str = "none") -> Run:
+    """Make one run to its end, from where it stands, as ``evodiverse OVERRIDES`` does; a complete one is only read.
+
+    Args:
+        overrides: What the command line would be, such as ``["task=jnk3", "method=pt", "seed=1"]``.
+        config_dir: A folder of options of your own, as ``--config-dir``.
+        display: How the run shows itself: none, plain, rich or auto.
+
+    Raises:
+        InputError: The run is invalid; names everything that is wrong with it.
+        EvoDiverseError: The run failed; the same call goes on where it stopped.
+    """
+    # Here: `load` does without the libraries that these load.
+    from evodiverse.runner.display import DISPLAYS, choose_display
+    from evodiverse.runner.process import say
+    from evodiverse.settings.assembly import run as run_plan
+    from evodiverse.settings.command_line import explain, plan_each
+    from evodiverse.settings.compose import COMPOSITION_ERRORS, save_composition
+    from evodiverse.settings.plan import plan_run
+    from evodiverse.settings.schema import register
+
+    if isinstance(overrides, str) or not all(isinstance(word, str) for word in overrides):
+        raise InputError(f'overrides must be a list of texts such as ["task=jnk3", "seed=1"], got {overrides!r}')
+    if flags := [word for word in overrides if word.startswith("-")]:
+        raise InputError(f"{', '.join(flags)}: options of the command are none of a run; config_dir and display are")
+    if display not in DISPLAYS:
+        raise InputError(f"display must be {join_or(DISPLAYS)}, got {display}")
+    register()
+    folder = None if config_dir is None else str(config_dir)
+    try:
+        planned = plan_each(
+            overrides, lambda composed, hydra: (plan_run(composed, hydra), composed, hydra), config_dir=folder
+        )
+    except COMPOSITION_ERRORS as error:
+        options = [] if folder is None else ["--config-dir", folder]
+        raise explain(error, [*options, *overrides], plan_run) from None
+    if len(planned) != 1:
+        raise InputError(f"these are {len(planned)} runs; call run for each, or use evodiverse -m")
+    ((plan, composed, hydra),) = planned
+    if plan.config.dry_run:
+        raise InputError("dry_run=true makes no run; use the command evodiverse, which says what would run")
+    shown = choose_display(display, str(plan.path))
+    run_plan(
+        plan,
+        shown,
+        _say_nothing if display == "none" else say,
+        lambda folder: save_composition(folder, composed, hydra),
+    )
+    return load(plan.path)
+
+
+def _say_nothing(line: str) -> None:
+    """Leave it to whoever called."""
+
+
+def load(path: str | Path) -> Run:
+    """Return a run that is there, complete or not.
+
+    Args:
+        path: The run directory, which holds a ``run.json``.
+
+    Raises:
+        InputError: It holds no run, or its record is damaged.
+    """
+    folder = Path(path)
+    try:
+        is_there = (folder / RECORD).exists()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({reason(error)}); check the path") from error
+    if not is_there:
+        raise InputError(f"{folder} is no run; name the folder that holds a {RECORD}")
+    return Run(folder, read_record(folder / RECORD))

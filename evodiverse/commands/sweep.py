@@ -1,0 +1,228 @@
+"""A sweep: its runs are checked, those that are not complete are launched, and all are summed up."""
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from hydra._internal.callbacks import Callbacks
+from hydra._internal.core_plugins.basic_launcher import BasicLauncher
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.utils import get_args_parser
+from hydra.conf import HydraConf
+from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, RunMode
+from omegaconf import DictConfig
+
+from evodiverse.errors import EvoDiverseError, ServiceError, describe
+from evodiverse.runlog.standing import Standing, read_standing
+from evodiverse.runner.overview import Listed, Overview, choose_sheet
+from evodiverse.runner.process import complain, say
+from evodiverse.settings.compose import CONFIG_NAME
+from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings.known_runs import KnownRuns
+from evodiverse.settings.plan import Plan
+from evodiverse.settings.sweep import Composer, SweptRun, expand, name_runs, parse_override, plan_sweep
+
+_MOST_ROWS: Final = 100
+Job = Callable[[DictConfig], Any]
+
+
+class RunFailed(Exception):  # noqa: N818 (it reads as what it says)
+    """Carries what a run of a sweep failed with, from the process that made it.
+
+    Args:
+        message: What it failed with.
+        exit_code: What a run by itself would exit with.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message, exit_code)
+        self.message = message
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return self.message
+
+
+plans: dict[tuple[str, ...], Plan] = {}
+"""The checked plans of the runs that this process is about to make, by their overrides, without Hydra's own."""
+
+
+def is_followed(hydra: HydraConf) -> bool:
+    """Return whether a run is one of a sweep over lists of values, all of which are shown together.
+
+    Args:
+        hydra: Hydra's own part of the run's configuration.
+    """
+    return hydra.mode is RunMode.MULTIRUN and _is_basic(hydra)
+
+
+def wants_sweep(arguments: Sequence[str]) -> bool:
+    """Return whether a command line asks for a sweep, and not for a page of help or a print of the configuration."""
+    parsed = get_args_parser().parse_args(list(arguments))
+    other = (parsed.help, parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion, parsed.run)
+    return not any(other) and _is_multirun(parsed)
+
+
+def run_sweep(arguments: Sequence[str], job: Job) -> int | None:
+    """Make the runs of a sweep over lists of values, and sum them up.
+
+    Args:
+        arguments: The command line.
+        job: Makes one run of its configuration, in this process or in another; raises `RunFailed`.
+
+    Returns:
+        The exit code, 1 where a run failed; None for a sweep by another sweeper than Hydra's own, which chooses its
+        runs as it goes.
+
+    Raises:
+        InputError: Runs are invalid; names everything that is wrong with any of them. None has begun.
+        HydraException: A run does not compose.
+    """
+    parsed = get_args_parser().parse_args(list(arguments))
+    with hydra_session(parsed.config_dir) as hydra:
+        given = [*parsed.overrides, *([] if "hydra.mode=MULTIRUN" in parsed.overrides else ["hydra.mode=MULTIRUN"])]
+        master = hydra.compose_config(CONFIG_NAME, _without_sweeps(given), RunMode.MULTIRUN)
+        if not _is_basic(master.hydra):
+            return None
+        params = [f"{key}={value}" for key, value in (master.hydra.sweeper.params or {}).items()]
+        overrides = [parse_override(text) for text in (*params, *parsed.overrides)]
+        own = [override for override in overrides if not override.is_hydra_override()]
+        varied = [override.get_key_element() for override in own if override.is_sweep_override()]
+        runs = name_runs(expand(own), varied)
+        known = KnownRuns(Path(master.hydra.sweep.dir), master.hydra)
+        composer = Composer(hydra.config_loader, master)
+        planned = plan_sweep(runs, varied, composer, known)
+        todo = [run for run in planned if run.complete is None]
+        failed = _make(composer, master, job, planned, todo)
+    if any(run.plan is not None and run.plan.config.dry_run for run in todo):
+        return 0
+    return _sum_up(planned, failed)
+
+
+def _make(
+    composer: Composer, master: DictConfig, job: Job, planned: Sequence[SweptRun], todo: Sequence[SweptRun]
+) -> Mapping[int, str]:
+    """Make the runs that are not complete, and return what runs failed with, by their numbers."""
+    n_complete = len(planned) - len(todo)
+    if n_complete:
+        say(f"{n_complete:,} of {len(planned):,} runs are complete")
+    if not todo:
+        return {}
+    listed = [Listed(run.number, _label(run.varied), run.path) for run in todo]
+    config = next(run.plan.config for run in todo if run.plan is not None)
+    display = "none" if config.dry_run else config.display
+    with _made_here(todo), Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
+        return _launch(composer, master, job, todo, overview)
+
+
+@contextmanager
+def _made_here(todo: Sequence[SweptRun]) -> Iterator[None]:
+    """Let the runs that are made in this process find their plans."""
+    plans.update({_own(run.overrides): run.plan for run in todo if run.plan is not None})
+    try:
+        yield
+    finally:
+        plans.clear()
+
+
+def _launch(
+    composer: Composer, master: DictConfig, job: Job, todo: Sequence[SweptRun], overview: Overview
+) -> Mapping[int, str]:
+    # Hydra loads this module again when it looks for plugins: its class is not the one that is imported here.
+    is_here = str(master.hydra.launcher._target_).endswith(f".{BasicLauncher.__name__}")
+    loader = composer if is_here else composer.loader
+    context = HydraContext(config_loader=loader, callbacks=Callbacks(master))  # type: ignore[arg-type] # it asks for runs
+    launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=master)
+    failed: dict[int, str] = {}
+    results = _launch_each(launcher, todo, overview) if is_here else _launch_together(launcher, todo)
+    for run, result in zip(todo, results, strict=True):
+        if result.status is not JobStatus.COMPLETED:
+            failed[run.number] = str(result._return_value)
+    return failed
+
+
+def _launch_each(launcher: Launcher, todo: Sequence[SweptRun], overview: Overview) -> Iterator[JobReturn]:
+    """Yield how each run ended; they are made one by one in this process."""
+    for run in todo:
+        overview.begin(run.number)
+        (result,) = launcher.launch([list(run.overrides)], initial_job_idx=run.number - 1)
+        overview.end(run.number, None if result.status is JobStatus.COMPLETED else str(result._return_value))
+        yield result
+
+
+def _launch_together(launcher: Launcher, todo: Sequence[SweptRun]) -> Sequence[JobReturn]:
+    """Return how runs ended that a launcher makes in other processes.
+
+    Raises:
+        ServiceError: It gave up on them.
+    """
+    try:
+        return launcher.launch([list(run.overrides) for run in todo], initial_job_idx=0)
+    except EvoDiverseError:
+        raise
+    except Exception as error:  # whatever a cluster's library raises
+        name = type(launcher).__name__
+        raise ServiceError(f"{name} failed ({describe(error)}); the same command goes on with what is left") from error
+
+
+def _own(overrides: Sequence[str]) -> tuple[str, ...]:
+    return tuple(text for text in overrides if not parse_override(text).is_hydra_override())
+
+
+def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
+    """Print a line for each run, tell what failed, and return the exit code."""
+    from rich.console import Console  # here: other commands do without it
+    from rich.table import Table
+    from rich.text import Text
+
+    told = [*planned[:_MOST_ROWS], *(run for run in planned[_MOST_ROWS:] if run.number in failed)]
+    standings = {run.number: read_standing(run.path) for run in told}
+    # Another process may have made a run that this one could not.
+    failed = {number: error for number, error in failed.items() if standings[number].state != "complete"}
+    names = list(dict.fromkeys(name for run in planned for name in run.varied))
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for name in ("run", *names, "state", "calls", "best"):
+        table.add_column(Text(name), justify="right" if name in ("run", "calls", "best") else "left")
+    for run in planned[:_MOST_ROWS]:
+        table.add_row(*map(Text, _describe(run, names, standings[run.number], failed)))
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = 2_000
+    console.print(table)
+    if len(planned) > _MOST_ROWS:
+        say(f"and {len(planned) - _MOST_ROWS:,} more")
+    for run in planned:
+        if run.number in failed:
+            complain(f"run {run.number:,} ({_label(run.varied)}) failed: {failed[run.number]}")
+    if failed:
+        complain(f"{len(failed):,} of {len(planned):,} runs failed; the same command tries them again")
+    return EvoDiverseError.exit_code if failed else 0
+
+
+def _describe(run: SweptRun, names: Sequence[str], standing: Standing, failed: Mapping[int, str]) -> Iterator[str]:
+    yield f"{run.number:,}"
+    yield from (run.varied.get(name, "") for name in names)
+    yield "failed" if run.number in failed else standing.state
+    yield f"{standing.calls:,}"
+    yield "" if standing.best is None else f"{standing.best:.6g}"
+
+
+def _label(varied: Mapping[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in varied.items()) or "all as given"
+
+
+def _is_basic(hydra: HydraConf) -> bool:
+    return str(hydra.sweeper.get("_target_")).endswith(f".{BasicSweeper.__name__}")
+
+
+def _is_multirun(parsed: Namespace) -> bool:
+    return bool(parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides)
+
+
+def _without_sweeps(overrides: Sequence[str]) -> list[str]:
+    return [text for text in overrides if not parse_override(text).is_sweep_override()]

@@ -1,0 +1,146 @@
+"""Programs that evaluate, each started apart from the run, which may end and be started again meanwhile."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.files import read_json, write_file
+from evodiverse.vocabulary import Hypothesis
+
+CANDIDATES: Final = "candidates.jsonl"
+SCORES: Final = "scores.jsonl"
+ERRORS: Final = "errors.txt"
+_PROCESS: Final = "process.json"
+_MOST_LINE: Final = 1 << 20
+_MOST_RECORD: Final = 1 << 26
+_MOST_ERRORS: Final = 10_000
+
+
+@dataclass(slots=True)
+class Job:
+    """One start of the program, in a folder of its own.
+
+    Attributes:
+        folder: What the program reads and writes.
+        keys: The candidates that it evaluates and has not answered yet.
+        began: When it was started, in seconds since 1970.
+        mark: What tells its process from a later one with the same number, None where that is not known.
+        process: Its process, None if an earlier start of the run began it.
+    """
+
+    folder: Path
+    keys: set[str]
+    began: float
+    pid: int | None
+    mark: str | None
+    process: subprocess.Popen[bytes] | None = None
+    offset: int = 0
+
+    @classmethod
+    def begin(cls, folder: Path, command: Sequence[str], hypotheses: Sequence[Hypothesis]) -> Self:
+        """Start the program on some candidates.
+
+        Raises:
+            InputError: It cannot be started; says why.
+        """
+        folder.mkdir(parents=True)
+        lines = [json.dumps({"key": one.key, "genotype": one.genotype}) for one in hypotheses]
+        write_file(folder / CANDIDATES, "".join(f"{line}\n" for line in lines).encode())
+        env = {**os.environ, "PYTHONUNBUFFERED": "1"}  # a line counts as soon as it is written
+        began = time.time()
+        try:
+            with (
+                (folder / CANDIDATES).open("rb") as candidates,
+                (folder / SCORES).open("ab") as scores,
+                (folder / ERRORS).open("ab") as errors,
+            ):
+                process = subprocess.Popen(
+                    command, stdin=candidates, stdout=scores, stderr=errors, env=env, start_new_session=True
+                )
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise InputError(
+                f"evaluator.command: {command[0]} cannot be started ({reason(error)}); check the path"
+            ) from error
+        job = cls(folder, {one.key for one in hypotheses}, began, process.pid, _find_mark(process.pid), process)
+        record = {"pid": job.pid, "mark": job.mark, "began": began, "host": socket.gethostname()}
+        write_file(folder / _PROCESS, json.dumps(record).encode())
+        return job
+
+    @classmethod
+    def find(cls, folder: Path) -> Self:
+        """Return the job that an earlier start of the run left in a folder, whether its process goes on or not."""
+        keys = {str(line["key"]) for line in _parse((folder / CANDIDATES).read_bytes()) if "key" in line}
+        try:
+            record: Mapping[str, Any] = read_json(folder / _PROCESS, _MOST_RECORD)
+        except (OSError, ValueError):  # it died between the two files
+            record = {}
+        is_here = record.get("host") == socket.gethostname()
+        pid, mark = (record.get("pid"), record.get("mark")) if is_here else (None, None)
+        return cls(folder, keys, float(record.get("began") or 0.0), pid, mark)
+
+    def is_alive(self) -> bool:
+        """Return whether the program goes on."""
+        if self.process is not None:
+            return self.process.poll() is None
+        return self.pid is not None and self.mark is not None and _find_mark(self.pid) == self.mark
+
+    def read(self) -> Iterator[Mapping[str, Any]]:
+        """Yield what the program has written since the last time, each whole line that is a JSON object."""
+        with (self.folder / SCORES).open("rb") as file:
+            file.seek(self.offset)
+            content = file.read(_MOST_RECORD)
+        whole, newline, rest = content.rpartition(b"\n")
+        if not self.is_alive():
+            whole, newline, rest = content, b"", b""
+        elif len(rest) > _MOST_LINE:
+            whole, newline = content, b""
+        self.offset += len(whole) + len(newline)
+        yield from _parse(whole)
+
+    def kill(self) -> None:
+        """End the program and what it has started."""
+        if self.pid is not None and self.is_alive():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        if self.process is not None:
+            self.process.wait()
+
+    def describe_end(self) -> str:
+        """Return how the program ended: its exit code where that is known, and its last line on standard error."""
+        code = None if self.process is None else self.process.poll()
+        ended = "it ended" if code is None else f"exit code {code}"
+        with suppress(OSError):
+            lines = (self.folder / ERRORS).read_bytes()[-_MOST_ERRORS:].decode(errors="replace").split("\n")
+            said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+            return f"{ended}: {said[:300]}" if said else ended
+        return ended
+
+    def remove(self) -> None:
+        """Delete the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _parse(content: bytes) -> Iterator[Mapping[str, Any]]:
+    for line in content.splitlines():
+        with suppress(ValueError, RecursionError):
+            told = json.loads(line[:_MOST_LINE])
+            if isinstance(told, dict):
+                yield told
+
+
+def _find_mark(pid: int) -> str | None:
+    """Return when a process began, as the system writes it, None if there is none; a zombie is none."""
+    told = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True)  # noqa: S607
+    state, _, began = told.stdout.strip().partition(" ")
+    return None if told.returncode or state.startswith("Z") else began.strip()

@@ -1,0 +1,263 @@
+"""What a person sees of a sweep while its runs go on, in this process or in others."""
+
+import shutil
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol, Self, TextIO
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from evodiverse.kit.text import printable
+from evodiverse.runlog.record import RECORD
+from evodiverse.runlog.standing import Standing, read_standing
+from evodiverse.runner.display import can_draw, format_duration, format_number
+
+_LOOK_SECONDS: Final = 0.5
+_LINE_SECONDS: Final = 10.0
+_MOST_LINES: Final = 10
+_WAITING: Final = Standing("waiting")
+_STYLES: Final = {"complete": "green", "failed": "red", "running": "bold"}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A run of a sweep: its number, what tells it from the others, and its folder."""
+
+    number: int
+    label: str
+    path: Path
+
+
+class Sheet(Protocol):
+    """Shows how the runs of a sweep stand."""
+
+    def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
+        """Show how each run stands by its number; those that began or ended since the last time are named."""
+
+    def close(self) -> None:
+        """Show nothing more."""
+
+
+class Overview:
+    """Follows the runs of a sweep by their files, which any process may write. Use it as a context manager.
+
+    Args:
+        listed: The runs that are about to be made.
+        sheet: Shows how they stand.
+    """
+
+    def __init__(self, listed: Sequence[Listed], sheet: Sheet) -> None:
+        self._listed = {run.number: run for run in listed}
+        self._before = {run.number: _stamp(run.path) for run in listed}
+        self._sheet = sheet
+        self._is_closed = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._keep_looking, daemon=True, name="overview")
+        self.standings: dict[int, Standing] = dict.fromkeys(self._listed, _WAITING)
+
+    def __enter__(self) -> Self:
+        """Begin to look."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Look for the last time."""
+        self._is_closed.set()
+        self._thread.join()
+        self._look(list(self._listed))
+        self._sheet.close()
+
+    def begin(self, number: int) -> None:
+        """Take note that a run begins in this process."""
+        with self._lock:
+            self.standings[number] = Standing("running")
+            self._sheet.show(self.standings, [number])
+
+    def end(self, number: int, error: str | None) -> None:
+        """Take note that a run has ended, and what it failed with."""
+        with self._lock:
+            is_shown, standing = self.standings[number].is_over, read_standing(self._listed[number].path)
+            if error is not None:
+                standing = replace(standing, state="failed", error=error)
+            self.standings[number] = standing
+            self._sheet.show(self.standings, [] if is_shown else [number])
+
+    def _keep_looking(self) -> None:
+        while not self._is_closed.wait(_LOOK_SECONDS):
+            self._look([number for number, standing in self.standings.items() if not standing.is_over])
+
+    def _look(self, numbers: Sequence[int]) -> None:
+        with self._lock:
+            changed = []
+            for number in numbers:
+                before, path = self.standings[number], self._listed[number].path
+                if before.is_over or _stamp(path) == self._before[number]:
+                    continue  # what an earlier start of the same run left says nothing about this one
+                standing = read_standing(path)
+                self.standings[number] = standing
+                changed += [number] if standing.state != before.state else []
+            self._sheet.show(self.standings, changed)
+
+
+def choose_sheet(name: str, listed: Sequence[Listed], n_runs: int) -> Sheet:
+    """Return what shows a sweep under the ``display`` of this name, as `display.choose_display` chooses for a run.
+
+    Args:
+        name: One of `display.DISPLAYS`.
+        listed: The runs that are about to be made.
+        n_runs: How many runs the sweep has with those that are complete.
+    """
+    console = Console(stderr=True)
+    if name == "rich" or (name == "auto" and can_draw(console)):
+        return RichSheet(listed, n_runs, console)
+    return NoSheet() if name == "none" else PlainSheet(listed, n_runs, sys.stderr)
+
+
+class NoSheet:
+    """Shows nothing."""
+
+    def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
+        """Show nothing."""
+
+    def close(self) -> None:
+        """Show nothing."""
+
+
+class PlainSheet(NoSheet):
+    """A line for each run as it begins and as it ends, and for those that go on one now and then.
+
+    Args:
+        listed: The runs.
+        n_runs: How many runs the sweep has with those that are complete.
+        stream: Where the lines are written.
+        clock: Seconds, for instance `time.monotonic`.
+    """
+
+    def __init__(
+        self, listed: Sequence[Listed], n_runs: int, stream: TextIO, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._listed = {run.number: run for run in listed}
+        self._n_runs = n_runs
+        self._stream = stream
+        self._clock = clock
+        self._due = clock() + _LINE_SECONDS
+
+    def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
+        """Write the lines that are due."""
+        for number in changed:
+            run, standing = self._listed[number], standings[number]
+            self._write(number, run.label if standing.state == "running" else f"{describe_end(standing)} | {run.path}")
+        if self._clock() < self._due:
+            return
+        self._due = self._clock() + _LINE_SECONDS
+        running = [number for number, standing in standings.items() if standing.state == "running" and standing.calls]
+        for number in running[:_MOST_LINES]:
+            self._write(number, _describe_progress(standings[number]))
+
+    def _write(self, number: int, text: str) -> None:
+        try:
+            self._stream.write(f"run {number:,} of {self._n_runs:,}: {printable(' '.join(text.split()))}\n")
+            self._stream.flush()
+        except OSError:  # nobody reads any more, which is no reason to end a sweep
+            self._due = inf
+
+
+class RichSheet(NoSheet):
+    """A table in place, a row for each run: as many as the terminal has lines for, those that go on first.
+
+    Args:
+        listed: The runs.
+        n_runs: How many runs the sweep has with those that are complete.
+        console: Where the table is drawn.
+    """
+
+    def __init__(self, listed: Sequence[Listed], n_runs: int, console: Console) -> None:
+        self._listed = {run.number: run for run in listed}
+        self._n_runs = n_runs
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._live.start()
+        self._recent: list[int] = []
+
+    def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
+        """Draw the table again."""
+        self._recent += [number for number in changed if standings[number].is_over]
+        with suppress(OSError):
+            self._live.update(self._draw(standings), refresh=True)
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        with suppress(OSError):
+            self._live.stop()
+
+    def _draw(self, standings: Mapping[int, Standing]) -> Group:
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+        for name in ("run", "", "state", "calls", "best", "left"):
+            table.add_column(name, justify="left" if name in ("", "state") else "right", no_wrap=True)
+        for number in sorted(self._choose(standings)):
+            standing, run = standings[number], self._listed[number]
+            calls = f"{standing.calls:,}" + (f"/{standing.budget:,}" if standing.budget else "")
+            left = "" if standing.seconds_left is None else format_duration(standing.seconds_left)
+            state = Text(standing.state, style=_STYLES.get(standing.state, "dim"))
+            best = format_number(standing.best)
+            table.add_row(f"{number:,}", Text(printable(run.label)), state, calls, best, left)
+        return Group(table, Text(summarize(standings, self._n_runs)))
+
+    def _choose(self, standings: Mapping[int, Standing]) -> list[int]:
+        """Return the runs that have a row."""
+        n_rows = max(shutil.get_terminal_size().lines - 8, 3)
+        running = [number for number, standing in standings.items() if standing.state == "running"]
+        failed = [number for number, standing in standings.items() if standing.state == "failed"]
+        waiting = [number for number, standing in standings.items() if standing.state == "waiting"]
+        return list(dict.fromkeys([*running, *failed[-n_rows // 3 :], *waiting[:2], *self._recent[::-1], *waiting]))[
+            :n_rows
+        ]
+
+
+def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
+    """Return in a line how many runs are in each state, and how long the others take if they are like these."""
+    counts = Counter(standing.state for standing in standings.values())
+    counts["complete"] += n_runs - len(standings)
+    parts = [f"{count:,} {state}" for state, count in sorted(counts.items()) if count]
+    done = [standing.seconds for standing in standings.values() if standing.state == "complete"]
+    running = [standing for standing in standings.values() if standing.state == "running"]
+    if done and running:
+        work = sum(done) / len(done) * counts["waiting"] + sum(one.seconds_left or 0 for one in running)
+        parts.append(f"about {format_duration(work / len(running))} left")
+    return f"{n_runs:,} runs: {', '.join(parts)}"
+
+
+def describe_end(standing: Standing) -> str:
+    """Return how a run ended."""
+    if standing.error is not None:
+        return f"{standing.state}: {standing.error}"
+    stopped = f", stopped by {standing.stopped_by}" if standing.stopped_by else ""
+    return f"{standing.state}{stopped} | {standing.calls:,} calls | best {format_number(standing.best)}"
+
+
+def _describe_progress(standing: Standing) -> str:
+    budget = f"/{standing.budget:,}" if standing.budget else ""
+    left = "" if standing.seconds_left is None else f" | {format_duration(standing.seconds_left)} left"
+    return f"{standing.calls:,}{budget} calls | best {format_number(standing.best)}{left}"
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes when the record of a run is written again."""
+    try:
+        status = (path / RECORD).stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino

@@ -1,0 +1,120 @@
+"""Where the runs of a command line lie, remembered, since to compose one again takes a tenth of a second."""
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.conf import HydraConf
+from omegaconf import DictConfig, OmegaConf
+
+from evodiverse.errors import EvoDiverseError
+from evodiverse.runlog.record import RECORD
+from evodiverse.settings.compose import find_conf
+from evodiverse.store.files import read_json
+from evodiverse.store.journal import Journal
+from evodiverse.store.opening import Identity, describe_complete
+from evodiverse.version import VERSION
+
+FILE: Final = "runs"
+_FILES: Final = (".py", ".yaml")
+# The resolvers that a configuration's own values decide; others may look at the clock or the environment.
+_PURE: Final = {"oc.select", "oc.deprecated", "oc.decode", "oc.create", "oc.dict.keys", "oc.dict.values"}
+_RESOLVER: Final = re.compile(r"\$\{\s*([\w.]+)\s*:")
+
+
+class KnownRuns:
+    """What was planned before, by the overrides of a run.
+
+    An entry holds as long as nothing has changed that could change what the overrides stand for: the program, its
+    options and the user's own, the folder that the command was started from, the files that the run reads. It only
+    says where the run lies; whether it is complete its ``run.json`` says.
+
+    Args:
+        folder: Where they are kept; made by the first note.
+        hydra: Hydra's own part of the configuration of the sweep as a whole.
+    """
+
+    def __init__(self, folder: Path, hydra: HydraConf) -> None:
+        self._folder = folder
+        self._journal = Journal(folder / FILE)
+        self._circumstances = _find_circumstances(hydra)
+        self._entries: dict[str, dict[str, Any]] = {}
+        self._new: list[dict[str, Any]] = []
+        if folder.is_dir():
+            self._entries = {str(entry["key"]): entry for entry in self._journal.read()}
+
+    def find_complete(self, overrides: Sequence[str]) -> tuple[Path, str] | None:
+        """Return the path of a run and a line that says that it is complete, None if that is not known."""
+        entry = self._entries.get(self._key(overrides))
+        if entry is None:
+            return None
+        try:
+            if any(_stamp(Path(file)) != stamp for file, stamp in entry["files"].items()):
+                return None
+            record = read_json(Path(entry["path"]) / RECORD)
+        except (OSError, EvoDiverseError):
+            return None
+        if record is None or record.get("digest") != entry["digest"] or record.get("sources") != entry["sources"]:
+            return None
+        line = describe_complete(Path(entry["path"]), record)
+        return None if line is None else (Path(entry["path"]), line)
+
+    def note(self, overrides: Sequence[str], run: Identity, composed: DictConfig) -> None:
+        """Take note of a run, unless its configuration asks for something that this program cannot foresee."""
+        if not _is_foreseeable(composed):
+            return
+        key = self._key(overrides)
+        entry = {
+            "key": key,
+            "path": str(run.path),
+            "digest": run.digest,
+            "sources": {role: source.sha256 for role, source in run.sources.items()},
+            "files": {str(source.path): _stamp(source.path) for source in run.sources.values() if source.path},
+        }
+        if self._entries.get(key) != entry:
+            self._new.append(entry)
+
+    def save(self) -> None:
+        """Keep what was noted.
+
+        Raises:
+            ServiceError: The disk is full or gone.
+        """
+        if self._new:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._journal.append(self._new)
+
+    def _key(self, overrides: Sequence[str]) -> str:
+        content = json.dumps([self._circumstances, list(overrides)])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _find_circumstances(hydra: HydraConf) -> str:
+    """Return a digest of what else than its overrides decides what a run is."""
+    sources = [source for source in hydra.runtime.config_sources if source.schema == "file"]
+    folders = [find_conf(), Path(__file__).parents[1], *(Path(source.path) for source in sources)]
+    stamps = {str(path): _stamp(path) for folder in dict.fromkeys(folders) for path in _find_files(folder)}
+    home = os.environ.get("HOME")
+    told = [VERSION, sys.version, os.getcwd(), home, list(hydra.overrides.hydra), sorted(stamps.items())]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _find_files(folder: Path) -> Iterator[Path]:
+    for path, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        yield from (Path(path, name) for name in files if name.endswith(_FILES))
+
+
+def _stamp(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_mtime_ns, status.st_size]
+
+
+def _is_foreseeable(composed: DictConfig) -> bool:
+    plain = OmegaConf.to_container(composed)
+    return {*_RESOLVER.findall(json.dumps(plain, default=str))} <= _PURE

@@ -1,0 +1,52 @@
+"""The plan of a run that is there already, made from what Hydra composed for it."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from evodiverse.errors import InputError, describe
+from evodiverse.settings.compose import COMPOSITION_ERRORS
+from evodiverse.settings.plan import Plan, plan_run
+from evodiverse.settings.schema import Config
+
+_MOST_BYTES = 1 << 20
+
+
+def plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
+    """Return the plan of a run, with what Hydra composed for it and Hydra's own part.
+
+    Paths that it names are relative to the folder that the run was started from, which becomes the current one.
+
+    Args:
+        path: The run directory.
+
+    Raises:
+        InputError: It holds no run that was started, or what it holds is damaged or no longer valid.
+    """
+    folder = path.absolute()
+    composed, hydra = (_load(folder / ".hydra" / f"{name}.yaml") for name in ("config", "hydra"))
+    try:
+        config = OmegaConf.merge(OmegaConf.structured(Config), composed)
+        hydra_part = OmegaConf.select(hydra, "hydra")
+        started_from = Path(str(hydra_part.runtime.cwd))
+    except (*COMPOSITION_ERRORS, AttributeError) as error:
+        raise InputError(f"{folder / '.hydra'} cannot be read ({describe(error)}); start the run again") from error
+    if started_from.is_dir():
+        os.chdir(started_from)
+    if not isinstance(config, DictConfig):
+        raise InputError(f"{folder / '.hydra' / 'config.yaml'} is no configuration; start the run again")
+    return replace(plan_run(config, hydra_part), path=folder), config, hydra_part
+
+
+def _load(path: Path) -> Any:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        return OmegaConf.load(path)
+    except FileNotFoundError as error:
+        raise InputError(f"{path.parents[1]} holds no run that was started; start it with evodiverse …") from error
+    except (OSError, *COMPOSITION_ERRORS) as error:
+        raise InputError(f"{path} cannot be read ({describe(error)}); start the run again") from error

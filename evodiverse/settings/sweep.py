@@ -1,0 +1,189 @@
+"""The runs of a sweep: composed, checked, and told apart from those that are complete."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from hydra._internal.config_loader_impl import get_overrides_dirname
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.conf import HydraConf
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from evodiverse.data.artefacts import find_artefact
+from evodiverse.errors import InputError
+from evodiverse.settings.compose import split_hydra
+from evodiverse.settings.identity import digest, override_label
+from evodiverse.settings.known_runs import KnownRuns
+from evodiverse.settings.plan import Plan, plan_run
+from evodiverse.store.opening import Identity, find_complete
+
+NAME: Final = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class SweptRun:
+    """One run of a sweep.
+
+    Attributes:
+        number: Its place in the sweep, from 1.
+        overrides: What the command line would be for this run alone.
+        varied: The keys that the sweep varies, with their values as they are written.
+        path: The run directory.
+        complete: Says that the run is complete; None if it is not.
+        plan: The checked plan; None where the run is known to be complete.
+    """
+
+    number: int
+    overrides: tuple[str, ...]
+    varied: Mapping[str, str]
+    path: Path
+    complete: str | None
+    plan: Plan | None
+
+
+class Composer:
+    """Composes the runs of a sweep.
+
+    Hydra takes a tenth of a second for each composition. Runs that choose the same options differ in plain values
+    only, so Hydra composes each choice once, and the values are set on a copy.
+
+    Args:
+        loader: Hydra's loader of configurations.
+        master: The configuration of the sweep as a whole.
+    """
+
+    def __init__(self, loader: object, master: DictConfig) -> None:
+        self.loader = loader
+        self._master = master
+        self._groups = set(loader.list_groups(""))  # type: ignore[attr-defined]
+        self._bases: dict[tuple[str, ...], tuple[DictConfig, HydraConf]] = {}
+
+    def compose(self, overrides: Sequence[str]) -> tuple[DictConfig, HydraConf]:
+        """Return (the run's configuration, Hydra's own part), which the next composition may change.
+
+        Raises:
+            HydraException: The run does not compose.
+        """
+        parsed = [parse_override(override) for override in overrides]
+        choices = tuple(text for text, one in zip(overrides, parsed, strict=True) if not self._is_plain(one))
+        if choices not in self._bases:
+            self._bases[choices] = self._compose_whole(choices)
+        base, hydra_part = self._bases[choices]
+        config = copy.deepcopy(base)
+        try:
+            for one in filter(self._is_plain, parsed):
+                OmegaConf.update(config, one.key_or_group, one.value(), merge=True)
+        except OmegaConfBaseException:
+            return self._compose_whole(overrides)  # which says what is wrong as Hydra says it
+        own = [one for one in parsed if not _is_hydras(one)]
+        hydra_part.overrides.task = [str(one.input_line) for one in own]
+        naming = hydra_part.job.config.override_dirname
+        hydra_part.job.override_dirname = get_overrides_dirname(
+            own, naming.exclude_keys, item_sep=naming.item_sep, kv_sep=naming.kv_sep
+        )
+        return config, hydra_part
+
+    def load_sweep_config(self, master: DictConfig, overrides: Sequence[str]) -> DictConfig:
+        """Return both parts of a run's configuration in one, as a launcher asks Hydra's loader for them."""
+        if master is not self._master:
+            raise ValueError("this composes the runs of one sweep alone")
+        config, hydra_part = self.compose(overrides)
+        with open_dict(config):
+            config.hydra = hydra_part
+        return config
+
+    def _compose_whole(self, overrides: Sequence[str]) -> tuple[DictConfig, HydraConf]:
+        return split_hydra(self.loader.load_sweep_config(self._master, list(overrides)))  # type: ignore[attr-defined]
+
+    def _is_plain(self, override: Override) -> bool:
+        """Return whether an override does nothing but set the value of a key."""
+        key = override.key_or_group
+        is_set = not (override.is_add() or override.is_force_add() or override.is_delete())
+        is_option = override.package is not None or "/" in key or key in self._groups
+        return is_set and not is_option and not _is_hydras(override)
+
+
+@lru_cache(maxsize=100_000)
+def parse_override(override: str) -> Override:
+    """Return an override as Hydra reads it."""
+    return OverridesParser.create().parse_override(override)
+
+
+def _is_hydras(override: Override) -> bool:
+    return bool(override.is_hydra_override())
+
+
+def expand(overrides: Sequence[Override]) -> list[list[str]]:
+    """Return the overrides of each run, every combination of the values that are varied."""
+    (runs,) = BasicSweeper.split_arguments(list(overrides), max_batch_size=None)
+    return runs
+
+
+def plan_sweep(
+    runs: Sequence[Sequence[str]], varied: Sequence[str], composer: Composer, known: KnownRuns
+) -> list[SweptRun]:
+    """Check every run of a sweep.
+
+    Args:
+        runs: The overrides of each.
+        varied: The keys that the sweep varies.
+        composer: Composes a run.
+        known: The runs that were planned before.
+
+    Raises:
+        InputError: Runs are invalid; names everything that is wrong with any of them.
+        HydraException: A run does not compose.
+    """
+    planned: list[SweptRun] = []
+    violations: list[str] = []
+    for number, overrides in enumerate(runs, start=1):
+        values = dict(one.split("=", maxsplit=1) for one in overrides if one.partition("=")[0] in varied)
+        remembered = known.find_complete(overrides)
+        if remembered is not None:
+            planned.append(SweptRun(number, tuple(overrides), values, *remembered, None))
+            continue
+        try:
+            composed, hydra_part = composer.compose(overrides)
+            plan = plan_run(composed, hydra_part)
+        except InputError as error:
+            violations += error.violations
+            continue
+        complete = None
+        if not (plan.config.overwrite or plan.config.dry_run or violations):
+            complete = _look_for_complete(plan, overrides, composed, known)
+        planned.append(SweptRun(number, tuple(overrides), values, plan.path, complete, plan))
+    if violations:
+        raise InputError(*dict.fromkeys(violations))
+    known.save()
+    return planned
+
+
+def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfig, known: KnownRuns) -> str | None:
+    """Return a line that says that the run is complete, None if it is not or cannot go on, as it will say itself."""
+    try:
+        sources = plan.find_sources(lambda name: find_artefact(name).sha256)
+        this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
+        complete = find_complete(this)
+    except InputError:
+        return None
+    known.note(overrides, this, composed)
+    return complete
+
+
+def name_runs(runs: Sequence[Sequence[str]], varied: Sequence[str]) -> list[list[str]]:
+    """Return the overrides of each run, each with a folder of its own below that of ``name=``, if there is one."""
+    return [[_place(override, run, varied) for override in run] for run in runs]
+
+
+def _place(override: str, run: Sequence[str], varied: Sequence[str]) -> str:
+    key, _, value = override.partition("=")
+    values = {name: text for name, _, text in (one.partition("=") for one in run) if name in varied and name != key}
+    if key != NAME or value == "null" or not values:
+        return override
+    return f"{key}='{value}/{override_label(values)}'"  # in quotes, within which a comma is one

@@ -1,0 +1,78 @@
+"""Tables over the values of settings, against pandas."""
+
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from evodiverse.analysis.tables.marginals import marginal_tables
+from evodiverse.analysis.tables.results import Result
+from evodiverse.errors import InputError
+from tests.analysis.tables.results import result
+
+GRID = list(product((2, 5, 10), ([0.8, 0.2], [0.8, 0.4]), (0, 1, 2)))
+
+
+def auc(period: int, ladder: list[float], seed: int) -> float:
+    return 0.1 * period + ladder[1] + 0.01 * seed * period
+
+
+@pytest.fixture
+def results() -> list[Result]:
+    return [
+        result(
+            metrics={"diverse_auc": auc(period, ladder, seed)},
+            seed=seed,
+            method__swap__period=period,
+            method__ladder=ladder,
+        )
+        for period, ladder, seed in GRID
+    ]
+
+
+def test_the_marginals_of_one_key_are_means_over_seeds(results: list[Result]) -> None:
+    (table,) = marginal_tables(results, ["method.swap.period"])
+    frame = pd.DataFrame(
+        {"period": period, "seed": seed, "auc": auc(period, ladder, seed)} for period, ladder, seed in GRID
+    )
+    by_seed = frame.groupby(["period", "seed"])["auc"].mean().groupby("period").agg(["mean", "std"])
+    assert [line.of[0] for line in table.lines] == ["2", "5", "10", "all"]
+    for line, (_, expected) in zip(table.lines, by_seed.iterrows(), strict=False):
+        assert line.cells[0].mean == pytest.approx(expected["mean"])
+        assert line.cells[0].spread == pytest.approx(expected["std"])
+        assert line.cells[0].n_runs == 6
+
+
+def test_two_keys_make_rows_and_columns_with_margins(results: list[Result]) -> None:
+    table = next(table for table in marginal_tables(results, ["method.ladder", "method.swap.period"]))
+    assert [column.title for column in table.columns] == [
+        *(f"method.swap.period={period}" for period in (2, 5, 10)),
+        "all",
+    ]
+    assert [line.of[0] for line in table.lines] == ["[0.8,0.2]", "[0.8,0.4]", "all"]
+    assert table.lines[0].cells[1].mean == pytest.approx(0.5 + 0.2 + 0.05)
+    assert table.lines[-1].cells[-1].n_runs == len(GRID)
+
+
+def test_a_domain_without_metrics_of_its_own_has_the_best_score() -> None:
+    runs = [
+        result({}, "mine", seed=seed, task__domain="somebody.domain", more={"totals": {"best_score": seed / 4}})
+        for seed in (1, 2)
+    ]
+    (table,) = marginal_tables(runs, ["method"])
+    assert [(column.title, cell.mean) for column, cell in zip(table.columns, table.lines[0].cells, strict=True)] == [
+        ("best ↑", 0.375)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["method.swap.perid"], r"no run has the setting method\.swap\.perid; did you mean method\.swap\.period"),
+        (["method", "task", "seed"], "--by takes one key or two, got method,task,seed"),
+        ([""], "--by takes one key or two, got none"),
+    ],
+)
+def test_keys_that_are_none_are_refused(results: list[Result], keys: list[str], expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        marginal_tables(results, keys)

@@ -1,0 +1,166 @@
+"""Sweeps through the launchers and sweepers of others: the runs are those of a sweep in one process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.launchers.slurm_cluster import find_missing, slurm_cluster
+from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log
+
+TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
+SWEEP = ["-m", *TOY, "seed=0,1,2", "method.swap.period=2,5"]
+# Some seconds long, in many iterations.
+LONG = ["-m", *TOY, "seed=0,1", "budget.oracle_calls=600", "search.patience=1000", "task.pause=0.01"]
+
+LONGEST_WAIT = 200.0  # seconds; a Ray cluster starts slowly where the machine does much else
+
+
+def logs(folder: Path) -> Mapping[str, object]:
+    return {str(path.parent.relative_to(folder)): log(path.parent) for path in folder.rglob("run.json")}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plain")
+    assert evodiverse(*SWEEP, cwd=folder, env=FROM_ROOT).returncode == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    assert evodiverse(*LONG, "launcher=joblib", "hydra.launcher.n_jobs=2", cwd=folder, env=FROM_ROOT).returncode == 0
+    return folder
+
+
+@contextmanager
+def sweeping(*words: str, cwd: Path, env: Mapping[str, str] = FROM_ROOT) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-m", "evodiverse", *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=cwd, env=env, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_calls(
+    sweep: "subprocess.Popen[str]", folder: Path, seed: int, calls: int, meanwhile: Callable[[], object] = lambda: None
+) -> Path:
+    """Wait until a run of a sweep has made so many calls, and return its folder."""
+    until = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < until:
+        for path in folder.rglob(f"seed{seed}/checkpoint/state.json"):
+            if json.loads(path.read_text())["oracle_calls"] >= calls:
+                return path.parents[1]
+        meanwhile()
+        assert sweep.poll() is None, sweep.communicate()
+        time.sleep(0.05)
+    raise TimeoutError(f"seed {seed} has not made {calls} calls in {LONGEST_WAIT:g} s")
+
+
+def slurm(env: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(["scontrol", *words], env=env, capture_output=True)
+
+
+def kill_holder(run: Path) -> None:
+    holder = (run / ".lock").read_text().split()
+    os.kill(int(holder[1]), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_joblib_makes_the_same_runs_side_by_side(plain: Path, tmp_path: Path, workers: int) -> None:
+    words = ["launcher=joblib", "hydra.launcher.n_jobs=2", f"evaluator.workers={workers}"]
+    swept = evodiverse(*SWEEP, *words, cwd=tmp_path, env=FROM_ROOT)
+    assert swept.returncode == 0, swept.stderr
+    assert logs(tmp_path) == logs(plain)
+    assert [line.split()[3] for line in swept.stdout.splitlines()[1:]] == ["complete"] * 6
+    assert {line.split(":")[0] for line in swept.stderr.splitlines()} == {f"run {n} of 6" for n in range(1, 7)}
+
+
+def test_a_run_that_fails_in_another_process_is_listed_and_the_others_go_on(tmp_path: Path) -> None:
+    words = ["task.spoiled=start,nothing", "launcher=joblib", "hydra.launcher.n_jobs=2"]
+    swept = evodiverse("-m", *TOY, *words, cwd=tmp_path, env=FROM_ROOT)
+    assert swept.returncode == 1
+    assert [line.split()[2] for line in swept.stdout.splitlines()[1:]] == ["failed", "complete"]
+    assert "evodiverse: run 1 (task.spoiled=start) failed: no initial candidate can enter a pool" in swept.stderr
+    assert swept.stderr.splitlines()[-1] == "evodiverse: 1 of 2 runs failed; the same command tries them again"
+
+
+def test_optuna_follows_the_best_score(tmp_path: Path) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "tune.yaml").write_text(
+        "# @package _global_\n"
+        "defaults:\n  - override /hydra/sweeper: optuna\n"
+        "hydra:\n  sweeper:\n    direction: maximize\n    n_trials: 4\n    n_jobs: 1\n    sampler: {seed: 0}\n"
+        "    params:\n      method.ladder: choice([0.8,0.1],[0.8,0.2],[1.6,0.4])\n"
+    )
+    config = ["--config-dir", str(tmp_path), f"hydra.searchpath=[file://{TOY_CONF}]", "task=bits"]
+    swept = evodiverse("-m", *config, "+experiment=tune", "name=tuned", cwd=tmp_path, env=FROM_ROOT)
+    assert swept.returncode == 0, swept.stderr
+    found = yaml.safe_load((tmp_path / "outputs/.sweep/optimization_results.yaml").read_text())
+    records = [json.loads(path.read_text()) for path in tmp_path.glob("outputs/tuned/trial*/run.json")]
+    assert len(records) == 4
+    assert found["best_value"] == max(record["totals"]["best_score"] for record in records)
+    assert found["best_params"]["method.ladder"] in [
+        str(record["settings"]["method.ladder"]).replace(" ", "") for record in records
+    ]
+
+
+def note_a_cluster_that_is_gone() -> None:
+    """Leave behind what a cluster does that was killed on this machine."""
+    note = Path("/tmp/ray/ray_current_cluster")  # noqa: S108 (where Ray looks)
+    note.parent.mkdir(exist_ok=True)
+    if not note.exists():
+        note.write_text("127.0.0.1:1")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_killed_ray_worker_changes_no_log(whole: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    words = ["launcher=ray", "hydra.launcher.ray.init.num_cpus=2"]
+    note_a_cluster_that_is_gone()
+    with sweeping(*LONG, *words, cwd=tmp_path) as process:
+        kill_holder(wait_for_calls(process, tmp_path, seed=1, calls=100))
+        out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert logs(tmp_path) == logs(whole)
+    assert [line.split()[2] for line in out.splitlines() if line[:3].strip().isdigit()] == ["complete"] * 2
+
+
+@pytest.mark.slurm
+@pytest.mark.timeout(300)
+def test_killed_and_requeued_slurm_jobs_change_no_log(whole: Path, tmp_path: Path) -> None:
+    if missing := find_missing():
+        pytest.skip(f"there is no {', '.join(missing)}")
+    (tmp_path / "slurm").mkdir()
+    words = [*LONG, "launcher=slurm", "hydra.launcher.cpus_per_task=1", "hydra.launcher.timeout_min=10"]
+    with slurm_cluster(tmp_path / "slurm") as cluster:
+        env = {**cluster, "PYTHONPATH": FROM_ROOT["PYTHONPATH"]}
+        with sweeping(*words, cwd=tmp_path, env=env) as process:
+            kill_holder(wait_for_calls(process, tmp_path, seed=1, calls=100))
+            requeued = wait_for_calls(process, tmp_path, seed=0, calls=100)
+            assert slurm(env, "requeue", "1_0").returncode == 0
+            at_once = partial(slurm, env, "update", "JobId=1_0", "StartTime=now")  # SLURM would wait for two minutes
+            wait_for_calls(process, tmp_path, seed=0, calls=600, meanwhile=at_once)
+            process.send_signal(signal.SIGINT)  # no accounting here could tell submitit that the other job is dead
+            _, err = process.communicate()
+        assert "interrupted by SIGINT; to resume: evodiverse -m" in err
+        again = subprocess.run(
+            [sys.executable, "-m", "evodiverse", *words], cwd=tmp_path, env=env, capture_output=True, text=True
+        )
+        assert again.returncode == 0, again.stderr
+        assert "1 of 2 runs are complete" in again.stdout
+    assert json.loads((requeued / "run.json").read_text())["status"] == "complete"
+    assert logs(tmp_path) == logs(whole)

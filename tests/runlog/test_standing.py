@@ -1,0 +1,62 @@
+"""How a run stands by its files."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evodiverse.runlog.standing import Standing, read_standing
+
+
+def write(folder: Path, record: dict[str, Any] | None, saved: dict[str, Any] | None, holder: str = "") -> Path:
+    (folder / "checkpoint").mkdir()
+    if record is not None:
+        (folder / "run.json").write_text(json.dumps(record))
+    if saved is not None:
+        (folder / "checkpoint" / "state.json").write_text(json.dumps(saved))
+    (folder / ".lock").write_text(holder)
+    return folder
+
+
+RECORD = {"status": "running", "settings": {"budget.oracle_calls": 200}, "stopped_by": None, "error": None}
+SAVED = {"oracle_calls": 50, "best_score": 0.5, "seconds": {"wall": 10.0}}
+
+
+def test_a_run_that_goes_on_says_how_long_it_will(tmp_path: Path) -> None:
+    standing = read_standing(write(tmp_path, RECORD, SAVED, f"process {os.getpid()} on {socket.gethostname()}\n"))
+    assert standing == Standing("running", 50, 200, 0.5, 10.0, is_alive=True)
+    assert standing.seconds_left == 30.0
+    assert not standing.is_over
+
+
+def test_what_is_not_there_waits(tmp_path: Path) -> None:
+    assert read_standing(tmp_path / "absent") == Standing("waiting")
+    assert read_standing(tmp_path / "absent").seconds_left is None
+
+
+def test_a_run_without_a_commit_has_made_no_call(tmp_path: Path) -> None:
+    assert read_standing(write(tmp_path, RECORD, None)) == Standing("running", 0, 200)
+
+
+def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    standing = read_standing(write(tmp_path, RECORD, SAVED, f"process {gone.pid} on {socket.gethostname()}\n"))
+    assert standing.state == "killed"
+    assert standing.is_over
+
+
+def test_a_process_on_another_machine_is_believed(tmp_path: Path) -> None:
+    standing = read_standing(write(tmp_path, RECORD, SAVED, "process 999999999 on another-machine\n"))
+    assert (standing.state, standing.is_alive) == ("running", None)
+
+
+@pytest.mark.parametrize("saved", [{"oracle_calls": "many", "best_score": [], "seconds": {"wall": "x"}}, {}])
+def test_damaged_numbers_say_nothing(tmp_path: Path, saved: dict[str, Any]) -> None:
+    record = {**RECORD, "status": "complete", "settings": {}, "stopped_by": "budget"}
+    assert read_standing(write(tmp_path, record, saved)) == Standing("complete", stopped_by="budget", is_alive=False)

@@ -1,0 +1,150 @@
+"""Evaluation by a program: the log of one local worker, through dying programs, killed runs and time that runs out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
+
+SCRIPT = ROOT / "tests" / "toys" / "score_bits.py"
+TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=2", "budget.oracle_calls=120", "name=run"]
+NOT_THE_SCORE = {"error"}  # what failed is told in words of its own
+
+
+def command(folder: Path, *words: str) -> list[str]:
+    folder.mkdir(exist_ok=True)
+    return ["evaluator=command", f"evaluator.command=[{','.join([sys.executable, str(SCRIPT), str(folder), *words])}]"]
+
+
+def told(run: Path) -> dict[str, list[dict[str, object]]]:
+    """The log without the words in which failures are told."""
+    found = log(run)
+    return {name: [{k: v for k, v in row.items() if k not in NOT_THE_SCORE} for row in found[name]] for name in found}
+
+
+def starts(folder: Path) -> int:
+    return len(list(folder.glob("start-*")))
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("local")
+    assert evodiverse(*TOY, "evaluator.workers=1", cwd=folder, env=FROM_ROOT).returncode == 0
+    return folder / "outputs" / "run"
+
+
+def test_a_program_gives_the_log_of_a_local_worker(local: Path, tmp_path: Path) -> None:
+    done = evodiverse(*TOY, *command(tmp_path / "marks"), cwd=tmp_path, env=FROM_ROOT)
+    assert done.returncode == 0, done.stderr
+    assert told(tmp_path / "outputs/run") == told(local)
+    assert list((tmp_path / "outputs/run/jobs").iterdir()) == []
+
+
+def test_each_start_gets_as_many_candidates_as_it_is_to(local: Path, tmp_path: Path) -> None:
+    evodiverse(*TOY, *command(tmp_path / "marks"), "evaluator.batch=1", cwd=tmp_path, env=FROM_ROOT)
+    assert told(tmp_path / "outputs/run") == told(local)
+    assert starts(tmp_path / "marks") == 120
+
+
+@pytest.mark.parametrize(("fault", "timeout"), [("dies", "null"), ("hangs", "2"), ("noise", "null")])
+def test_a_program_that_dies_hangs_or_babbles_costs_a_retry(
+    local: Path, tmp_path: Path, fault: str, timeout: str
+) -> None:
+    words = [*command(tmp_path / "marks", "0", fault), f"evaluator.timeout={timeout}"]
+    done = evodiverse(*TOY, *words, cwd=tmp_path, env=FROM_ROOT)
+    assert done.returncode == 0, done.stderr
+    assert told(tmp_path / "outputs/run") == told(local)
+    why = {"dies": "exit code 1: out of licenses", "hangs": "no answer after 2 s"}.get(fault)
+    assert why is None or f"without an answer ({why}); they are given out again" in done.stderr
+
+
+def test_what_never_comes_in_time_is_a_failed_evaluation(tmp_path: Path) -> None:
+    words = [*command(tmp_path / "marks", "0", "hopeless"), "evaluator.timeout=1", "evaluator.retries=1"]
+    done = evodiverse(*TOY, *words, "budget.oracle_calls=30", cwd=tmp_path, env=FROM_ROOT)
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in log(tmp_path / "outputs/run")["evaluations"] if row["call"] is not None]
+    failed = [row for row in rows if str(row["key"]).count("1") == 7]
+    assert failed
+    assert {row["error"] for row in failed} == {"timed_out: no answer after 1 s"}
+    assert all(row["score"] is None for row in failed)
+
+
+def test_a_score_that_is_none_ends_the_run_and_a_corrected_program_goes_on(local: Path, tmp_path: Path) -> None:
+    words = [*TOY, *command(tmp_path / "marks", "0", "exceeds")]
+    failed = evodiverse(*words, cwd=tmp_path, env=FROM_ROOT)
+    assert failed.returncode == 2
+    assert "was scored 1.7; a score must lie in [0, 1]" in failed.stderr
+    until = 20  # each start may exceed once more
+    while (again := evodiverse(*words, cwd=tmp_path, env=FROM_ROOT)).returncode == 2 and until:
+        until -= 1
+    assert again.returncode == 0, again.stderr
+    assert told(tmp_path / "outputs/run") == told(local)
+
+
+def test_a_program_that_never_answers_ends_the_run_with_its_last_words(tmp_path: Path) -> None:
+    done = evodiverse(*TOY, *command(tmp_path / "marks", "0", "always dies"), cwd=tmp_path, env=FROM_ROOT)
+    assert done.returncode == 1
+    expected = "evodiverse: the evaluator has never answered (exit code 1: no receptor); correct it and run the same "
+    assert done.stderr.splitlines()[-1].startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["evaluator=command"], "evaluator.command has no value; name the program that scores"),
+        (
+            ["evaluator=command", "evaluator.command=[no-such-program]"],
+            "no-such-program cannot be started (No such file",
+        ),
+        (["evaluator.command=[x]"], "evaluator=local starts no program; use evaluator=command"),
+        (["evaluator.timeout=5"], "evaluator=local takes no timeout"),
+    ],
+)
+def test_a_command_that_is_none_is_refused(tmp_path: Path, words: list[str], expected: str) -> None:
+    refused = evodiverse(*TOY, *words, cwd=tmp_path, env=FROM_ROOT)
+    assert refused.returncode == 2
+    assert expected in refused.stderr
+
+
+def wait_for(seen: Path, n: int) -> None:
+    until = time.monotonic() + 30
+    while len(list(seen.glob("seen-*"))) < n:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+def test_evaluations_outlive_the_run_and_are_collected_when_it_starts_again(
+    local: Path, tmp_path: Path, signum: signal.Signals
+) -> None:
+    marks = tmp_path / "marks"
+    words = [*TOY, *command(marks, "0.1")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evodiverse", *words],
+        cwd=tmp_path,
+        env=FROM_ROOT,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    wait_for(marks, 3)
+    os.kill(process.pid, signum)
+    process.communicate(timeout=30)
+    n_starts = starts(marks)
+    wait_for(marks, 16)  # all initial candidates, without a run
+    time.sleep(0.3)
+    again = evodiverse(
+        *TOY, *command(marks, "0"), "evaluator.command=" + words[-1].partition("=")[2], cwd=tmp_path, env=FROM_ROOT
+    )
+    assert again.returncode == 0, again.stderr
+    assert f"{n_starts} starts of the evaluator are taken up again" in again.stderr
+    assert told(tmp_path / "outputs/run") == told(local)
+    counted: Iterable[str] = (path.name for path in marks.glob("seen-*"))
+    assert len(set(counted)) == 120
+    assert json.loads((tmp_path / "outputs/run/run.json").read_text())["status"] == "complete"

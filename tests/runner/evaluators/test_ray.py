@@ -1,0 +1,159 @@
+"""Evaluation on a Ray cluster: the log of one local worker, through killed workers and killed runs."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log
+
+pytest.importorskip("ray")
+
+TOY = ["--config-dir", str(TOY_CONF), "task=bits", "budget.oracle_calls=120", "name=run", "task.pause=0.02"]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def start_node(folder: Path, env: Mapping[str, str], *options: str) -> "subprocess.Popen[bytes]":
+    """Start a node of a cluster, whose processes are a group of their own, and wait until it has joined."""
+    command = [str(Path(sys.executable).with_name("ray")), "start", "--block", *options]
+    out = folder / f"node-{len(list(folder.iterdir()))}"
+    with out.open("wb") as file:
+        node = subprocess.Popen(command, env=env, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+    until = time.monotonic() + 200
+    while "Ray runtime started" not in out.read_text():
+        assert node.poll() is None, out.read_text()
+        assert time.monotonic() < until, out.read_text()
+        time.sleep(0.2)
+    return node
+
+
+def end_node(node: "subprocess.Popen[bytes]") -> None:
+    os.killpg(node.pid, signal.SIGKILL)  # asked to end, it would wait for what it does
+    node.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """The environment of those who use a cluster of two cores; its name is the port of its head."""
+    env = {**FROM_ROOT, "RAY_AUTH_MODE": "disabled", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path_factory.mktemp("ray", numbered=True)
+    options = ["--num-cpus=2", f"--port={port}", "--include-dashboard=false", f"--temp-dir=/tmp/ray-{os.getpid()}"]
+    head = start_node(folder, env, "--head", *options)
+    yield {**env, "ADDRESS": f"127.0.0.1:{port}"}
+    end_node(head)
+
+
+def on(cluster: Mapping[str, str]) -> list[str]:
+    return ["evaluator=ray", f"evaluator.address={cluster['ADDRESS']}", "evaluator.batch=2", "evaluator.workers=1"]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("local")
+    assert evodiverse(*TOY, "evaluator.workers=1", cwd=folder, env=FROM_ROOT).returncode == 0
+    return folder / "outputs" / "run"
+
+
+def begin(cluster: Mapping[str, str], cwd: Path, *words: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "evodiverse", *TOY, *on(cluster), *words]
+    return subprocess.Popen(command, cwd=cwd, env=cluster, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def evaluating(what: str = "ray::evaluate_batch") -> list[int]:
+    """The processes of the cluster that evaluate now, or do something else."""
+    told = subprocess.run(["pgrep", "-f", what], capture_output=True, text=True)
+    return [int(line) for line in told.stdout.split()]
+
+
+def wait_until_evaluating() -> int:
+    until = time.monotonic() + 60
+    while not (found := evaluating()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return found[0]
+
+
+def test_a_cluster_gives_the_log_of_a_local_worker(cluster: Mapping[str, str], local: Path, tmp_path: Path) -> None:
+    done = evodiverse(*TOY, *on(cluster), cwd=tmp_path, env=cluster)
+    assert done.returncode == 0, done.stderr
+    assert log(tmp_path / "outputs/run") == log(local)
+
+
+def test_a_killed_worker_of_the_cluster_costs_a_retry(cluster: Mapping[str, str], local: Path, tmp_path: Path) -> None:
+    process = begin(cluster, tmp_path)
+    os.kill(wait_until_evaluating(), signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert log(tmp_path / "outputs/run") == log(local)
+
+
+def test_a_broker_whose_node_dies_costs_what_it_had_begun(
+    cluster: Mapping[str, str], local: Path, tmp_path: Path
+) -> None:
+    process = begin(cluster, tmp_path, "task.pause=0.1")
+    wait_until_evaluating()
+    for broker in evaluating("ray::Broker"):
+        os.kill(broker, signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert log(tmp_path / "outputs/run") == log(local)
+
+
+def test_a_node_that_leaves_costs_a_retry(cluster: Mapping[str, str], local: Path, tmp_path: Path) -> None:
+    env = {name: value for name, value in cluster.items() if name != "ADDRESS"}
+    (tmp_path / "node").mkdir()
+    node = start_node(tmp_path / "node", env, f"--address={cluster['ADDRESS']}", "--num-cpus=2")
+    process = begin(cluster, tmp_path, "task.pause=0.1")
+    try:
+        until = time.monotonic() + 60
+        while not any(os.getsid(pid) == node.pid for pid in evaluating()):
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.02)
+    finally:
+        end_node(node)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert log(tmp_path / "outputs/run") == log(local)
+
+
+def test_tasks_outlive_a_killed_run_and_are_taken_up_again(
+    cluster: Mapping[str, str], local: Path, tmp_path: Path
+) -> None:
+    diary = tmp_path / "diary"
+    process = begin(cluster, tmp_path, f"task.diary={diary}", "task.pause=0.1")
+    wait_until_evaluating()
+    process.kill()
+    process.communicate()
+    time.sleep(5)
+    again = begin(cluster, tmp_path, f"task.diary={diary}", "task.pause=0.1")
+    _, errors = again.communicate(timeout=120)
+    assert again.returncode == 0, errors
+    assert "tasks on the cluster are taken up again" in errors
+    assert log(tmp_path / "outputs/run") == log(local)
+    evaluated = diary.read_text().split()
+    assert len(evaluated) == len(set(evaluated)) == 120
+
+
+def test_what_a_task_raises_ends_the_run_in_one_line(cluster: Mapping[str, str], tmp_path: Path) -> None:
+    process = begin(cluster, tmp_path, "task.spoiled=bug")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "tests.toys.bits.task.BitTask.evaluate raised ValueError: the toy oracle has a bug" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_cluster_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    words = ["evaluator=ray", "evaluator.address=127.0.0.1:1"]
+    refused = evodiverse(*TOY, *words, cwd=tmp_path, env=FROM_ROOT)
+    assert refused.returncode == 2
+    assert "evaluator.address=127.0.0.1:1: there is no Ray cluster" in refused.stderr

@@ -1,0 +1,117 @@
+"""EvoDiverse from Python."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evodiverse
+from evodiverse.api import Run
+from evodiverse.errors import InputError
+from tests.runs import FROM_ROOT, ROOT, TOY_CONF, log
+from tests.runs import evodiverse as command
+
+TOY = ["task=bits", "budget.oracle_calls=60", "evaluator.workers=1"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return evodiverse.run([*TOY, f"outputs={tmp_path}"], config_dir=TOY_CONF)
+
+
+def test_a_run_from_python_is_the_run_of_the_command(run: Run, tmp_path: Path) -> None:
+    command("--config-dir", str(TOY_CONF), *TOY, cwd=tmp_path, env=FROM_ROOT)
+    (made,) = (tmp_path / "outputs").rglob("run.json")
+    assert log(run.path) == log(made.parent)
+    assert run.status == "complete"
+    assert run.settings["budget.oracle_calls"] == 60
+
+
+def test_a_complete_run_is_only_read(run: Run, tmp_path: Path) -> None:
+    before = (run.path / "run.json").stat().st_mtime_ns
+    again = evodiverse.run([*TOY, f"outputs={tmp_path}"], config_dir=TOY_CONF)
+    assert again == run
+    assert (run.path / "run.json").stat().st_mtime_ns == before
+
+
+def test_tables_hold_what_was_logged(run: Run) -> None:
+    rows = log(run.path)["evaluations"]
+    assert len(run.table()) == len(run.frame()) == len(rows)
+    assert sorted(call for call in run.table("evaluations")["call"].to_pylist() if call) == list(range(1, 61))
+    assert {"iteration", "pool", "beta", "members"} <= set(run.frame("populations").columns)
+    with pytest.raises(InputError, match="swap is no table of a run; use evaluations, "):
+        run.table("swap")
+
+
+def test_the_best_and_the_curve_agree_with_the_table(run: Run) -> None:
+    rows = sorted((row for row in log(run.path)["evaluations"] if row["call"]), key=lambda row: row["call"])
+    scores = [row["score"] for row in rows if row["score"] is not None]
+    best = run.best()
+    assert best is not None
+    assert best.score == max(scores) == run.record["totals"]["best_score"]
+    assert best.genotype == next(row["genotype"] for row in rows if row["score"] == best.score)
+    curve = run.curve()
+    assert curve.calls.tolist() == list(range(1, 61))
+    expected = [
+        max((row["score"] for row in rows[:n] if row["score"] is not None), default=np.nan) for n in range(1, 61)
+    ]
+    np.testing.assert_array_equal(curve.best, expected)
+
+
+def test_mistakes_are_told_as_by_the_command(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="sed is unknown; did you mean seed"):
+        evodiverse.run(["sed=1"])
+    with pytest.raises(InputError, match="seed must be between 0"):
+        evodiverse.run([*TOY, "seed=-1"], config_dir=TOY_CONF)
+    with pytest.raises(InputError, match="these are 2 runs; call run for each"):
+        evodiverse.run([*TOY, "seed=0,1"], config_dir=TOY_CONF)
+    with pytest.raises(InputError, match=r"is no run; name the folder that holds a run\.json"):
+        evodiverse.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "display", "expected"),
+    [
+        (["dry_run=true"], "none", "dry_run=true makes no run"),
+        (["-m", "seed=0"], "none", "-m: options of the command are none of a run"),
+        ([], "rihc", "display must be auto, none, plain or rich, got rihc"),
+    ],
+)
+def test_what_only_the_command_can_do_is_refused(tmp_path: Path, words: list[str], display: str, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        evodiverse.run([*TOY, f"outputs={tmp_path}", *words], config_dir=TOY_CONF, display=display)
+    with pytest.raises(InputError, match="overrides must be a list of texts"):
+        evodiverse.run("task=bits")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_asks_has_no_best_yet(tmp_path: Path) -> None:
+    command("--config-dir", str(TOY_CONF), *TOY, "evaluator=ask", "name=lab", cwd=tmp_path, env=FROM_ROOT)
+    run = evodiverse.load(tmp_path / "outputs/lab")
+    assert run.status == "asking"
+    assert run.best() is None
+    assert run.curve().calls.size == run.curve().best.size == 0
+    with pytest.raises(InputError, match="has written nothing yet"):
+        run.table()
+
+
+def test_a_run_may_be_loaded_without_what_makes_runs(run: Run) -> None:
+    code = "import sys, evodiverse; evodiverse.load(sys.argv[1]).best(); print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code, run.path], env=FROM_ROOT, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert not {"hydra", "rdkit", "litellm"} & set(told.stdout.split())
+
+
+def test_the_notebook_works_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, object] = {}
+    for cell in cells:
+        exec(compile(cell, "docs/notebook.ipynb", "exec"), names)  # noqa: S102
+    assert isinstance(names["run"], Run)
+    assert names["run"].status == "complete"

@@ -1,0 +1,123 @@
+"""A run of a smaller budget is the beginning of a larger one, whose log is that of a run from scratch."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evodiverse.errors import Interrupted
+from evodiverse.runner.rewind import rewind
+from evodiverse.settings.freeze import freeze_method, freeze_search
+from tests.runs import FROM_ROOT, TOY_CONF, Silent, evodiverse, log, plan, rows, run_toy, stop_after, write_at_once
+
+LONG = "budget.oracle_calls=200"
+
+
+def read_record(run: Path) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads((run / "run.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("method", ["pt", "pt3", "island", "pt_diverse", "niche_ga"])
+@pytest.mark.parametrize("calls", [16, 30, 77, 150, 199])
+def test_a_longer_run_has_the_log_of_one_from_scratch(tmp_path: Path, method: str, calls: int) -> None:
+    diary = tmp_path / "diary"
+    words = [f"method={method}", f"task.diary={diary}", "search.patience=1000"]
+    shorter = run_toy(tmp_path / "shorter", *words, f"budget.oracle_calls={max(calls, 24)}")
+    n_before = len(diary.read_text().split())
+    longer = run_toy(tmp_path / "shorter", *words, LONG)
+    evaluated = diary.read_text().split()
+    scratch = run_toy(tmp_path / "scratch", *words, LONG)
+    assert log(longer) == log(scratch)
+    assert len(evaluated) == len(set(evaluated))
+    assert len(evaluated) == 200 or method == "pt_diverse"  # it may choose others where it may choose more
+    assert n_before == max(calls, 24)
+    begun = read_record(longer)["begun_from"]
+    assert begun["path"] == str(shorter)
+    assert begun["oracle_calls"] <= n_before
+
+
+def test_a_run_that_stopped_by_itself_is_taken_over_whole(tmp_path: Path) -> None:
+    words = ["search.patience=1", "task.length=4", "task.start=4"]
+    shorter = run_toy(tmp_path, *words, "budget.oracle_calls=60")
+    assert read_record(shorter)["stopped_by"] == "patience"
+    longer = run_toy(tmp_path, *words, LONG)
+    assert log(longer) == log(shorter)
+    assert read_record(longer)["stopped_by"] == "patience"
+
+
+def test_the_run_that_came_furthest_is_the_beginning(tmp_path: Path) -> None:
+    for calls in (60, 120):
+        run_toy(tmp_path, f"budget.oracle_calls={calls}")
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path, "budget.oracle_calls=150", display=stop_after(2))
+    begun = read_record(run_toy(tmp_path, LONG))["begun_from"]
+    assert "oracle_calls=150" in begun["path"]
+
+
+def test_a_killed_run_is_a_beginning(tmp_path: Path) -> None:
+    shorter = run_toy(tmp_path, "budget.oracle_calls=60")
+    record = read_record(shorter)
+    (shorter / "run.json").write_text(json.dumps({**record, "status": "running"}))
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    (shorter / ".lock").write_text(f"process {ended.pid} on {socket.gethostname()}\n")
+    longer = run_toy(tmp_path, LONG)
+    assert read_record(longer)["begun_from"]["path"] == str(shorter)
+
+
+@pytest.mark.parametrize("other", ["seed=1", "method.swap.period=7", "task.source=b"])
+def test_a_run_that_differs_in_more_is_no_beginning(tmp_path: Path, other: str) -> None:
+    run_toy(tmp_path, "budget.oracle_calls=60", other)
+    assert "begun_from" not in read_record(run_toy(tmp_path, LONG))
+
+
+def test_a_damaged_run_is_no_beginning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shorter = run_toy(tmp_path, "budget.oracle_calls=60")
+    for part in (shorter / "evaluations").glob("part-*.parquet"):
+        part.write_bytes(b"")
+    longer = run_toy(tmp_path, LONG)
+    assert log(longer) == log(run_toy(tmp_path / "scratch", LONG))
+    assert f"{shorter} cannot be the beginning of this run" in caplog.text
+
+
+def test_a_longer_run_says_where_it_begins(tmp_path: Path) -> None:
+    toy = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
+    evodiverse(*toy, "budget.oracle_calls=60", cwd=tmp_path, env=FROM_ROOT)
+    done = evodiverse(*toy, cwd=tmp_path, env=FROM_ROOT)
+    (line,) = [line for line in done.stderr.splitlines() if "begins with" in line]
+    assert line.startswith("evodiverse: begins with the first 5")
+    assert "calls of outputs/bits/pt/off/budget.oracle_calls=60/seed0, and " in line
+
+
+@pytest.mark.parametrize("method", ["pt", "pt3", "island", "pt_diverse"])
+def test_the_checkpoint_of_any_iteration_comes_from_the_log(
+    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [f"method={method}", "search.early_stop={top: 5, gain: 0.01, patience: 50}", "task.length=8"]
+    write_at_once(monkeypatch)
+    kept: dict[int, dict[str, Any]] = {}
+
+    def keep(_: int) -> None:
+        (path,) = tmp_path.rglob("state.json")
+        saved = json.loads(path.read_text())
+        kept[saved["iteration"]] = saved
+
+    run = run_toy(tmp_path, *words, LONG, display=Silent(keep))
+    planned = plan("task=bits", *words)
+    frozen, search = freeze_method(planned.config.method, has_model=False), freeze_search(planned.config.search)
+    names = ("evaluations", "populations", "adaptation", "llm_calls")
+    found = {name: rows(run, name) for name in names}
+    assert len(kept) > 8
+    for iteration, expected in kept.items():
+        until = {name: [row for row in found[name] if row["iteration"] <= iteration] for name in names}
+        again = rewind(iteration, **until, method=frozen, search=search)
+        assert again is not None
+        assert {key: again[key] for key in again if key != "seconds"} == {
+            key: expected[key] for key in again if key != "seconds"
+        }

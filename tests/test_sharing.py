@@ -1,0 +1,43 @@
+"""Processes that start at once share what is made when it is first needed."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evodiverse.data.artefacts import find_artefact
+from evodiverse.data.cache import artefact_path
+from tests import starts
+from tests.runs import FROM_ROOT, log
+
+FETCHED = ("jnk3", "zinc250k")
+MOLECULES = ("task=jnk3", "budget.oracle_calls=300", "task.filters={set: medchem, novel: known.smi}")
+EQUATIONS = ("task=equation", "task.problem=builtin/oscillator2", "budget.oracle_calls=40")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_eight_runs_that_start_at_once_on_an_empty_cache_are_as_one_alone(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for name in FETCHED:
+        shutil.copy(artefact_path(name), cache / find_artefact(name).file_name)
+    known = artefact_path("zinc250k").read_text().splitlines()[:2_000]
+    (tmp_path / "known.smi").write_text("\n".join(known))
+    started = [
+        starts.start(
+            *("-m", "evodiverse", *arguments, "evaluator.workers=1", f"outputs={tmp_path}/{number}"),
+            cwd=tmp_path,
+            env={**FROM_ROOT, "EVODIVERSE_CACHE": str(cache)},
+        )
+        for number, arguments in enumerate([MOLECULES, EQUATIONS] * 4)
+    ]
+    told = [process.communicate(timeout=500)[1] for process in started]
+    assert [process.wait() for process in started] == [0] * 8, told
+    assert [words for text in told for words in ("WARNING", "cannot be") if words in text] == []
+    logs = [log(path.parent) for number in range(8) for path in (tmp_path / str(number)).rglob("run.json")]
+    assert logs == logs[:2] * 4
+    made = {os.path.relpath(path, cache) for path in cache.rglob("*") if path.is_file()}
+    assert {path.partition("/")[0] for path in made} > {"equations", "known", "jnk3.pkl.npz"}
+    assert [path for path in made if "tmp" in path] == []
