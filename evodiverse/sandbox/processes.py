@@ -72,22 +72,24 @@ class ProcessSandbox:
         Raises:
             ServiceError: It died each time.
         """
-        died = None
+        died = ""
         for _ in range(ATTEMPTS):
             try:
                 return use(self._parent())
             except DiedError as error:  # killed by the kernel's hunt for memory perhaps
                 self._give_up()
-                died = error
+                died = str(error)
             except BaseException:  # its answer, if there will be one, must not be taken for that to another job
                 self._give_up()
                 raise
-        raise ServiceError(f"the sandbox's process died twice ({died}); start the same command to resume") from died
+        raise ServiceError(f"the sandbox's process died twice ({died}); start the same command to resume")
 
     def _give_up(self) -> None:
         """End this thread's warm parent, if it has one."""
         parent: WarmParent | None = self._of_thread.__dict__.pop("parent", None)
         if parent is not None:
+            with self._lock:
+                self._parents.discard(parent)
             parent.close()
 
     def _parent(self) -> WarmParent:
