@@ -46,7 +46,7 @@ class Parts:
 
 
 def fit(problem: Problem, method: str) -> tuple[float, float]:
-    """Return the normalised error of a fit and its seconds."""
+    """Return the normalized error of a fit and its seconds."""
     inputs, target = problem.sample(problem).train
     names = [variable.name for variable in problem.variables]
     skeleton = read_skeleton(problem.skeleton, names)

@@ -25,7 +25,7 @@ from rdkit import Chem
 from rdkit.Chem.Draw import rdMolDraw2D
 from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.diversity import select_diverse
@@ -143,7 +143,7 @@ def count_reasons(run: Run) -> None:
 
 def measure_times(filters: Filters) -> Iterator[tuple[str, float]]:
     """Yield what is done with a molecule, and the microseconds of one core that it takes on average."""
-    lines = artefact_path("zinc250k").read_text(encoding="ascii").split()
+    lines = artifact_path("zinc250k").read_text(encoding="ascii").split()
     lines = lines[:: len(lines) // N_TIMED][:N_TIMED]
     parsed = [parse_smiles(line, MAX_HEAVY_ATOMS) for line in lines]
     keys = [one.key for one in parsed if isinstance(one, Hypothesis)]

@@ -107,7 +107,7 @@ def pool(tables: Mapping[tuple[str, str], Table]) -> dict[tuple[str, str], Table
     return pooled
 
 
-def summarise(name: str, values: Sequence[float]) -> str:
+def summarize(name: str, values: Sequence[float]) -> str:
     """Return mean and standard deviation, or the median where errors differ by orders and may be infinite."""
     if name in MEDIANS:
         return f"{median(values):.1e}"
@@ -121,7 +121,7 @@ def print_means(task: str, table: Table, names: Sequence[str]) -> None:
         cells = []
         for name in names:
             values = [float(metrics[name]) for metrics in seeds.values() if metrics.get(name) is not None]
-            cells.append(summarise(name, values) if values else "—")
+            cells.append(summarize(name, values) if values else "—")
         print(f"| `{method}` | {len(seeds)} | {' | '.join(cells)} |")
 
 

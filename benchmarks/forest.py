@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from rdkit import Chem
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.forest import Forest
 from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, morgan_fingerprints
 
@@ -32,12 +32,12 @@ def best_seconds(work: Callable[[], object], n_repeats: int = N_REPEATS) -> floa
 def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    lines = artefact_path("zinc250k").read_text().splitlines()
+    lines = artifact_path("zinc250k").read_text().splitlines()
     smiles = [lines[i] for i in np.linspace(0, len(lines) - 1, N_MOLECULES).astype(int)]
     fingerprints = morgan_fingerprints([Chem.MolFromSmiles(text) for text in smiles])
     print(f"{'forest':8}{'nodes':>9}{'fingerprints/s':>16}{'batch of 140':>15}{'SMILES/s':>10}")
     for name in PUBLISHED:
-        oracle = ClassifierOracle.published(name, artefact_path(name))
+        oracle = ClassifierOracle.published(name, artifact_path(name))
         forest = oracle.classifier
         if not isinstance(forest, Forest):
             continue

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rdkit import Chem
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.settings.plan import read_source
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
@@ -30,7 +30,7 @@ FOLDER = Path("/tmp/evodiverse-libraries")  # noqa: S108
 
 def molecules() -> Iterator[str]:
     """Yield molecules, no two alike: the published ones, then the same with a longer and longer chain at their end."""
-    cores = read_published(artefact_path("zinc250k")).smiles
+    cores = read_published(artifact_path("zinc250k")).smiles
     return (f"{'C' * length}{core}" for length in itertools.count() for core in cores)
 
 
@@ -83,7 +83,7 @@ def start(path: Path, choose: str) -> None:
     began = time.perf_counter()
     violations, n_initial = domain.find_violations(settings), domain.count_initial(settings)
     read_source("initial", path)
-    task = domain.build_task(settings, artefact_path, lambda: None)  # type: ignore[arg-type, return-value]
+    task = domain.build_task(settings, artifact_path, lambda: None)  # type: ignore[arg-type, return-value]
     chosen = task.initial(Stream(0, 1))
     seconds = time.perf_counter() - began
     if violations or len(chosen) != n_initial:

@@ -18,6 +18,7 @@ from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import (
     Candidate,
+    CostBound,
     Detail,
     Evaluation,
     Execution,
@@ -26,12 +27,11 @@ from evodiverse.vocabulary import (
     Message,
     Proposal,
     Query,
-    Quote,
     Rejection,
     Reply,
     Request,
     Stream,
-    Tally,
+    Usage,
 )
 
 
@@ -65,13 +65,13 @@ class Operator(Protocol):
 class LanguageModel(Protocol):
     """Answers queries, all of an iteration's at once. What it answered it answers again, for nothing."""
 
-    def quote(self, queries: Sequence[Query]) -> list[Quote]:
+    def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return what each query costs at most; one that was answered before, as when it was bought."""
 
-    def complete(self, queries: Sequence[Query], progress: Callable[[int], object]) -> list[Reply]:
+    def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query.
 
-        ``progress`` is told now and then how many more are there, 0 while none comes, and stops the rest by raising.
+        ``report`` is told now and then how many more are there, 0 while none comes, and stops the rest by raising.
         """
 
 
@@ -118,7 +118,7 @@ Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Discovery:
     """A candidate, and where the search found it; ``pool`` is None for one that all pools share."""
 
     candidate: Candidate
@@ -132,7 +132,7 @@ class Found:
 
 
 @runtime_checkable
-class Outsourcing(Protocol):
+class ThreadedTask(Protocol):
     """A task that evaluates in processes of its own: several threads call it at once."""
 
     def prepare(self) -> None:
@@ -162,11 +162,11 @@ class Evaluator(Protocol):
     """Evaluates what a round has charged, wherever that is done."""
 
     def evaluate(
-        self, hypotheses: Sequence[Hypothesis], finished: Callable[[int], object]
+        self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object]
     ) -> list[tuple[Evaluation, float]]:
         """Return for each hypothesis its evaluation, which the journal holds by then, and the seconds it took.
 
-        ``finished`` is told now and then how many more are there, and stops the rest by raising.
+        ``report`` is told now and then how many more are there, and stops the rest by raising.
         """
 
 
@@ -203,7 +203,7 @@ class Choosing(Protocol):
     def grade(self, hypothesis: Hypothesis) -> int:
         """Return what is weighed, such as how complex a hypothesis is; it chooses among the best of each grade."""
 
-    def headline(self, found: Sequence[Found]) -> str:
+    def headline(self, discoveries: Sequence[Discovery]) -> str:
         """Return a line about the one that it chooses of the best of each grade, of which there is at least one."""
 
 
@@ -216,10 +216,10 @@ class Tracing(Protocol):
 
 
 @runtime_checkable
-class Showcase(Protocol):
+class ShowsBest(Protocol):
     """A task that can lay out its best candidates for a person to look at."""
 
-    def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes | None]:
+    def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
         """Return files by name, made of the best candidates of the whole run, and of each grade, best first.
 
         None stands for a file that must not be there, such as a picture of what was the best before.
@@ -227,10 +227,10 @@ class Showcase(Protocol):
 
 
 @runtime_checkable
-class RecordKeeper(Protocol):
+class ShowsImprovements(Protocol):
     """A task that keeps every candidate that was better than all before it."""
 
-    def show_record(self, found: Found) -> Mapping[str, bytes]:
+    def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return files by name, which may lie in a folder, about such a candidate."""
 
 
@@ -337,7 +337,7 @@ class Snapshot:
     calls_per_second: float
     seconds_left: float | None
     seconds: Mapping[str, float]
-    llm: Tally | None = None
+    llm: Usage | None = None
     awaited: tuple[int, int] | None = None
     stopped_by: str | None = None
 
@@ -353,7 +353,7 @@ class Display(AbstractContextManager["Display"], Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tracked:
+class TrackedRun:
     """A run that a tracker is to follow.
 
     Attributes:
@@ -376,7 +376,7 @@ class Tracker(Protocol):
 
     place: str
 
-    def begin(self, run: Tracked) -> str:
+    def begin(self, run: TrackedRun) -> str:
         """Make a tracked run, or go on with the one that there is, and return what the service calls it."""
 
     def log(self, iteration: int, numbers: Mapping[str, float]) -> None:
@@ -400,16 +400,16 @@ class Domain(Protocol):
     def is_shared(self, settings: Any) -> bool:
         """Return whether all pools start from the same candidates."""
 
-    def sources(self, settings: Any, artefact_sha256: Callable[[str], str]) -> Mapping[str, str | Path]:
+    def sources(self, settings: Any, artifact_sha256: Callable[[str], str]) -> Mapping[str, str | Path]:
         """Return the data that the results depend on, by their role: a file, or the SHA-256 of what is none.
 
-        A run keeps to the same data. ``artefact_sha256`` gives the SHA-256 of a published file by its name.
+        A run keeps to the same data. ``artifact_sha256`` gives the SHA-256 of a published file by its name.
         """
 
-    def build_task(self, settings: Any, artefact: Callable[[str], Path], sandbox: Callable[..., Sandbox]) -> Task:
+    def build_task(self, settings: Any, artifact: Callable[[str], Path], sandbox: Callable[..., Sandbox]) -> Task:
         """Return the task, with its data checked.
 
-        ``artefact`` gives the path of a published file by its name, ``sandbox`` what runs untrusted programs; the
+        ``artifact`` gives the path of a published file by its name, ``sandbox`` what runs untrusted programs; the
         modules whose names it is called with are loaded there before any program.
         """
 
@@ -506,7 +506,7 @@ class Measured(Protocol):
 
 
 @runtime_checkable
-class Portrayed(Protocol):
+class Drawable(Protocol):
     """A domain that can draw its candidates in a report, and say what changed between two of them.
 
     What a log holds may be somebody else's: None is the answer where it cannot be drawn.

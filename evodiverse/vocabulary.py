@@ -314,7 +314,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class CostBound:
     """What a query costs at most; ``usd`` is None where the price is unknown."""
 
     tokens: int
@@ -322,7 +322,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Usage:
     """What a language model has been used for; a sum is None once a part of it is unknown."""
 
     calls: int = 0
@@ -330,8 +330,8 @@ class Tally:
     completion_tokens: int | None = 0
     cost_usd: float | None = 0.0
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
             self.calls + other.calls,
             _sum(self.prompt_tokens, other.prompt_tokens),
             _sum(self.completion_tokens, other.completion_tokens),

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.settings import schema
@@ -215,7 +215,7 @@ def test_no_score_ends_a_run_unless_asked_for(task: str) -> None:
 def test_every_task_can_be_sent_to_worker_processes(task: str) -> None:
     planned = plan(f"task={task}")
     assert planned.task is not None
-    built = planned.domain.build_task(planned.task, artefact_path, lambda *_: ProcessSandbox())
+    built = planned.domain.build_task(planned.task, artifact_path, lambda *_: ProcessSandbox())
     assert pickle.loads(pickle.dumps(built)) is not None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.store.journal import Journal
@@ -33,7 +33,7 @@ def resident_mb() -> float:
 def test_evaluating_molecules_leaves_files_and_memory_flat(tmp_path: Path) -> None:
     settings = MoleculeSettings(Oracle(published="jnk3"))
     settings.initial.size = N_EVALUATIONS
-    task = domain.build_task(settings, artefact_path, ProcessSandbox)
+    task = domain.build_task(settings, artifact_path, ProcessSandbox)
     smiles = task.initial(Stream(0, 1))
     journal = Journal(tmp_path / "journal")
     with Workers(Bench(task, domain.build_operator(settings), journal), 1) as workers:

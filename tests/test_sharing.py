@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.data.artefacts import find_artefact
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.artifacts import find_artifact
+from evodiverse.data.cache import artifact_path
 from tests import starts
 from tests.runs import FROM_ROOT, log
 
@@ -22,8 +22,8 @@ def test_eight_runs_that_start_at_once_on_an_empty_cache_are_as_one_alone(tmp_pa
     cache = tmp_path / "cache"
     cache.mkdir()
     for name in FETCHED:
-        shutil.copy(artefact_path(name), cache / find_artefact(name).file_name)
-    known = artefact_path("zinc250k").read_text().splitlines()[:2_000]
+        shutil.copy(artifact_path(name), cache / find_artifact(name).file_name)
+    known = artifact_path("zinc250k").read_text().splitlines()[:2_000]
     (tmp_path / "known.smi").write_text("\n".join(known))
     started = [
         starts.start(

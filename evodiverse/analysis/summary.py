@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from evodiverse.runlog.log import Columns, Log, Row, row_at
-from evodiverse.vocabulary import Outcome, Tally
+from evodiverse.vocabulary import Outcome, Usage
 
 N_BEST = 10
 
@@ -32,7 +32,7 @@ class Requests:
 
     pool: int
     model: str
-    used: Tally
+    used: Usage
     outcomes: Mapping[str, int]
     cached: int
 
@@ -100,7 +100,7 @@ def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
         Requests(
             pool,
             model,
-            sum((Tally(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"]) for row in rows), Tally()),
+            sum((Usage(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"]) for row in rows), Usage()),
             Counter(row["outcome"] for row in rows),
             sum(row["cached"] for row in rows),
         )

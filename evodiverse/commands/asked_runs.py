@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Final
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_text_input
 from evodiverse.ports import Measurable, Task
@@ -94,7 +94,7 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
     Raises:
         InputError: A line is about no candidate that was asked for, or its score is none; names them all.
     """
-    task = plan.domain.build_task(plan.task, artefact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
+    task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     if not isinstance(task, Measurable):
         raise InputError(f"the task of {plan.config.task.get('domain')} takes no scores from elsewhere")
     journal = Journal(plan.path / JOURNAL)

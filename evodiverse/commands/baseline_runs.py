@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 from hydra.conf import HydraConf
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.data.artefacts import find_artefact
+from evodiverse.data.artifacts import find_artifact
 from evodiverse.errors import InputError
 from evodiverse.kit.files import write_file
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.runlog.record import SETTINGS
 from evodiverse.runner.process import say
 from evodiverse.runner.rows import checkpoint, log_rows
@@ -143,7 +143,7 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         InputError: The run directory holds another run, or data cannot be used.
         ServiceError: The engine failed.
     """
-    sources = plan.find_sources(lambda name: find_artefact(name).sha256)
+    sources = plan.find_sources(lambda name: find_artifact(name).sha256)
     this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
     complete = None if plan.config.overwrite else find_complete(this)
     if complete is not None:
@@ -196,7 +196,7 @@ def _log(
         attempts.close([_mark(one, is_selected=own == chosen) for own, one in zip(charged, evaluations, strict=True)])
         best = archive.best()
         if best is not None:
-            directory.write_best(task.show_best([Found(best, 0, 0)]))
+            directory.write_best(task.show_best([Discovery(best, 0, 0)]))
     state, info = start(attempts, archive, method)
     seconds = {"wall": answer.seconds + time.perf_counter() - began, "operator": answer.seconds, "oracle": took}
     each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))

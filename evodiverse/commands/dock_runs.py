@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.dock import PUBLISHED
-from evodiverse.data.cache import artefact_folder
+from evodiverse.data.cache import artifact_folder
 from evodiverse.docking import vina
 from evodiverse.docking.apart import Dock, dock_each
 from evodiverse.docking.cache import DockingCache
@@ -115,7 +115,7 @@ def _read_order(order: Order) -> Callable[[Run], Target]:
         targets = read_targets(expanded(order.targets))
         return lambda run: _target_of(run, targets, order.targets)
     if order.receptor == PUBLISHED:
-        folder = artefact_folder(PUBLISHED)
+        folder = artifact_folder(PUBLISHED)
         box = read_vina_box(folder / "box.txt") if order.box is None else _read_box(order.box)
         published = read_target(PUBLISHED, folder / "receptor.pdbqt", box)
         return lambda run: published  # noqa: ARG005

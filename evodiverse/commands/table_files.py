@@ -15,7 +15,7 @@ from evodiverse.analysis.tables.formats import to_markdown
 from evodiverse.analysis.tables.marginals import marginal_tables
 from evodiverse.analysis.tables.results import read_result
 from evodiverse.cache_folder import cache_folder
-from evodiverse.data.artefacts import artefact_names
+from evodiverse.data.artifacts import artifact_names
 from evodiverse.data.cache import present_path
 from evodiverse.diversity.encoders import check_installed, codebert_folder
 from evodiverse.errors import InputError
@@ -98,7 +98,7 @@ def find_encoders() -> dict[str, Path | None]:
     except InputError:
         pass
     try:
-        files = [present_path(name) for name in artefact_names("minilm")]
+        files = [present_path(name) for name in artifact_names("minilm")]
     except InputError:
         return encoders
     return {**encoders, MINILM: files[0].parent}

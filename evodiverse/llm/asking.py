@@ -57,13 +57,13 @@ class Asking:
         self._rng = np.random.default_rng()  # when a query is sent again, nothing that is logged
         self._complained = -_COMPLAINT_SECONDS
 
-    async def run(self, queries: Sequence[Query], progress: Callable[[int], object]) -> list[Reply]:
+    async def run(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query, in order; see `CachedModel.complete`."""
-        tasks = [asyncio.ensure_future(self._obtain(query, progress)) for query in queries]
+        tasks = [asyncio.ensure_future(self._obtain(query, report)) for query in queries]
         ended = asyncio.gather(*tasks, return_exceptions=True)
         while not ended.done() and not self._stop.is_set():
             await asyncio.wait([ended], timeout=_HEARTBEAT_SECONDS)
-            self._call(progress, 0)
+            self._call(report, 0)
         await asyncio.wait([ended], timeout=GRACE_SECONDS)
         for task in tasks:
             task.cancel()  # those that are done stay so
@@ -72,9 +72,9 @@ class Asking:
             raise self._failures[0]
         return [reply for reply in (task.result() for task in tasks) if reply is not None]
 
-    def _call(self, progress: Callable[[int], object], n: int) -> None:
+    def _call(self, report: Callable[[int], object], n: int) -> None:
         try:
-            progress(n)
+            report(n)
         except BaseException as error:  # noqa: BLE001 (goes on when all have ended)
             self._fail(error)
 
@@ -82,7 +82,7 @@ class Asking:
         self._failures.append(error)
         self._stop.set()
 
-    async def _obtain(self, query: Query, progress: Callable[[int], object]) -> Reply | None:
+    async def _obtain(self, query: Query, report: Callable[[int], object]) -> Reply | None:
         try:
             reply = await self._ask(query)
         except asyncio.CancelledError:
@@ -91,7 +91,7 @@ class Asking:
             self._fail(error)
             return None
         if reply is not None:
-            self._call(progress, 1)
+            self._call(report, 1)
         return reply
 
     async def _ask(self, query: Query) -> Reply | None:

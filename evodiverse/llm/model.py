@@ -10,7 +10,7 @@ from evodiverse.llm.asking import Asking
 from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.client import Client
 from evodiverse.llm.prices import Price
-from evodiverse.vocabulary import Query, Quote, Reply
+from evodiverse.vocabulary import CostBound, Query, Reply
 
 # What a chat template adds to a message, in tokens, with a system prompt of its own; generous.
 TOKENS_A_MESSAGE = 64
@@ -46,26 +46,26 @@ class CachedModel:
             self._loop.run(self._client.close())
         self._loop.close()
 
-    def quote(self, queries: Sequence[Query]) -> list[Quote]:
+    def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return what each query costs at most; one that was answered before, at the price of that time.
 
         A token of a prompt is a byte at least, so its bytes bound its tokens.
         """
-        quotes = []
+        bounds = []
         for query, bought in zip(queries, self._cache.find(queries), strict=True):
             prompt = sum(len(message.content.encode()) + TOKENS_A_MESSAGE for message in query.messages)
             completion = query.decoding.max_tokens
             price = bought.price if bought is not None else self._price(query.model)
             usd = None if price is None else price.prompt * prompt + price.completion * completion
-            quotes.append(Quote(prompt + completion, usd))
-        return quotes
+            bounds.append(CostBound(prompt + completion, usd))
+        return bounds
 
-    def complete(self, queries: Sequence[Query], progress: Callable[[int], object] = lambda _: None) -> list[Reply]:
+    def complete(self, queries: Sequence[Query], report: Callable[[int], object] = lambda _: None) -> list[Reply]:
         """Return one reply per query, in order.
 
         Args:
             queries: What to ask.
-            progress: Is told now and then how many more replies are there and kept, 0 while none comes. Where this
+            report: Is told now and then how many more replies are there and kept, 0 while none comes. Where this
                 raises, or a query fails for good, no other is sent, those under way are kept, and the first error goes
                 on.
 
@@ -74,7 +74,7 @@ class CachedModel:
             ModelUnavailableError: The provider does not answer, or not any more.
             ServiceError: The cache cannot be used.
         """
-        return self._complete(queries, progress, self._retries, is_probe=False)
+        return self._complete(queries, report, self._retries, is_probe=False)
 
     def probe(self, queries: Sequence[Query]) -> None:
         """Ask what was not asked before, with less patience.
@@ -86,11 +86,11 @@ class CachedModel:
             self._complete(queries, lambda _: None, min(self._retries, _PROBE_RETRIES), is_probe=True)
 
     def _complete(
-        self, queries: Sequence[Query], progress: Callable[[int], object], retries: int, *, is_probe: bool
+        self, queries: Sequence[Query], report: Callable[[int], object], retries: int, *, is_probe: bool
     ) -> list[Reply]:
         found = self._cache.find(queries)
         missing = [query for query, bought in zip(queries, found, strict=True) if bought is None]
-        progress(len(queries) - len(missing))
+        report(len(queries) - len(missing))
         if missing and self._client is None:
             raise InputError(
                 f"{self._cache.path} has no reply to {_place(missing[0])}; replay what was recorded there, with the "
@@ -99,7 +99,7 @@ class CachedModel:
         fresh: Iterator[Reply] = iter(())
         if missing and self._client is not None:
             asking = Asking(self._client, self._cache, self._concurrency, retries, is_probe=is_probe)
-            fresh = iter(self._loop.run(asking.run(missing, progress)))
+            fresh = iter(self._loop.run(asking.run(missing, report)))
         return [next(fresh) if bought is None else bought.reply for bought in found]
 
     def _price(self, model: str) -> Price | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from evodiverse.analysis.domains import find_module
 from evodiverse.analysis.summary import find_failed
-from evodiverse.ports import Portrayed
+from evodiverse.ports import Drawable
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
 from evodiverse.runlog.runs import Run
 
@@ -27,7 +27,7 @@ class History:
 
     run: Run
     log: Log
-    domain: Portrayed | None
+    domain: Drawable | None
     measured: Sequence[str]
     pools: Mapping[str, Sequence[Any]]
     said: Mapping[str, Sequence[Any]]
@@ -76,7 +76,7 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
         InputError: Its log is damaged; names what.
     """
     module = find_module(run.domain, own)
-    domain = module if isinstance(module, Portrayed) else None
+    domain = module if isinstance(module, Drawable) else None
     columns = {} if domain is None else domain.report_columns(run.settings)
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     said = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"])

@@ -17,13 +17,13 @@ from evodiverse.kit.own_code import broken, call, show
 from evodiverse.ports import (
     Choosing,
     Comparable,
+    Discovery,
     Featured,
-    Found,
     Measurable,
     Operator,
     Prompts,
-    RecordKeeper,
-    Showcase,
+    ShowsBest,
+    ShowsImprovements,
     Summarizer,
     Task,
     Tracing,
@@ -219,33 +219,33 @@ def grade(task: Choosing, hypothesis: Hypothesis) -> int:
     return int(answer)
 
 
-def headline(task: Choosing, found: Sequence[Found]) -> str:
+def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
     """Return what the task says of the candidate that it chooses, on one line.
 
     Raises:
         ContractError: It is no text.
     """
-    answer = call(task.headline, found)
+    answer = call(task.headline, discoveries)
     _check_text(task.headline, answer, "the headline")
     return " ".join(answer.split())
 
 
-def show_best(task: Showcase, found: Sequence[Found]) -> Mapping[str, bytes | None]:
+def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
     """Return files about the best candidates, by name; None for one that must not be there.
 
     Raises:
         ContractError: They are not.
     """
-    return _files(task.show_best, call(task.show_best, found))
+    return _files(task.show_best, call(task.show_best, discoveries))
 
 
-def show_record(task: RecordKeeper, found: Found) -> Mapping[str, bytes | None]:
+def show_improvement(task: ShowsImprovements, discovery: Discovery) -> Mapping[str, bytes | None]:
     """Return files about a candidate that was better than all before it, by name.
 
     Raises:
         ContractError: They are not.
     """
-    return _files(task.show_record, call(task.show_record, found))
+    return _files(task.show_improvement, call(task.show_improvement, discovery))
 
 
 _REASONS = f"one of evodiverse.vocabulary.Reason: {', '.join(reason.name for reason in Reason)}"

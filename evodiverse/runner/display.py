@@ -21,7 +21,7 @@ from rich.text import Text
 
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.ports import Display, PoolView, Snapshot
-from evodiverse.vocabulary import Tally
+from evodiverse.vocabulary import Usage
 
 DISPLAYS = ("auto", "none", "plain", "rich")
 MAX_HEADLINE = 120  # characters of it in a line
@@ -197,9 +197,9 @@ def format_snapshot(snapshot: Snapshot) -> str:
     return " | ".join(parts)
 
 
-def format_tally(tally: Tally) -> str:
+def format_usage(usage: Usage) -> str:
     """Return what a language model was used for; a sum is unknown where one price in it is."""
-    return f"{tally.calls:,} calls, {tally.spent}"
+    return f"{usage.calls:,} calls, {usage.spent}"
 
 
 def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -217,7 +217,7 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
             if rates
             else []
         ),
-        *([("language model", format_tally(snapshot.llm))] if snapshot.llm is not None else []),
+        *([("language model", format_usage(snapshot.llm))] if snapshot.llm is not None else []),
         ("attempts", f"{snapshot.rejected:.1%} rejected, {snapshot.duplicate:.1%} duplicate"),
         ("time", ", ".join(f"{name} {format_duration(seconds)}" for name, seconds in snapshot.seconds.items())),
     ]

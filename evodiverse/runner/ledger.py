@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from evodiverse.ports import Row
-from evodiverse.vocabulary import Query, Quote, Reply, Request, Tally
+from evodiverse.vocabulary import CostBound, Query, Reply, Request, Usage
 
 
 class Cap(StrEnum):
@@ -51,49 +51,49 @@ class Ledger:
 
     def __init__(self, caps: Caps, n_pools: int) -> None:
         self._caps = caps
-        self._pools = [Tally()] * n_pools
+        self._pools = [Usage()] * n_pools
         self._tokens = 0
         self._usd = 0.0
         self._rows: list[Row] = []
 
     @property
-    def pools(self) -> tuple[Tally, ...]:
+    def pools(self) -> tuple[Usage, ...]:
         """What each pool used."""
         return tuple(self._pools)
 
     @property
-    def total(self) -> Tally:
+    def total(self) -> Usage:
         """What all pools used."""
-        return sum(self._pools, Tally())
+        return sum(self._pools, Usage())
 
-    def find_cap(self, quotes: Sequence[Quote], seconds: float) -> Cap | None:
+    def find_cap(self, bounds: Sequence[CostBound], seconds: float) -> Cap | None:
         """Return which cap forbids a round, None if it fits under all of them even at its worst.
 
         Args:
-            quotes: What each request of the round costs at most.
+            bounds: What each request of the round costs at most.
             seconds: Wall time of the run so far.
         """
         caps = self._caps
-        worst_usd = sum(inf if quote.usd is None else quote.usd for quote in quotes)
+        worst_usd = sum(inf if bound.usd is None else bound.usd for bound in bounds)
         needs = {
-            Cap.LLM_CALLS: (self.total.calls + len(quotes), caps.llm_calls),
-            Cap.TOKENS: (self._tokens + sum(quote.tokens for quote in quotes), caps.tokens),
+            Cap.LLM_CALLS: (self.total.calls + len(bounds), caps.llm_calls),
+            Cap.TOKENS: (self._tokens + sum(bound.tokens for bound in bounds), caps.tokens),
             Cap.USD: (self._usd + worst_usd, caps.usd),
         }
         if caps.seconds is not None and seconds >= caps.seconds:
             return Cap.SECONDS
         return next(
-            (cap for cap, (need, limit) in needs.items() if limit is not None and quotes and need > limit), None
+            (cap for cap, (need, limit) in needs.items() if limit is not None and bounds and need > limit), None
         )
 
-    def record(self, request: Request, query: Query, quote: Quote, reply: Reply, outcome: CallOutcome) -> int:
+    def record(self, request: Request, query: Query, bound: CostBound, reply: Reply, outcome: CallOutcome) -> int:
         """Count a request and its reply, and return its number."""
-        self._pools[request.pool] += Tally(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_usd)
+        self._pools[request.pool] += Usage(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_usd)
         if reply.prompt_tokens is None or reply.completion_tokens is None:
-            self._tokens += quote.tokens
+            self._tokens += bound.tokens
         else:
             self._tokens += reply.prompt_tokens + reply.completion_tokens
-        self._usd += (quote.usd or 0.0) if reply.cost_usd is None else reply.cost_usd
+        self._usd += (bound.usd or 0.0) if reply.cost_usd is None else reply.cost_usd
         number = self.total.calls
         self._rows.append(
             {
@@ -126,14 +126,14 @@ class Ledger:
         """Return how the ledger stands, for people and for `resume`."""
         return {
             **asdict(self.total),
-            "pools": [asdict(tally) for tally in self._pools],
+            "pools": [asdict(usage) for usage in self._pools],
             "counted_tokens": self._tokens,
             "counted_usd": self._usd,
         }
 
     def resume(self, saved: Mapping[str, Any]) -> None:
         """Go on from what `saved` gave in an earlier process."""
-        self._pools = [Tally(**tally) for tally in saved["pools"]]
+        self._pools = [Usage(**usage) for usage in saved["pools"]]
         self._tokens, self._usd = saved["counted_tokens"], saved["counted_usd"]
 
 

@@ -12,9 +12,9 @@ from evodiverse.ports import (
     Comparable,
     Display,
     Evaluator,
-    RecordKeeper,
     Row,
-    Showcase,
+    ShowsBest,
+    ShowsImprovements,
     Snapshot,
     Store,
     Task,
@@ -330,7 +330,7 @@ class Loop:
         self._view.note(info)
         self._setup.committed(lambda: self._view.snapshot(self._state))
         self._update_display()
-        self._show_records()
+        self._show_improvements()
         if time.perf_counter() > self._best_due:
             self._show_best()
 
@@ -339,18 +339,18 @@ class Loop:
 
     def _show_best(self) -> None:
         """Lay out the best candidates, now and then, since it costs time."""
-        if isinstance(self._setup.task, Showcase):
+        if isinstance(self._setup.task, ShowsBest):
             began = time.perf_counter()
-            files = contracts.show_best(self._setup.task, self._view.best_found())
+            files = contracts.show_best(self._setup.task, self._view.best_discoveries())
             self._setup.store.write_best(files, self._view.headline())
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
 
-    def _show_records(self) -> None:
+    def _show_improvements(self) -> None:
         """Lay out what was better than all before it."""
-        if isinstance(self._setup.task, RecordKeeper):
-            for found in self._view.new_records():
-                self._setup.store.write_best(contracts.show_record(self._setup.task, found))
+        if isinstance(self._setup.task, ShowsImprovements):
+            for discovery in self._view.new_improvements():
+                self._setup.store.write_best(contracts.show_improvement(self._setup.task, discovery))
 
     def _initial_errors(self) -> list[str]:
         """Return why each initial candidate failed, on one line each, in the order of the log."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from evodiverse.ports import Tracked
+from evodiverse.ports import TrackedRun
 
 # How long MLflow tries what a server does not answer, unless the environment says otherwise: a search waits for it.
 _PATIENCE: Final = {
@@ -48,7 +48,7 @@ class MlflowTracker:
         self._metric, self._param = Metric, Param
         self._run = ""
 
-    def begin(self, run: Tracked) -> str:
+    def begin(self, run: TrackedRun) -> str:
         """Make the run, or go on with the one that there is, and return its identifier."""
         if run.name is not None:
             self._run = run.name

@@ -29,14 +29,14 @@ class Proposer(Protocol):
     """Answers requests."""
 
     def propose(
-        self, requests: Sequence[Request], seconds: float, progress: Callable[[int], object]
+        self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
     ) -> list[Answer] | Cap:
         """Return one answer per request, in order, or the cap that forbids to ask.
 
         Args:
             requests: A round of attempts.
             seconds: Wall time of the run so far.
-            progress: Is told now and then how many more answers are there; stops the rest by raising.
+            report: Is told now and then how many more answers are there; stops the rest by raising.
         """
 
 
@@ -58,7 +58,7 @@ class OperatorProposer:
         self,
         requests: Sequence[Request],
         seconds: float,
-        progress: Callable[[int], object],  # noqa: ARG002 (they come all at once)
+        report: Callable[[int], object],  # noqa: ARG002 (they come all at once)
     ) -> list[Answer] | Cap:
         """Return one answer per request, in order, or that the time is up."""
         cap = self._ledger.find_cap((), seconds)
@@ -91,23 +91,23 @@ class ModelProposer:
         self._ledger = ledger
 
     def propose(
-        self, requests: Sequence[Request], seconds: float, progress: Callable[[int], object]
+        self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
     ) -> list[Answer] | Cap:
         """Return one answer per request, in order, or the cap that they might pass at their worst."""
         queries = [self._query(request) for request in requests]
-        quotes = self._model.quote(queries)
-        cap = self._ledger.find_cap(quotes, seconds)
+        bounds = self._model.bound_costs(queries)
+        cap = self._ledger.find_cap(bounds, seconds)
         if cap is not None:
             return cap
-        replies = self._model.complete(queries, progress)
+        replies = self._model.complete(queries, report)
         if len(replies) != len(queries):
             raise ContractError(f"the language model returned {len(replies)} replies to {len(queries)} queries")
         read = [self._read(request, reply) for request, reply in zip(requests, replies, strict=True)]
         parsed = iter(contracts.parse(self._task, [text for text in read if isinstance(text, str)]))
         answers = []
-        for request, query, quote, reply, text in zip(requests, queries, quotes, replies, read, strict=True):
+        for request, query, bound, reply, text in zip(requests, queries, bounds, replies, read, strict=True):
             hypothesis = next(parsed) if isinstance(text, str) else text
-            number = self._ledger.record(request, query, quote, reply, _outcome(hypothesis))
+            number = self._ledger.record(request, query, bound, reply, _outcome(hypothesis))
             proposed = text if isinstance(text, str) else None
             answers.append((Proposal(proposed, MODEL_OPERATOR, llm_call=number), hypothesis))
         return answers

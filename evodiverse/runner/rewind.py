@@ -15,7 +15,7 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import Progress, State
 from evodiverse.search.stopping import count_progress
-from evodiverse.vocabulary import Tally
+from evodiverse.vocabulary import Usage
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -97,16 +97,16 @@ def _count_charged(evaluations: Rows) -> dict[int, int]:
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:
     """Return how the ledger stood after these requests, None if the size or the price of one is not known."""
-    pools = [Tally()] * n_pools
+    pools = [Usage()] * n_pools
     for row in llm_calls:
         used = (row["prompt_tokens"], row["completion_tokens"], row["cost_usd"])
         if None in used:
             return None
-        pools[row["pool"]] += Tally(1, *used)
-    total = sum(pools, Tally())
+        pools[row["pool"]] += Usage(1, *used)
+    total = sum(pools, Usage())
     return {
         **asdict(total),
-        "pools": [asdict(tally) for tally in pools],
+        "pools": [asdict(usage) for usage in pools],
         "counted_tokens": (total.prompt_tokens or 0) + (total.completion_tokens or 0),
         "counted_usd": total.cost_usd,
     }

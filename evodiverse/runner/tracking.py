@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evodiverse.errors import Interrupted, describe
 from evodiverse.kit.files import read_json, write_file
-from evodiverse.ports import Snapshot, Tracked, Tracker
+from evodiverse.ports import Snapshot, TrackedRun, Tracker
 
 _LOG = logging.getLogger("evodiverse.runner")
 NONE: Final = "none"
@@ -80,7 +80,7 @@ class _Follower:
             file = self._path / NAMES
             names = read_json(file, _MOST_BYTES) if file.exists() else {}
             known = names.get(tracker.place)
-            name = tracker.begin(Tracked(self._path, settings, known if isinstance(known, str) else None))
+            name = tracker.begin(TrackedRun(self._path, settings, known if isinstance(known, str) else None))
             if name != known:
                 write_file(file, json.dumps(names | {tracker.place: name}, indent=2).encode())
             self._tracker = tracker

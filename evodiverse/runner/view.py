@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evodiverse.ports import Choosing, Found, PoolView, Snapshot, Summarizer, Task
+from evodiverse.ports import Choosing, Discovery, PoolView, Snapshot, Summarizer, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Ledger
@@ -108,21 +108,21 @@ class View:
             stopped_by=stopped_by,
         )
 
-    def best_found(self) -> list[Found]:
+    def best_discoveries(self) -> list[Discovery]:
         """Return the best candidates of the whole run and of each grade, best first, the older first of equals."""
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, of failed evaluations, stands last
         calls = {*(ranked[~np.isnan(scores[ranked])] + 1).tolist(), *self._graded().values()}
-        return [self._found(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
+        return [self._discovery(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
 
-    def new_records(self) -> list[Found]:
+    def new_improvements(self) -> list[Discovery]:
         """Return the candidates that were better than all before them, but for those returned before."""
         scores = self._archive.scores
         records = []
         for call in range(self._n_seen + 1, scores.size + 1):
             if scores[call - 1] > self._record:
                 self._record = scores[call - 1]
-                records.append(self._found(call))
+                records.append(self._discovery(call))
         self._n_seen = scores.size
         return records
 
@@ -132,7 +132,7 @@ class View:
             return None
         n_known = len(self._iterations)
         if self._headline is None or self._headline[0] != n_known:
-            chosen_from = [self._found(call) for call in self._graded().values()]
+            chosen_from = [self._discovery(call) for call in self._graded().values()]
             self._headline = (n_known, contracts.headline(self._task, chosen_from)) if chosen_from else None
         return None if self._headline is None else self._headline[1]
 
@@ -149,9 +149,9 @@ class View:
             self._n_graded = n_known
         return self._best_of_grade
 
-    def _found(self, call: int) -> Found:
+    def _discovery(self, call: int) -> Discovery:
         pool = self._pools_of[call - 1]
-        return Found(self._archive.candidate(call), self._iterations[call - 1], None if pool < 0 else pool)
+        return Discovery(self._archive.candidate(call), self._iterations[call - 1], None if pool < 0 else pool)
 
     def _note_exchange(self, trials: Sequence[SwapTrial]) -> None:
         if trials:

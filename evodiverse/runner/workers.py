@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from evodiverse.errors import ContractError, ServiceError, describe
 from evodiverse.kit.own_code import name_of
 from evodiverse.kit.threads import cap_threads
-from evodiverse.ports import Batching, Featured, Journal, Operator, Outsourcing, Task
+from evodiverse.ports import Batching, Featured, Journal, Operator, Task, ThreadedTask
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Rejection, Request
@@ -99,7 +99,7 @@ class _Batch:
 class Workers:
     """Does the work of a bench over ``n`` processes; with one, in this process.
 
-    A task that is `Outsourcing` evaluates in threads of this process: it has processes of its own. Answers come in the
+    A task that is a `ThreadedTask` evaluates in threads of this process: it has processes of its own. Answers come in the
     order of the items, whichever worker finishes first. Use it as a context manager.
 
     Args:
@@ -117,7 +117,7 @@ class Workers:
         self._fixed_batch = batch
         self._adapts = batch is None and own is None
         self._batch = batch or own or 1
-        self._outsourced = bench.task if isinstance(bench.task, Outsourcing) else None
+        self._outsourced = bench.task if isinstance(bench.task, ThreadedTask) else None
         self._has_processes = n > 1 and (proposes or self._outsourced is None)
         self._context: BaseContext = multiprocessing.get_context()
         self._pool: ProcessPoolExecutor | None = None
@@ -192,13 +192,13 @@ class Workers:
         return vstack(self._share_out(Bench.describe, hypotheses), format="csr")
 
     def evaluate(
-        self, hypotheses: Sequence[Hypothesis], finished: Callable[[int], object] = lambda _: None
+        self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
     ) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:
             hypotheses: What to evaluate. Each batch is journalled by the process that evaluated it.
-            finished: Is told of each batch how many it held. Where this or a batch raises, no other batch begins,
+            report: Is told of each batch how many it held. Where this or a batch raises, no other batch begins,
                 those under way end, and the first error goes on.
         """
         answers: dict[int, list[TimedEvaluation]] = {}
@@ -223,7 +223,7 @@ class Workers:
                 try:
                     answers[batch.at] = future.result()
                     self._adapt(answers[batch.at])
-                    finished(len(answers[batch.at]))
+                    report(len(answers[batch.at]))
                 except BrokenProcessPool as error:
                     if batch.n_retries < RETRIES:
                         again.append(replace(batch, n_retries=batch.n_retries + 1))

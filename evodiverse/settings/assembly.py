@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from evodiverse.data.artefacts import find_artefact
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.artifacts import find_artifact
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import Asked, InputError
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.open import opened
@@ -60,13 +60,13 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         InputError: The run directory holds another run, or data cannot be used.
         ServiceError: Something that the run depends on failed for good.
     """
-    sources = plan.find_sources(lambda name: find_artefact(name).sha256)
+    sources = plan.find_sources(lambda name: find_artifact(name).sha256)
     this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
     complete = None if plan.config.overwrite else find_complete(this)
     if complete is not None:
         say(complete)
         return read_standing(plan.path).best
-    task = plan.domain.build_task(plan.task, artefact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
+    task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     method = freeze_method(plan.config.method, has_model=plan.model is not None)
     _check_able(plan, task, method)
     columns = add_columns(task.columns, screens=method.screen is not None)  # before there is a folder
@@ -164,12 +164,12 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     if plan.model is None:
         return None
     kind = KINDS[plan.model.client]
-    settings = kind.complete(plan.model, artefact_path)
+    settings = kind.complete(plan.model, artifact_path)
     model = stack.enter_context(opened(settings))
-    round_quotes = model.quote(plan.example_queries(settings)) * plan.config.method.offspring
-    cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_quotes, 0.0)
+    round_bounds = model.bound_costs(plan.example_queries(settings)) * plan.config.method.offspring
+    cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_bounds, 0.0)
     if cap is not None and kind.asks:
-        _LOG.warning("budget.%s does not cover a round of %d requests at its worst", cap, len(round_quotes))
+        _LOG.warning("budget.%s does not cover a round of %d requests at its worst", cap, len(round_bounds))
     return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.build_prompts(), task, ledger)
 
 

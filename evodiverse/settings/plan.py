@@ -118,21 +118,21 @@ class Plan:
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
         return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
 
-    def find_sources(self, artefact_sha256: Callable[[str], str]) -> dict[str, Source]:
+    def find_sources(self, artifact_sha256: Callable[[str], str]) -> dict[str, Source]:
         """Return what the results depend on beside the settings, by its role.
 
         Args:
-            artefact_sha256: That of a published file by its name.
+            artifact_sha256: That of a published file by its name.
 
         Raises:
             InputError: A user's file cannot be read.
         """
-        found = dict(self.domain.sources(self.task, artefact_sha256))
+        found = dict(self.domain.sources(self.task, artifact_sha256))
         found |= code_files(str(self.config.task["domain"]))
         found |= _find_files_of(self.config.evaluator.command or ())
         if self.model is not None:
             found["prompts"] = self.build_prompts().sha256
-            served = KINDS[self.model.client].source(self.model, artefact_sha256)
+            served = KINDS[self.model.client].source(self.model, artifact_sha256)
             found |= {} if served is None else {"model": served}
         return {role: read_source(role, source) for role, source in found.items()}
 

@@ -15,7 +15,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from evodiverse.data.artefacts import find_artefact
+from evodiverse.data.artifacts import find_artifact
 from evodiverse.errors import InputError
 from evodiverse.settings.compose import split_hydra
 from evodiverse.settings.identity import digest, override_label
@@ -167,7 +167,7 @@ def plan_sweep(
 def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfig, known: KnownRuns) -> str | None:
     """Return a line that says that the run is complete, None if it is not or cannot go on, as it will say itself."""
     try:
-        sources = plan.find_sources(lambda name: find_artefact(name).sha256)
+        sources = plan.find_sources(lambda name: find_artifact(name).sha256)
         this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
         complete = find_complete(this)
     except InputError:

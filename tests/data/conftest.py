@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.data.artefacts import ARTEFACTS, Artefact
+from evodiverse.data.artifacts import ARTIFACTS, Artifact
 from tests.data.servers import WHEEL, Index, running
 
 CONTENTS = {"oak": b"leaves " * 1000, "elm": b"seeds"}
@@ -21,8 +21,8 @@ def write_wheel(folder: Path, members: dict[str, bytes]) -> None:
             wheel.writestr(f"toy_forest/{name}.txt", content)
 
 
-def toy_artefact(name: str) -> Artefact:
-    return Artefact(
+def toy_artifact(name: str) -> Artifact:
+    return Artifact(
         name=name,
         requirement="toy-forest==1.0",
         member=f"toy_forest/{name}.txt",
@@ -30,21 +30,21 @@ def toy_artefact(name: str) -> Artefact:
         file_name=f"{name}.txt",
         n_bytes=len(CONTENTS[name]),
         download_bytes=2_000_000,
-        licence="MIT",
+        license="MIT",
         description="a toy",
     )
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder, two known artefacts in one wheel, and a pip that sees nothing but that wheel."""
+    """An empty cache folder, two known artifacts in one wheel, and a pip that sees nothing but that wheel."""
     index = tmp_path / "index"
     index.mkdir()
     write_wheel(index, CONTENTS)
-    for name in list(ARTEFACTS):
-        monkeypatch.delitem(ARTEFACTS, name)
+    for name in list(ARTIFACTS):
+        monkeypatch.delitem(ARTIFACTS, name)
     for name in CONTENTS:
-        monkeypatch.setitem(ARTEFACTS, name, toy_artefact(name))
+        monkeypatch.setitem(ARTIFACTS, name, toy_artifact(name))
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
@@ -64,7 +64,7 @@ def index(cache: Path) -> Path:
 
 @pytest.fixture
 def filled_cache(cache: Path) -> Path:
-    """The cache with both artefacts."""
+    """The cache with both artifacts."""
     cache.mkdir()
     for name, content in CONTENTS.items():
         (cache / f"{name}.txt").write_bytes(content)
@@ -73,7 +73,7 @@ def filled_cache(cache: Path) -> Path:
 
 @pytest.fixture
 def damaged_cache(filled_cache: Path) -> Path:
-    """The cache with both artefacts, of which oak has lost most of its leaves."""
+    """The cache with both artifacts, of which oak has lost most of its leaves."""
     (filled_cache / "oak.txt").write_bytes(b"leaves")
     return filled_cache
 

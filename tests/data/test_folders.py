@@ -1,4 +1,4 @@
-"""Artefacts that belong together lie in one folder, whose name stands for them."""
+"""Artifacts that belong together lie in one folder, whose name stands for them."""
 
 import dataclasses
 import logging
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.data.artefacts import ARTEFACTS
-from evodiverse.data.cache import artefact_folder
+from evodiverse.data.artifacts import ARTIFACTS
+from evodiverse.data.cache import artifact_folder
 from evodiverse.data.cli import main
 from evodiverse.errors import DataError
 
@@ -17,34 +17,34 @@ def grove(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that oak and elm belong into, still absent."""
     for name in ("oak", "elm"):
         file_name = f"grove/{name}.txt"
-        toy = dataclasses.replace(ARTEFACTS[name], name=file_name, file_name=file_name, is_optional=True)
-        monkeypatch.setitem(ARTEFACTS, file_name, toy)
+        toy = dataclasses.replace(ARTIFACTS[name], name=file_name, file_name=file_name, is_optional=True)
+        monkeypatch.setitem(ARTIFACTS, file_name, toy)
     return cache / "grove"
 
 
 def test_absent_folder_is_fetched_in_one_download(grove: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="evodiverse.data")
-    assert artefact_folder("grove") == grove
+    assert artifact_folder("grove") == grove
     assert caplog.messages == ["fetching grove/oak.txt and grove/elm.txt (2 MB, once) ..."]
     assert {path.name: path.read_bytes()[:6] for path in grove.iterdir()} == {"oak.txt": b"leaves", "elm.txt": b"seeds"}
 
 
 def test_complete_folder_needs_no_download(grove: Path, index: Path) -> None:
-    artefact_folder("grove")
+    artifact_folder("grove")
     next(index.iterdir()).unlink()
-    assert artefact_folder("grove") == grove
+    assert artifact_folder("grove") == grove
 
 
 def test_folder_that_lacks_a_file_is_completed(grove: Path) -> None:
-    (artefact_folder("grove") / "elm.txt").unlink()
-    assert (artefact_folder("grove") / "elm.txt").read_bytes() == b"seeds"
+    (artifact_folder("grove") / "elm.txt").unlink()
+    assert (artifact_folder("grove") / "elm.txt").read_bytes() == b"seeds"
 
 
 def test_folder_with_a_damaged_file_is_refused_and_nothing_fetched(grove: Path) -> None:
     grove.mkdir(parents=True)
     (grove / "oak.txt").write_bytes(b"leaves")
     with pytest.raises(DataError, match=r"grove/oak\.txt is damaged .*run `evodiverse-data fetch grove/oak\.txt`"):
-        artefact_folder("grove")
+        artifact_folder("grove")
     assert [path.name for path in grove.iterdir()] == ["oak.txt"]
 
 
@@ -52,12 +52,12 @@ def test_folder_in_the_place_of_which_is_a_file_is_told(grove: Path) -> None:
     grove.parent.mkdir()
     grove.touch()
     with pytest.raises(DataError, match=r"cannot write to the cache folder"):
-        artefact_folder("grove")
+        artifact_folder("grove")
 
 
 def test_unknown_folder_is_refused(grove: Path) -> None:
-    with pytest.raises(DataError, match="unknown artefact 'groves'"):
-        artefact_folder("groves")
+    with pytest.raises(DataError, match="unknown artifact 'groves'"):
+        artifact_folder("groves")
 
 
 def test_commands_take_the_name_of_a_folder(grove: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,20 +3,20 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from evodiverse.data.artefacts import ARTEFACTS
-from evodiverse.data.cache import inspect_artefact
+from evodiverse.data.artifacts import ARTIFACTS
+from evodiverse.data.cache import inspect_artifact
 from evodiverse.data.listing import draw_table, format_table
 
 
 @pytest.fixture
 def entries(damaged_cache):
     (damaged_cache / "elm.txt").unlink()
-    return [inspect_artefact(name) for name in ARTEFACTS]
+    return [inspect_artifact(name) for name in ARTIFACTS]
 
 
-def test_text_is_aligned_with_one_line_an_artefact(entries):
+def test_text_is_aligned_with_one_line_an_artifact(entries):
     assert format_table(entries) == (
-        "name  state      size  licence  source                              description\n"
+        "name  state      size  license  source                              description\n"
         "oak   damaged  0.0 MB  MIT      toy-forest==1.0 toy_forest/oak.txt  a toy\n"
         "elm   absent   0.0 MB  MIT      toy-forest==1.0 toy_forest/elm.txt  a toy\n"
     )

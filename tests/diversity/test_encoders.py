@@ -10,8 +10,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from evodiverse.data.artefacts import artefact_names
-from evodiverse.data.cache import State, artefact_folder, inspect_artefact
+from evodiverse.data.artifacts import artifact_names
+from evodiverse.data.cache import State, artifact_folder, inspect_artifact
 from evodiverse.diversity.distances import measure_diversity
 from evodiverse.diversity.encoders import CODEBERT, CODEBERT_REVISION, Encoder, load_codebert, load_minilm
 from evodiverse.errors import DataError, InputError
@@ -80,9 +80,9 @@ def encoder(folder: Path) -> Encoder:
 
 @pytest.fixture(scope="module")
 def minilm(torch: ModuleType) -> Encoder:
-    if any(inspect_artefact(name).state is not State.PRESENT for name in artefact_names("minilm")):
+    if any(inspect_artifact(name).state is not State.PRESENT for name in artifact_names("minilm")):
         pytest.skip("the data minilm is not in the cache")
-    return load_minilm(artefact_folder("minilm"))
+    return load_minilm(artifact_folder("minilm"))
 
 
 @pytest.mark.parametrize("missing", ["torch", "transformers"])

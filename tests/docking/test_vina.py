@@ -11,7 +11,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import rdMolTransforms
 
-from evodiverse.data.cache import artefact_folder
+from evodiverse.data.cache import artifact_folder
 from evodiverse.docking import vina
 from evodiverse.docking.apart import dock_each
 from evodiverse.docking.docked import Docked, Job, Settings
@@ -74,7 +74,7 @@ def test_a_ligand_survives_its_format() -> None:
 
 @pytest.fixture
 def job() -> Job:
-    folder = artefact_folder("mapk14")
+    folder = artifact_folder("mapk14")
     target = read_target("mapk14", folder / "receptor.pdbqt", read_vina_box(folder / "box.txt"))
     return Job(BENZAMIDE, target, Settings(1, find_versions()))
 

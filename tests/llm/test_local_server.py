@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import ServiceError
 from evodiverse.llm.local_server import LocalServer
 from tests.runs import FROM_ROOT, evodiverse, rows
@@ -38,7 +38,7 @@ def post(address: str, key: str) -> dict[str, object]:
 
 @pytest.mark.slow
 def test_the_server_answers_who_has_its_key_on_the_loopback_interface_and_ends() -> None:
-    with LocalServer(artefact_path("smollm2"), 2, 64) as server:
+    with LocalServer(artifact_path("smollm2"), 2, 64) as server:
         assert server.address.startswith("http://127.0.0.1:")
         assert post(server.address, server.key)["usage"]["completion_tokens"] > 0
         with pytest.raises(urllib.error.HTTPError, match="401"):
@@ -49,7 +49,7 @@ def test_the_server_answers_who_has_its_key_on_the_loopback_interface_and_ends()
 
 @pytest.mark.slow
 def test_the_server_ends_when_its_run_is_killed() -> None:
-    command = [sys.executable, "-c", HOLDER, str(artefact_path("smollm2"))]
+    command = [sys.executable, "-c", HOLDER, str(artifact_path("smollm2"))]
     with subprocess.Popen(command, env=FROM_ROOT, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         server = int(holder.stdout.readline())

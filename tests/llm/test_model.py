@@ -14,7 +14,7 @@ from evodiverse.llm.cache import Bought, ReplyCache
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.model import CachedModel
 from evodiverse.llm.prices import Price
-from evodiverse.vocabulary import Decoding, Finish, Message, Query, Quote, Reply, Stream
+from evodiverse.vocabulary import CostBound, Decoding, Finish, Message, Query, Reply, Stream
 
 PRICE = Price(1e-3, 2e-3)
 
@@ -259,25 +259,25 @@ def test_without_a_client_the_first_missing_reply_is_named(cache: ReplyCache) ->
 def test_a_quote_bounds_what_a_query_can_cost(cache: ReplyCache) -> None:
     text = "C1=CC=CN1 β 药" * 10
     with CachedModel(cache, ToldClient(), 64, 0) as model:
-        (quote,) = model.quote([query(0, text)])
-    assert quote.tokens - 40 >= len(text.encode())
-    assert quote.usd == pytest.approx((quote.tokens - 40) * PRICE.prompt + 40 * PRICE.completion)
+        (bound,) = model.bound_costs([query(0, text)])
+    assert bound.tokens - 40 >= len(text.encode())
+    assert bound.usd == pytest.approx((bound.tokens - 40) * PRICE.prompt + 40 * PRICE.completion)
 
 
 def test_an_unknown_price_is_no_price(cache: ReplyCache) -> None:
     client = ToldClient()
     client.known_price = None
     with CachedModel(cache, client, 64, 0) as model:
-        assert model.quote([query(0)])[0].usd is None
+        assert model.bound_costs([query(0)])[0].usd is None
 
 
 def test_a_reply_that_was_bought_is_quoted_at_the_price_of_that_time(cache: ReplyCache) -> None:
     client = ToldClient()
     with CachedModel(cache, client, 64, 0) as model:
-        then: list[Quote] = model.quote([query(0)])
+        then: list[CostBound] = model.bound_costs([query(0)])
         model.complete([query(0)])
         client.known_price = Price(1.0, 1.0)
-        assert model.quote([query(0)]) == then
-        assert model.quote([replace(query(0), model="other")]) != then
+        assert model.bound_costs([query(0)]) == then
+        assert model.bound_costs([replace(query(0), model="other")]) != then
     with CachedModel(cache, None, 64, 0) as model:
-        assert model.quote([query(0)]) == then
+        assert model.bound_costs([query(0)]) == then

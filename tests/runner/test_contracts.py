@@ -79,7 +79,7 @@ class Scripted:
     def show_best(self, found: object) -> Any:
         return self.answer
 
-    def show_record(self, found: object) -> Any:
+    def show_improvement(self, found: object) -> Any:
         return self.answer
 
 
@@ -301,7 +301,7 @@ def test_features_are_a_row_of_finite_numbers_for_each_hypothesis(answer: Any, e
 )
 def test_files_are_bytes_by_name(answer: Any, expected: str) -> None:
     assert refusal("show_best", contracts.show_best, Scripted(answer), []) == expected
-    assert refusal("show_record", contracts.show_record, Scripted(answer), None) == expected
+    assert refusal("show_improvement", contracts.show_improvement, Scripted(answer), None) == expected
 
 
 def test_none_stands_for_a_file_that_must_not_be_there() -> None:

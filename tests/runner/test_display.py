@@ -15,7 +15,7 @@ from evodiverse.runner.display import (
     format_snapshot,
     summarize,
 )
-from evodiverse.vocabulary import Tally
+from evodiverse.vocabulary import Usage
 
 SNAPSHOT = Snapshot(
     iteration=12,
@@ -293,19 +293,19 @@ def test_a_terminal_that_cannot_draw_gets_lines(monkeypatch: pytest.MonkeyPatch,
     assert type(choose_display("auto", "title")) is PlainDisplay
 
 
-ASKED = replace(SNAPSHOT, llm=Tally(1234, 400_000, 50_000, 0.5), awaited=(35, 140))
+ASKED = replace(SNAPSHOT, llm=Usage(1234, 400_000, 50_000, 0.5), awaited=(35, 140))
 
 
 @pytest.mark.parametrize(
-    ("tally", "shown"),
+    ("usage", "shown"),
     [
-        (Tally(1234, 400_000, 50_000, 0.5), "1,234 calls, 400,000 + 50,000 tokens, $0.5000"),
-        (Tally(2, 30, 40, None), "2 calls, 30 + 40 tokens, unknown cost"),
-        (Tally(2, None, 40, 0.0), "2 calls, unknown tokens, $0.0000"),
+        (Usage(1234, 400_000, 50_000, 0.5), "1,234 calls, 400,000 + 50,000 tokens, $0.5000"),
+        (Usage(2, 30, 40, None), "2 calls, 30 + 40 tokens, unknown cost"),
+        (Usage(2, None, 40, 0.0), "2 calls, unknown tokens, $0.0000"),
     ],
 )
-def test_what_a_model_was_used_for_is_shown_and_the_unknown_is_not_zero(tally: Tally, shown: str) -> None:
-    snapshot = replace(ASKED, llm=tally, awaited=None)
+def test_what_a_model_was_used_for_is_shown_and_the_unknown_is_not_zero(usage: Usage, shown: str) -> None:
+    snapshot = replace(ASKED, llm=usage, awaited=None)
     assert f"| llm {shown} |" in format_snapshot(snapshot)
     assert ("language model", shown) in summarize(snapshot)
     assert f"llm {shown}" in drawn(snapshot)

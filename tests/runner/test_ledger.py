@@ -5,15 +5,15 @@ from dataclasses import asdict
 import pytest
 
 from evodiverse.runner.ledger import CallOutcome, Cap, Caps, Ledger
-from evodiverse.vocabulary import Decoding, Finish, Message, Prompt, Query, Quote, Reply, Request, Stream, Tally
+from evodiverse.vocabulary import CostBound, Decoding, Finish, Message, Prompt, Query, Reply, Request, Stream, Usage
 
 QUERY = Query("toy", (Message("user", "hello"),), Decoding(1.0, None, 50), Stream(0, 4))
-QUOTE = Quote(100, 0.5)
+QUOTE = CostBound(100, 0.5)
 
 
-def record(ledger: Ledger, reply: Reply, pool: int = 0, quote: Quote = QUOTE, query: Query = QUERY) -> int:
+def record(ledger: Ledger, reply: Reply, pool: int = 0, bound: CostBound = QUOTE, query: Query = QUERY) -> int:
     request = Request(3, pool, 5, 2, (), Prompt.COLD, Stream(0, 4))
-    return ledger.record(request, query, quote, reply, CallOutcome.PARSED)
+    return ledger.record(request, query, bound, reply, CallOutcome.PARSED)
 
 
 def reply(prompt: int | None = 30, completion: int | None = 12, usd: float | None = 0.25) -> Reply:
@@ -23,8 +23,8 @@ def reply(prompt: int | None = 30, completion: int | None = 12, usd: float | Non
 def test_calls_are_numbered_and_summed_by_pool() -> None:
     ledger = Ledger(Caps(), 3)
     assert [record(ledger, reply(), pool) for pool in (0, 2, 2)] == [1, 2, 3]
-    assert ledger.pools == (Tally(1, 30, 12, 0.25), Tally(), Tally(2, 60, 24, 0.5))
-    assert ledger.total == Tally(3, 90, 36, 0.75)
+    assert ledger.pools == (Usage(1, 30, 12, 0.25), Usage(), Usage(2, 60, 24, 0.5))
+    assert ledger.total == Usage(3, 90, 36, 0.75)
 
 
 def test_a_row_says_all_there_is_to_say() -> None:
@@ -63,12 +63,12 @@ def test_several_messages_are_one_text_that_says_who_spoke() -> None:
 @pytest.mark.parametrize(
     ("unknown", "expected"),
     [
-        (reply(usd=None), Tally(2, 60, 24, None)),
-        (reply(prompt=None), Tally(2, None, 24, 0.5)),
-        (reply(completion=None), Tally(2, 60, None, 0.5)),
+        (reply(usd=None), Usage(2, 60, 24, None)),
+        (reply(prompt=None), Usage(2, None, 24, 0.5)),
+        (reply(completion=None), Usage(2, 60, None, 0.5)),
     ],
 )
-def test_a_sum_with_an_unknown_part_is_unknown(unknown: Reply, expected: Tally) -> None:
+def test_a_sum_with_an_unknown_part_is_unknown(unknown: Reply, expected: Usage) -> None:
     ledger = Ledger(Caps(), 1)
     record(ledger, unknown)
     record(ledger, reply())
@@ -125,7 +125,7 @@ def test_what_is_unknown_counts_as_the_worst(caps: Caps, unknown: Reply) -> None
 
 
 def test_an_unknown_price_fits_under_no_cap_on_usd() -> None:
-    assert Ledger(Caps(usd=1e9), 1).find_cap([Quote(1, None)], 0.0) is Cap.USD
+    assert Ledger(Caps(usd=1e9), 1).find_cap([CostBound(1, None)], 0.0) is Cap.USD
 
 
 def test_a_ledger_goes_on_from_what_was_saved() -> None:

@@ -117,7 +117,7 @@ def test_accepted_swaps_and_migrations_alone_move_candidates_between_pools(run: 
 def test_the_oracle_is_asked_once_for_every_charged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plan("task=bits", f"outputs={tmp_path}")
     task = planned.domain.build_task(planned.task, Path, ProcessSandbox)
-    monkeypatch.setattr(domain, "build_task", lambda settings, artefact, sandbox: task)
+    monkeypatch.setattr(domain, "build_task", lambda settings, artifact, sandbox: task)
     run = run_toy(tmp_path)
     assert task.n_evaluated == sum(row["outcome"] == "evaluated" for row in rows(run, "evaluations")) == 200
 

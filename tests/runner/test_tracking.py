@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError, Interrupted
-from evodiverse.ports import Tracked
+from evodiverse.ports import TrackedRun
 from tests.runs import FROM_ROOT, evodiverse, log, plan, run_toy, stop_after, write_at_once
 
 SHORT = ("budget.oracle_calls=60",)
@@ -23,11 +23,11 @@ class Toy:
 
     def __init__(self, fails_at: str = "") -> None:
         self._fails_at = fails_at
-        self.begun: list[Tracked] = []
+        self.begun: list[TrackedRun] = []
         self.numbers: list[tuple[int, Mapping[str, float]]] = []
         self.ends: list[tuple[str, list[str]]] = []
 
-    def begin(self, run: Tracked) -> str:
+    def begin(self, run: TrackedRun) -> str:
         self.begun.append(run)
         self._fail("begin")
         return "run 7"

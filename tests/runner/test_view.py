@@ -6,7 +6,7 @@ from itertools import combinations, islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Caps, Ledger
 from evodiverse.runner.view import N_BEST, View
@@ -23,8 +23,8 @@ class ByOnes(BitTask):
     def grade(self, hypothesis: Hypothesis) -> int:
         return hypothesis.key.count("1")
 
-    def headline(self, found: Sequence[Found]) -> str:
-        return " ".join(sorted((one.candidate.key for one in found), key=lambda key: key.count("1")))
+    def headline(self, discoveries: Sequence[Discovery]) -> str:
+        return " ".join(sorted((one.candidate.key for one in discoveries), key=lambda key: key.count("1")))
 
 
 def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]]) -> View:
@@ -53,7 +53,7 @@ def test_a_task_that_chooses_nothing_has_no_headline() -> None:
 def test_the_best_of_a_grade_is_shown_however_many_are_better() -> None:
     fours = islice(combinations(range(20), 4), 2 * N_BEST)
     better = [("".join("01"[at in ones] for at in range(20)), 1.0 + number) for number, ones in enumerate(fours)]
-    shown = view_of(ByOnes(20, 1), [(f"{1:020b}", 0.5), *better]).best_found()
+    shown = view_of(ByOnes(20, 1), [(f"{1:020b}", 0.5), *better]).best_discoveries()
     assert len(shown) == N_BEST + 1
     assert shown[-1].candidate.call == 1
 
@@ -61,6 +61,6 @@ def test_the_best_of_a_grade_is_shown_however_many_are_better() -> None:
 @given(st.lists(st.floats(0, 1) | st.none(), min_size=1, max_size=60))
 def test_what_is_found_best_is_sorted(scores: list[float | None]) -> None:
     view = view_of(ByOnes(6, 1), [(f"{number:06b}", score) for number, score in enumerate(scores)])
-    found = [(-(one.candidate.score or 0.0), one.candidate.call) for one in view.best_found()]
+    found = [(-(one.candidate.score or 0.0), one.candidate.call) for one in view.best_discoveries()]
     assert found == sorted(found)
     assert len(found) == sum(score is not None for score in scores)

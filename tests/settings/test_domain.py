@@ -21,9 +21,9 @@ class settings:
 def find_violations(settings): return []
 def count_initial(settings): return 1
 def is_shared(settings): return True
-def sources(settings, artefact_sha256): return {}
+def sources(settings, artifact_sha256): return {}
 def build_operator(settings): return Part()
-def build_task(settings, artefact, sandbox): return Part()
+def build_task(settings, artifact, sandbox): return Part()
 def build_prompts(settings): return Part()
 
 class Part:

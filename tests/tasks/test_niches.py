@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.ports import Comparable, Featured
 from evodiverse.vocabulary import Hypothesis
 from tests.runs import plan, rows, run_here
@@ -60,7 +60,7 @@ def test_a_pool_keeps_to_the_capacity_of_niches(run: Path) -> None:
 def task_of(domain: str) -> Any:
     """Return the task of a domain without what it evaluates with."""
     planned = plan(*SMALL[domain])
-    return planned.domain.build_task(planned.task, artefact_path, lambda *_: None)
+    return planned.domain.build_task(planned.task, artifact_path, lambda *_: None)
 
 
 EXAMPLES = {

@@ -31,8 +31,8 @@ def words(markup: Markup | None) -> str:
 def test_a_molecule_is_drawn_and_its_labels_are_not() -> None:
     plain = svg_of(molecules.portray("CCO", {}))
     assert plain.tag.endswith("svg")
-    labelled = molecules.portray("CCO |$<script>;;$| <script>", {})
-    assert ET.tostring(svg_of(labelled)) == ET.tostring(plain)
+    labeled = molecules.portray("CCO |$<script>;;$| <script>", {})
+    assert ET.tostring(svg_of(labeled)) == ET.tostring(plain)
 
 
 @pytest.mark.parametrize("text", ["", "no molecule", "C" * 501, "<script>"])

@@ -8,7 +8,7 @@ import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
-from evodiverse.data.cache import artefact_folder
+from evodiverse.data.cache import artifact_folder
 from evodiverse.docking.docked import Job, Settings
 from evodiverse.docking.target import read_target, read_vina_box
 from evodiverse.docking.vina import dock, find_versions
@@ -19,7 +19,7 @@ EXHAUSTIVENESS = int(os.environ.get("EXHAUSTIVENESS", "8"))
 
 def score(line: str) -> str:
     candidate = json.loads(line)
-    folder = artefact_folder("mapk14")
+    folder = artifact_folder("mapk14")
     target = read_target("mapk14", folder / "receptor.pdbqt", read_vina_box(folder / "box.txt"))
     try:
         docked = dock(Job(candidate["genotype"], target, Settings(EXHAUSTIVENESS, find_versions())))

@@ -29,23 +29,23 @@ class Kind(Protocol):
             needs_price: A cap on USD was set.
         """
 
-    def source(self, settings: ModelSettings, artefact_sha256: Callable[[str], str]) -> str | None:
+    def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str | None:
         """Return the SHA-256 of the file that holds the model, None where it is not here.
 
         Args:
             settings: Of the models.
-            artefact_sha256: That of a published file by its name.
+            artifact_sha256: That of a published file by its name.
 
         Raises:
             InputError: The file cannot be read.
         """
 
-    def complete(self, settings: ModelSettings, artefact: Callable[[str], Path]) -> ModelSettings:
+    def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
         """Return the settings with what has to be there before a model is opened.
 
         Args:
             settings: Of the models.
-            artefact: The path of a published file by its name.
+            artifact: The path of a published file by its name.
 
         Raises:
             InputError: It cannot be had.

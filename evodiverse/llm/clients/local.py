@@ -16,7 +16,7 @@ from evodiverse.llm.settings import ModelSettings
 takes_model: Final = False
 asks: Final = True
 
-ARTEFACT: Final = "smollm2"
+ARTIFACT: Final = "smollm2"
 """The published file that is served where the user names none."""
 
 _FREE: Final = Price(0.0, 0.0)
@@ -32,14 +32,14 @@ def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
     return violations
 
 
-def source(settings: ModelSettings, artefact_sha256: Callable[[str], str]) -> str:
+def source(settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str:
     """Return the SHA-256 of the model file."""
-    return artefact_sha256(ARTEFACT) if settings.gguf is None else _sha256(settings.gguf)
+    return artifact_sha256(ARTIFACT) if settings.gguf is None else _sha256(settings.gguf)
 
 
-def complete(settings: ModelSettings, artefact: Callable[[str], Path]) -> ModelSettings:
+def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
     """Return the settings with the model file in place, and models that are named by the file and its SHA-256."""
-    gguf = settings.gguf or artefact(ARTEFACT)
+    gguf = settings.gguf or artifact(ARTIFACT)
     name = f"local/{gguf.stem}@{_sha256(gguf)[:8]}"
     samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
     return replace(settings, gguf=gguf, samplers=samplers)

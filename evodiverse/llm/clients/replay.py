@@ -18,11 +18,11 @@ def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
     return [] if settings.cache.is_file() else [absent]
 
 
-def source(settings: ModelSettings, artefact_sha256: Callable[[str], str]) -> None:
+def source(settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> None:
     """Return None: the model is elsewhere."""
 
 
-def complete(settings: ModelSettings, artefact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG001
+def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG001
     """Return the settings as they are."""
     return settings
 

@@ -26,7 +26,7 @@ class AskingEvaluator:
     def evaluate(
         self,
         hypotheses: Sequence[Hypothesis],
-        finished: Callable[[int], object] = lambda _: None,  # noqa: ARG002
+        report: Callable[[int], object] = lambda _: None,  # noqa: ARG002
     ) -> list[TimedEvaluation]:
         """Return nothing for nothing.
 

@@ -73,13 +73,13 @@ class CommandEvaluator:
         self._answered = False
 
     def evaluate(
-        self, hypotheses: Sequence[Hypothesis], finished: Callable[[int], object] = lambda _: None
+        self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
     ) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation and the seconds until it came.
 
         Args:
             hypotheses: What to evaluate.
-            finished: Is told how many answers more are there, and now and then of none; raises to stop. What is at
+            report: Is told how many answers more are there, and now and then of none; raises to stop. What is at
                 work then goes on.
 
         Raises:
@@ -106,7 +106,7 @@ class CommandEvaluator:
                 if not job.is_alive() or self._is_overdue(job):
                     came += self._end(job, waiting, answers, n_starts, todo)
                     running.remove(job)
-            finished(came)
+            report(came)
             pause = _SHORTEST_PAUSE if came else min(2 * pause, _LONGEST_PAUSE)
             if len(answers) < len(hypotheses) and not (todo and len(running) < self._settings.side_by_side):
                 time.sleep(pause)

@@ -181,13 +181,13 @@ class RayEvaluator:
         ray.shutdown()
 
     def evaluate(
-        self, hypotheses: Sequence[Hypothesis], finished: Callable[[int], object] = lambda _: None
+        self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
     ) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:
             hypotheses: What to evaluate.
-            finished: Is told how many answers more are there, and now and then of none; raises to stop. What is at
+            report: Is told how many answers more are there, and now and then of none; raises to stop. What is at
                 work then goes on.
 
         Raises:
@@ -217,7 +217,7 @@ class RayEvaluator:
                         answers[key] = self._keep(waiting[key], *answer)
                         came += 1
             came += self._end_overdue(running, waiting, answers, n_starts)
-            finished(came)
+            report(came)
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_running(self, waiting: dict[str, Hypothesis]) -> dict[Batch, float]:

@@ -68,14 +68,14 @@ def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
     return True
 
 
-def sources(settings: EquationSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
+def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
     """Return the data."""
     return find_sources(settings)
 
 
 def build_task(
     settings: EquationSettings,
-    artefact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
+    artifact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
     sandbox: Callable[..., Sandbox],
 ) -> EquationTask:
     """Return the task, with its data read."""

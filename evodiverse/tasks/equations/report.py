@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from evodiverse.ports import Found, Sandbox
+from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.fit_picture import Panel, draw_fit
 from evodiverse.tasks.equations.fitter import ALL, define_all
@@ -35,7 +35,7 @@ _LIMITS: Final = Limits(cpu_seconds=10.0)
 
 
 def lay_out(
-    front: Sequence[tuple[Member, Found]],
+    front: Sequence[tuple[Member, Discovery]],
     chosen: Member,
     dataset: Dataset,
     rows: Sequence[Rows],
@@ -77,7 +77,7 @@ def lay_out(
     }
 
 
-def _list_front(front: Sequence[tuple[Member, Found]], chosen: Member, target: str, sandbox: Sandbox) -> str:
+def _list_front(front: Sequence[tuple[Member, Discovery]], chosen: Member, target: str, sandbox: Sandbox) -> str:
     """Return the front as CSV, the simplest first; sympy writes its equations, those that it can."""
     equations = [(found.candidate.genotype, read_params(found)) for _, found in front]
     job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULAS)
@@ -95,20 +95,20 @@ def _list_front(front: Sequence[tuple[Member, Found]], chosen: Member, target: s
     return text.getvalue()
 
 
-def read_params(found: Found) -> list[float]:
+def read_params(discovery: Discovery) -> list[float]:
     """Return the constants that the log has of a candidate."""
-    params: list[float] = json.loads(str(found.details["params"]))
+    params: list[float] = json.loads(str(discovery.details["params"]))
     return params
 
 
-def write_module(found: Found, dataset: Dataset, params: Sequence[float]) -> str:
+def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]) -> str:
     """Return a Python module that defines the equation with its constants, and needs numpy alone."""
     header = f"def {NAME}({', '.join([*dataset.names, PARAMS])}):"
     own = f"def {NAME}({', '.join([*dataset.names, f'{PARAMS}=CONSTANTS'])}):"
     target = ascii(" ".join(dataset.target.name.split()))
     return (
-        f"# Call {found.candidate.call} of a search for {target}.\n"
-        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{found.candidate.genotype.replace(header, own, 1)}"
+        f"# Call {discovery.candidate.call} of a search for {target}.\n"
+        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{discovery.candidate.genotype.replace(header, own, 1)}"
     )
 
 
@@ -134,9 +134,9 @@ def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset,
     return execution.value if isinstance(execution.value, bool) else None
 
 
-def _write_tex(found: Found, dataset: Dataset, sandbox: Sandbox) -> str:
+def _write_tex(discovery: Discovery, dataset: Dataset, sandbox: Sandbox) -> str:
     target, law = dataset.target.name, dataset.problem
-    shown = write_latex(target, found.candidate.genotype, read_params(found), sandbox)
+    shown = write_latex(target, discovery.candidate.genotype, read_params(discovery), sandbox)
     lines = [r"\begin{equation}", f"  {shown}", r"\end{equation}"]
     if shown is None:
         lines = ["% sympy cannot show this equation; it stands in equation.py"]
@@ -146,7 +146,7 @@ def _write_tex(found: Found, dataset: Dataset, sandbox: Sandbox) -> str:
 
 
 def _draw(
-    found: Found,
+    discovery: Discovery,
     dataset: Dataset,
     splits: Sequence[Rows],
     predictions: Sequence[FloatArray | None],
@@ -157,16 +157,16 @@ def _draw(
     is_held_out = any(len(rows.target) for rows in splits[2:])
     for (name, title), rows, predicted in zip(SPLITS.items(), splits, predictions, strict=True):
         if len(rows.target) and not (name == "held" and is_held_out):
-            nmse = found.details.get(f"nmse_{name}")
+            nmse = discovery.details.get(f"nmse_{name}")
             caption = "no NMSE" if nmse is None else f"NMSE {nmse:.3g}"
             known = np.full(len(rows.target), np.nan) if predicted is None else predicted
             panels.append(Panel(title, rows.target, known, caption))
     law = dataset.problem
     verdict = {True: "it is the law", False: "it is not the law", None: ""}[match]
-    body = found.candidate.genotype.partition("\n")[2]
+    body = discovery.candidate.genotype.partition("\n")[2]
     lines = [
         f"{dataset.target.name}: prediction against data",
-        f"call {found.candidate.call}, iteration {found.iteration}" + (f"; {verdict}" if verdict else ""),
+        f"call {discovery.candidate.call}, iteration {discovery.iteration}" + (f"; {verdict}" if verdict else ""),
         " ".join(body.split()).removeprefix("return "),
         *([] if law is None else [f"law: {law.law}"]),
     ]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.diversity.bags import hashed_counts, jaccard
-from evodiverse.ports import Found, Sandbox
+from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, hold_back
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
 from evodiverse.tasks.equations.front import Member, choose, find_front, measure_complexity, weigh
@@ -118,7 +118,7 @@ class EquationTask:
         return [self._evaluation(fitted) for fitted in self._fit(hypotheses)]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
-        """Return the mean normalised error of the best 10."""
+        """Return the mean normalized error of the best 10."""
         scores = sorted((candidate.score for candidate in candidates if candidate.score is not None), reverse=True)
         return -float(np.mean(scores[:N_TOP])) * self._unit / self._variance if scores else float("nan")
 
@@ -126,29 +126,29 @@ class EquationTask:
         """Return how complex an equation is."""
         return measure_complexity(hypothesis.genotype)
 
-    def headline(self, found: Sequence[Found]) -> str:
+    def headline(self, discoveries: Sequence[Discovery]) -> str:
         """Return the equation that is chosen from the front, with its error on rows that no fit has seen."""
-        chosen = choose(_find_front(found))
+        chosen = choose(_find_front(discoveries))
         error = f"held-out NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
-        best = _at(found, chosen)
+        best = _at(discoveries, chosen)
         try:
             right = write_infix(read_tree(best.candidate.genotype), read_params(best))
         except (TreeSizeError, RecursionError):  # a language model's may be
             right = "…"
         return f"{self._dataset.target.name} = {right}  ({error})"
 
-    def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
+    def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
         """Return the front, and of the equation chosen from it Python, LaTeX, what is known, and a picture."""
-        front = _find_front(found)
+        front = _find_front(discoveries)
         calls = tuple(member.call for member in front)
         if not front or calls == self._shown:
             return {}
         self._shown = calls
         chosen = choose(front)
-        best = _at(found, chosen)
+        best = _at(discoveries, chosen)
         (fitted,) = self._fit([Hypothesis(best.candidate.genotype, best.candidate.key)])
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
-        listed = [(member, _at(found, member)) for member in front]
+        listed = [(member, _at(discoveries, member)) for member in front]
         return dict(lay_out(listed, chosen, self._dataset, self._rows, predictions, self._sandbox))
 
     def _fit(self, hypotheses: Sequence[Hypothesis]) -> list[Fitted | Rejection]:
@@ -180,12 +180,13 @@ class EquationTask:
         return Evaluation(-error, energy, details=details)
 
 
-def _find_front(found: Sequence[Found]) -> list[Member]:
+def _find_front(discoveries: Sequence[Discovery]) -> list[Member]:
     """Return the front of candidates that did not fail."""
     return find_front(
-        weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED)) for one in found
+        weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED))
+        for one in discoveries
     )
 
 
-def _at(found: Sequence[Found], member: Member) -> Found:
-    return next(one for one in found if one.candidate.call == member.call)
+def _at(discoveries: Sequence[Discovery], member: Member) -> Discovery:
+    return next(one for one in discoveries if one.candidate.call == member.call)

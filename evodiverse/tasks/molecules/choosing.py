@@ -93,12 +93,12 @@ def find_violations(initial: Initial) -> list[str]:
     return violations
 
 
-def build(initial: Initial, artefact: Callable[[str], Path]) -> Choose:
+def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
     """Return what chooses.
 
     Args:
         initial: How.
-        artefact: Gives the path of a published file by its name.
+        artifact: Gives the path of a published file by its name.
 
     Raises:
         InputError: The score cannot be used; names what is wrong.
@@ -110,7 +110,7 @@ def build(initial: Initial, artefact: Callable[[str], Path]) -> Choose:
     component, transform, violations = _read_score(initial.score)
     if component is None or violations:
         raise InputError(*violations)
-    return ChooseBest(initial.among, component.build(artefact), transform)
+    return ChooseBest(initial.among, component.build(artifact), transform)
 
 
 def _draw(library: AnyLibrary, among: int, rng: np.random.Generator) -> list[Molecule]:

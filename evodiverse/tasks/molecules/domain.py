@@ -109,32 +109,32 @@ def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
     return prompts.build(settings)
 
 
-def sources(settings: MoleculeSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
+def sources(settings: MoleculeSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
     """Return the files of the oracle, of the library and of known molecules; of a user's function its module's."""
     path = settings.initial.path
-    initial = artefact_sha256("zinc250k") if path is None else expanded(path)
+    initial = artifact_sha256("zinc250k") if path is None else expanded(path)
     filters = read_filters(settings.filters)
     known = {} if filters is None or filters.novel is None else {"filters.novel": expanded(filters.novel)}
     if not settings.objective:
-        return {"oracle": find_oracle_source(settings.oracle, artefact_sha256), "initial": initial, **known}
+        return {"oracle": find_oracle_source(settings.oracle, artifact_sha256), "initial": initial, **known}
     _, parts = read_objective(settings.objective)
-    found = {part.name: part.component.find_source(artefact_sha256) for part in parts}
+    found = {part.name: part.component.find_source(artifact_sha256) for part in parts}
     named = {f"objective.{name}": source for name, source in found.items() if source is not None}
     return {**named, "initial": initial, **known}
 
 
 def build_task(
     settings: MoleculeSettings,
-    artefact: Callable[[str], Path],
+    artifact: Callable[[str], Path],
     sandbox: Callable[[], Sandbox],  # noqa: ARG001 (nothing untrusted runs here)
 ) -> MoleculeTask:
     """Return the task, with its oracle checked and its library read."""
     oracle = (
-        Objective.build(settings.objective, artefact) if settings.objective else open_oracle(settings.oracle, artefact)
+        Objective.build(settings.objective, artifact) if settings.objective else open_oracle(settings.oracle, artifact)
     )
     initial = settings.initial
-    choose = choosing.build(initial, artefact)
-    library, highlight = _open_library(settings, artefact), _choose_highlight(settings)
+    choose = choosing.build(initial, artifact)
+    library, highlight = _open_library(settings, artifact), _choose_highlight(settings)
     return MoleculeTask(
         oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight, _build_filters(settings)
     )
@@ -181,9 +181,9 @@ def _build_filters(settings: MoleculeSettings) -> Filters | None:
     return None if asked is None else Filters.build(asked)
 
 
-def _open_library(settings: MoleculeSettings, artefact: Callable[[str], Path]) -> AnyLibrary:
+def _open_library(settings: MoleculeSettings, artifact: Callable[[str], Path]) -> AnyLibrary:
     if settings.initial.path is None:
-        return read_published(artefact("zinc250k"))
+        return read_published(artifact("zinc250k"))
     library = _open_user_library(settings)
     if isinstance(library, Library) and library.notice:
         _LOG.warning("%s", library.notice)

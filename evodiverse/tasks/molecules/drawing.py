@@ -7,7 +7,7 @@ import numpy as np
 from rdkit import Chem
 from rdkit.Chem.Draw import rdMolDraw2D
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.diversity import select_diverse
 from evodiverse.tasks.molecules.objective.objective import RAW
 from evodiverse.tasks.molecules.patterns import read_smarts
@@ -20,7 +20,7 @@ _NUMBERS_PER_LINE: Final = 2
 _MARKED: Final = (0.62, 0.86, 0.73)
 
 
-def draw_top(found: Sequence[Found], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
+def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
     """Return a PNG of the diversity-aware top 10 with their scores.
 
     Args:
@@ -28,9 +28,9 @@ def draw_top(found: Sequence[Found], columns: Sequence[str] = (), highlight: Seq
         columns: The task's own columns of the log; what ends with ``_raw`` is written below the score.
         highlight: SMARTS; atoms and bonds that match one are marked.
     """
-    smiles = [entry.candidate.genotype for entry in found]
-    scores = np.array([entry.candidate.score for entry in found], dtype=np.float64)
-    chosen = [found[at] for at in select_diverse(smiles, scores, N_DRAWN)]
+    smiles = [entry.candidate.genotype for entry in discoveries]
+    scores = np.array([entry.candidate.score for entry in discoveries], dtype=np.float64)
+    chosen = [discoveries[at] for at in select_diverse(smiles, scores, N_DRAWN)]
     shown = [column for column in columns if column.endswith(RAW)]
     legends = [_legend(rank, entry, shown) for rank, entry in enumerate(chosen, start=1)]
     height = _HEIGHT + _LINE * (1 + legends[0].count("\n"))
@@ -55,7 +55,7 @@ def draw_top(found: Sequence[Found], columns: Sequence[str] = (), highlight: Seq
     return png
 
 
-def _legend(rank: int, entry: Found, columns: Sequence[str]) -> str:
+def _legend(rank: int, entry: Discovery, columns: Sequence[str]) -> str:
     numbers = [*_numbers(entry.details, columns)]
     starts = range(0, len(numbers), _NUMBERS_PER_LINE)
     lines = ["   ".join(numbers[at : at + _NUMBERS_PER_LINE]) for at in starts]

@@ -133,7 +133,7 @@ class Forest:
     def _predict_block(self, fingerprints: NDArray[Any]) -> NDArray[np.float64]:
         """Walk all trees for all molecules of a block at once.
 
-        Traversals are ordered by tree, then by molecule, so that neighbours read neighbouring nodes.
+        Traversals are ordered by tree, then by molecule, so that neighbors read neighboring nodes.
         """
         n_molecules, width = len(fingerprints), N_BITS + 1
         columns = np.ones((n_molecules, width), dtype=np.bool_)

@@ -25,7 +25,7 @@ _MAX_QUOTED = 60
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class LabelledMolecules:
+class LabeledMolecules:
     """The molecules of a table, in its order, copies included.
 
     Attributes:
@@ -50,7 +50,7 @@ class _Columns(NamedTuple):
     n_cells: int
 
 
-def read_labelled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabelledMolecules:
+def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledMolecules:
     """Read and check a user's CSV file with the columns smiles, label and, optionally, Split.
 
     Args:
@@ -75,13 +75,13 @@ def read_labelled(path: Path, *, is_binary: bool, skip_invalid: bool) -> Labelle
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"{path} line {line} is not UTF-8; save the table as CSV in UTF-8") from error
     try:
-        return parse_labelled(text, is_binary=is_binary, skip_invalid=skip_invalid)
+        return parse_labeled(text, is_binary=is_binary, skip_invalid=skip_invalid)
     except InputError as error:
         raise InputError(*(f"{path} {violation}" for violation in error.violations)) from error
 
 
-def parse_labelled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabelledMolecules:
-    """Return the molecules of a table; see `read_labelled`.
+def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledMolecules:
+    """Return the molecules of a table; see `read_labeled`.
 
     Raises:
         InputError: What is wrong with the text; each line continues the name of its file.
@@ -115,7 +115,7 @@ def parse_labelled(text: str, *, is_binary: bool, skip_invalid: bool) -> Labelle
     if not smiles:
         raise InputError("holds no molecule; give a line to each, below the names of the columns")
     is_test_column = None if columns.split is None else np.array(parts, np.bool_)
-    return LabelledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
+    return LabeledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
 
 
 def _read_rows(text: str) -> Iterator[tuple[int, list[str]]]:

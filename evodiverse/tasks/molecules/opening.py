@@ -47,12 +47,12 @@ def _under(prefix: str, key: str, violation: str) -> str:
     return f"{prefix}{key}: {violation}"
 
 
-def open_oracle(oracle: Oracle, artefact: Callable[[str], Path]) -> OracleFunction:
+def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFunction:
     """Return the oracle that settings name; a published one scores its pinned molecules first.
 
     Args:
         oracle: The settings.
-        artefact: Gives the path of a published file by its name.
+        artifact: Gives the path of a published file by its name.
 
     Raises:
         InputError: The user's own oracle cannot be used.
@@ -62,7 +62,7 @@ def open_oracle(oracle: Oracle, artefact: Callable[[str], Path]) -> OracleFuncti
     if own is not None:
         return own
     name = str(oracle.published)
-    published = ClassifierOracle.published(name, artefact(name))
+    published = ClassifierOracle.published(name, artifact(name))
     published.check_pinned()
     return published
 
@@ -78,10 +78,10 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
     return None if oracle.path is None else ClassifierOracle.from_file(oracle.path)
 
 
-def find_oracle_source(oracle: Oracle, artefact_sha256: Callable[[str], str]) -> Path | str:
+def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) -> Path | str:
     """Return the file that an oracle's scores depend on, or its SHA-256; of a user's function, that of its module."""
     if oracle.elsewhere:
         return "elsewhere"
     if oracle._target_ is not None:
         return TargetOracle(oracle._target_).find_source()
-    return artefact_sha256(str(oracle.published)) if oracle.path is None else expanded(oracle.path)
+    return artifact_sha256(str(oracle.published)) if oracle.path is None else expanded(oracle.path)

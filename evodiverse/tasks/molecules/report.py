@@ -8,7 +8,7 @@ from typing import Final
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.clusters import count_clusters, count_scaffolds, find_clusters
 from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
@@ -31,7 +31,7 @@ ACYCLIC: Final = "(no rings)"
 """What stands for the scaffold of molecules without rings in the table of scaffolds."""
 
 
-def lay_out(found: Sequence[Found], columns: Sequence[str] = ()) -> dict[str, bytes]:
+def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> dict[str, bytes]:
     """Return the tables and the SDF of the best molecules by the names of their files.
 
     ``top.csv`` lists the first 100 with the columns `COLUMNS` and those of the task, ``top.sdf`` has the same in two
@@ -41,21 +41,21 @@ def lay_out(found: Sequence[Found], columns: Sequence[str] = ()) -> dict[str, by
         found: Candidates with scores, best first; at least one.
         columns: The task's own columns of the log, such as those of an objective's components.
     """
-    smiles = [entry.candidate.genotype for entry in found]
+    smiles = [entry.candidate.genotype for entry in discoveries]
     numbers = find_clusters([fingerprint(text) for text in smiles])
-    table = _list_top(found, numbers, columns)
+    table = _list_top(discoveries, numbers, columns)
     return {
         "top.csv": table,
         "top.sdf": _write_top(table),
-        "clusters.csv": _list_clusters(found, numbers),
-        "scaffolds.csv": _list_scaffolds(found),
+        "clusters.csv": _list_clusters(discoveries, numbers),
+        "scaffolds.csv": _list_scaffolds(discoveries),
     }
 
 
-def _list_top(found: Sequence[Found], clusters: Sequence[int], columns: Sequence[str]) -> bytes:
+def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns: Sequence[str]) -> bytes:
     """Return the first 100; ``pool`` is empty for one that all pools share."""
     rows = []
-    for rank, (entry, cluster) in enumerate(zip(found[:N_LISTED], clusters, strict=False), start=1):
+    for rank, (entry, cluster) in enumerate(zip(discoveries[:N_LISTED], clusters, strict=False), start=1):
         candidate, quality = entry.candidate, assess(entry.candidate.genotype)
         numbers = [f"{value:.4f}" for value in (quality.qed, quality.sa_score, quality.sa)]
         place = [entry.iteration, entry.pool, candidate.call]
@@ -87,18 +87,18 @@ def _leave_open(molecule: Chem.Mol) -> None:
             molecule.GetBondWithIdx(found.centeredOn).SetStereo(Chem.BondStereo.STEREOANY)
 
 
-def _list_clusters(found: Sequence[Found], numbers: Sequence[int]) -> bytes:
-    rows = [[number, size, *_best(found[first])] for number, size, first in count_clusters(numbers)]
+def _list_clusters(discoveries: Sequence[Discovery], numbers: Sequence[int]) -> bytes:
+    rows = [[number, size, *_best(discoveries[first])] for number, size, first in count_clusters(numbers)]
     return _table(["cluster", "size", "best_score", "best_smiles", "best_call"], rows)
 
 
-def _list_scaffolds(found: Sequence[Found]) -> bytes:
-    counted = count_scaffolds([find_scaffold(entry.candidate.genotype) for entry in found])
-    rows = [[scaffold or ACYCLIC, count, *_best(found[first])] for scaffold, count, first in counted]
+def _list_scaffolds(discoveries: Sequence[Discovery]) -> bytes:
+    counted = count_scaffolds([find_scaffold(entry.candidate.genotype) for entry in discoveries])
+    rows = [[scaffold or ACYCLIC, count, *_best(discoveries[first])] for scaffold, count, first in counted]
     return _table(["scaffold", "count", "best_score", "best_smiles", "best_call"], rows)
 
 
-def _best(entry: Found) -> tuple[float | None, str, int]:
+def _best(entry: Discovery) -> tuple[float | None, str, int]:
     return entry.candidate.score, entry.candidate.genotype, entry.candidate.call
 
 

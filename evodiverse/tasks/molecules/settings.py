@@ -10,7 +10,7 @@ from evodiverse.kit.documented import documented, documented_mapping
 class Oracle:
     """``task.oracle``: what scores molecules; the first of ``_target_``, ``path``, ``published`` that is set counts."""
 
-    published: str | None = documented("artefact that holds the published forest", default=None)
+    published: str | None = documented("artifact that holds the published forest", default=None)
     path: str | None = documented("a user's own forest, as a pickle or .npz", default=None)
     _target_: str | None = documented(
         "a user's own function, or class without arguments: a batch of SMILES to scores in [0, 1]", default=None

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rdkit import DataStructs
 
 from evodiverse.errors import ContractError, InputError
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, choose_any
 from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, unpack
@@ -127,12 +127,12 @@ class MoleculeTask:
         scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
 
-    def show_best(self, found: Sequence[Found]) -> dict[str, bytes]:
+    def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
         """Return the tables and the SDF of `lay_out`, and ``top10.png``, the diversity-aware top 10."""
-        if not found:
+        if not discoveries:
             return {}
         columns = tuple(self.columns)
-        return {**lay_out(found, columns), "top10.png": draw_top(found, columns, self._highlight)}
+        return {**lay_out(discoveries, columns), "top10.png": draw_top(discoveries, columns, self._highlight)}
 
 
 def energy(score: float) -> float:

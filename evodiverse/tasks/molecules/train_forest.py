@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import refuse_odd_file
 from evodiverse.kit.inputs import expanded
-from evodiverse.tasks.molecules.labels import LabelledMolecules, read_labelled
+from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
 from evodiverse.tasks.molecules.training import (
     N_TREES,
     hold_out,
@@ -57,7 +57,7 @@ def train_forest(order: Order) -> Iterator[str]:
     require_sklearn()
     output = expanded(order.output)
     _check_output(order, output)
-    molecules = read_labelled(order.data, is_binary=order.threshold is None, skip_invalid=order.skip_invalid)
+    molecules = read_labeled(order.data, is_binary=order.threshold is None, skip_invalid=order.skip_invalid)
     is_active = molecules.labels >= (1 if order.threshold is None else order.threshold)
     skipped = f"; passed over {_count(molecules.n_skipped, 'line')} without one" if molecules.n_skipped else ""
     yield f"{order.data}: {_count(len(is_active), 'molecule')}, {is_active.sum():,} active{skipped}"
@@ -117,7 +117,7 @@ def _check_output(order: Order, output: Path) -> None:
 
 
 def _check_classes(
-    order: Order, molecules: LabelledMolecules, is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
+    order: Order, molecules: LabeledMolecules, is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
 ) -> None:
     """Refuse parts that do not have both classes.
 

@@ -1,4 +1,4 @@
-"""A random forest from labelled molecules: fingerprints, a held-out part, training and its assessment."""
+"""A random forest from labeled molecules: fingerprints, a held-out part, training and its assessment."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -66,7 +66,7 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
     return True
 
 
-def sources(settings: ProgramSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
+def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
     """Return the SHA-256 of the initial programs, and the user's files: an evaluator, or what a task reads."""
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
     builtin = BUILTINS.get(settings.evaluator)
@@ -76,7 +76,7 @@ def sources(settings: ProgramSettings, artefact_sha256: Callable[[str], str]) ->
 
 def build_task(
     settings: ProgramSettings,
-    artefact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
+    artifact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
     sandbox: Callable[[], Sandbox],
 ) -> ProgramTask:
     """Return the task, with its files read."""

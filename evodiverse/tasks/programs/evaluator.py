@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.verified import Verified
 from evodiverse.vocabulary import Detail, Job, Rejection
 
@@ -41,10 +41,10 @@ class Evaluator(Protocol):
 class Illustrated(Protocol):
     """An evaluator that can show what a program made, one that has a score above 0."""
 
-    def report(self, found: Found) -> Mapping[str, bytes]:
+    def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return files by name that hold what it made."""
 
-    def illustrate(self, found: Found) -> Mapping[str, bytes | None]:
+    def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
         """Return pictures by name, which take their time; None for one of an earlier program that has to go."""
 
 
@@ -52,7 +52,7 @@ class Illustrated(Protocol):
 class Verifiable(Protocol):
     """An evaluator whose results can be verified apart from their score; nothing else may be called a record."""
 
-    def verify(self, found: Found) -> Verified:
+    def verify(self, discovery: Discovery) -> Verified:
         """Return the exact value of what a program made, one that has a score above 0.
 
         Raises:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Evaluator, Illustrated, Verifiable
 from evodiverse.tasks.programs.verified import FILE, lay_out
 
 
-def lay_out_best(best: Found, evaluator: Evaluator) -> Mapping[str, bytes | None]:
+def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | None]:
     """Return ``best_program.py``, what it made, a picture of that, and what an independent verifier says of it."""
     files: dict[str, bytes | None] = {"best_program.py": best.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and best.candidate.score:
@@ -17,9 +17,9 @@ def lay_out_best(best: Found, evaluator: Evaluator) -> Mapping[str, bytes | None
     return files
 
 
-def lay_out_record(found: Found, evaluator: Evaluator) -> Mapping[str, bytes]:
+def lay_out_record(discovery: Discovery, evaluator: Evaluator) -> Mapping[str, bytes]:
     """Return a program that was better than all before it, and what it made, in the folder ``history``."""
-    files = {"program.py": found.candidate.genotype.encode()}
-    if isinstance(evaluator, Illustrated) and found.candidate.score:
-        files |= evaluator.report(found)
-    return {f"history/{found.candidate.call:06d}-{name}": content for name, content in files.items()}
+    files = {"program.py": discovery.candidate.genotype.encode()}
+    if isinstance(evaluator, Illustrated) and discovery.candidate.score:
+        files |= evaluator.report(discovery)
+    return {f"history/{discovery.candidate.call:06d}-{name}": content for name, content in files.items()}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evodiverse.diversity.bags import cosine, hashed_counts
 from evodiverse.diversity.tfidf import find_tokens
-from evodiverse.ports import Found, Sandbox
+from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.tasks.programs.report import lay_out_best, lay_out_record
@@ -85,13 +85,13 @@ class ProgramTask:
         scores = sorted((candidate.score or 0.0 for candidate in candidates), reverse=True)[:N_TOP]
         return float(np.mean(scores)) if scores else float("nan")
 
-    def show_best(self, found: Sequence[Found]) -> Mapping[str, bytes | None]:
+    def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
         """Return ``best_program.py``, what it made, and a picture of that."""
-        return lay_out_best(found[0], self._evaluator) if found else {}
+        return lay_out_best(discoveries[0], self._evaluator) if discoveries else {}
 
-    def show_record(self, found: Found) -> Mapping[str, bytes]:
+    def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a program that was better than all before it, and what it made."""
-        return lay_out_record(found, self._evaluator)
+        return lay_out_record(discovery, self._evaluator)
 
     def _score(self, execution: Execution) -> Evaluation:
         scored = execution.failure or self._evaluator.score(execution.value)

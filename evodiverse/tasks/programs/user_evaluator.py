@@ -16,7 +16,7 @@ from typing import Any
 
 from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.user_picture import NO_PICTURE, lay_out_picture
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
@@ -88,21 +88,21 @@ class UserEvaluator:
         score, details = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, {})
         return Scored(self._checked_score(score), self._checked_details(details))
 
-    def report(self, found: Found) -> Mapping[str, bytes]:  # noqa: ARG002
+    def report(self, discovery: Discovery) -> Mapping[str, bytes]:  # noqa: ARG002
         """Return no files: what a user's evaluator tells of a program stands in its columns."""
         return {}
 
-    def illustrate(self, found: Found) -> Mapping[str, bytes | None]:
+    def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
         """Return the picture that the file's ``draw`` makes of a candidate, once for each; None removes an older one.
 
         What goes wrong is a warning, since a picture is no reason to end a run.
         """
-        if self._draws and self._drawn[0] != found.candidate.call:
-            self._drawn = (found.candidate.call, self._draw(found))
+        if self._draws and self._drawn[0] != discovery.candidate.call:
+            self._drawn = (discovery.candidate.call, self._draw(discovery))
         return self._drawn[1]
 
-    def _draw(self, found: Found) -> Mapping[str, bytes | None]:
-        columns = {name: found.details.get(name) for name in self.columns}
+    def _draw(self, discovery: Discovery) -> Mapping[str, bytes | None]:
+        columns = {name: discovery.details.get(name) for name in self.columns}
         try:
             drawn = _load(self._path, self._content).draw(columns)
         except Interrupted:
@@ -114,7 +114,7 @@ class UserEvaluator:
                 return lay_out_picture(drawn)
             except ValueError as error:
                 fault = f"{error} ({self._path})"
-        _LOG.warning("best/ has no picture of call %s: draw %s", found.candidate.call, fault)
+        _LOG.warning("best/ has no picture of call %s: draw %s", discovery.candidate.call, fault)
         return NO_PICTURE
 
     def _place(self, error: BaseException) -> str:

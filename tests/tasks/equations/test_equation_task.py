@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.equations.data import Dataset, hold_back, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting, matching
@@ -164,7 +164,7 @@ def test_what_is_best_is_shown_also_if_it_cannot_be_fitted_again(sandbox: Proces
     task = make_task(sandbox, timeout=1e-9)
     details = {"params": "[3.0, 2.0]", "mse": 0.0}
     source = read_skeleton("def equation(x, params):\n    return params[0] * x + params[1]\n", ["x"]).source
-    found = Found(Candidate(1, source, "k", 0.0, 0.0, details=details), 0, None)
+    found = Discovery(Candidate(1, source, "k", 0.0, 0.0, details=details), 0, None)
     files = task.show_best([found])
     assert set(files) == {"equation.py", "equation.tex", "equation.json", "fit.png", "hall_of_fame.csv"}
     assert task.show_best([found]) == {}  # what is there already is not made again
@@ -174,7 +174,7 @@ def test_the_module_that_is_written_holds_no_code_of_anybody_else(sandbox: Proce
     hostile = Variable('y"""\nraise SystemExit("hostile")\n"""', 'say """ here')
     task = make_task(sandbox, Dataset(hostile, DATASET.variables, SPLITS, None))
     source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
-    found = Found(Candidate(1, source, "k", 0.0, 0.0, details={"params": "[3.0]"}), 0, None)
+    found = Discovery(Candidate(1, source, "k", 0.0, 0.0, details={"params": "[3.0]"}), 0, None)
     scope: dict[str, Any] = {}
     exec(task.show_best([found])["equation.py"], scope)  # noqa: S102
     assert scope["equation"](2.0) == 6.0

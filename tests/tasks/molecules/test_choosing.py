@@ -11,7 +11,7 @@ from rdkit import Chem
 from rdkit.Chem import QED, Crippen
 from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules import choosing, initial
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, Molecule, open_library, read_published
@@ -19,14 +19,14 @@ from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.settings import Initial
 from evodiverse.vocabulary import Stream
 
-PUBLISHED = Library(tuple(Chem.CanonSmiles(text) for text in read_published(artefact_path("zinc250k")).smiles[:300]))
+PUBLISHED = Library(tuple(Chem.CanonSmiles(text) for text in read_published(artifact_path("zinc250k")).smiles[:300]))
 SIZE = 12
 
 
 def choose(library: AnyLibrary, size: int = SIZE, seed: int = 0, **settings: Any) -> list[Molecule]:
     settings = {"among": 200, "size": size, **settings}
     assert choosing.find_violations(Initial(**settings)) == []
-    return choosing.build(Initial(**settings), artefact_path)(library, size, Stream(seed, 1).rng())
+    return choosing.build(Initial(**settings), artifact_path)(library, size, Stream(seed, 1).rng())
 
 
 def violations(**settings: Any) -> list[str]:
@@ -169,4 +169,4 @@ def test_a_score_that_cannot_be_meant_is_told_with_its_key(score: object) -> Non
     (told,) = violations(choose="score", score=score)
     assert told.startswith("task.initial.score.")
     with pytest.raises(InputError, match=r"^task\.initial\.score\."):
-        choosing.build(Initial(choose="score", score=score), artefact_path)
+        choosing.build(Initial(choose="score", score=score), artifact_path)

@@ -46,7 +46,7 @@ def reachable(cross, first: str, second: str, n_draws: int) -> set[str]:
 
 
 def fragments(smiles: str, pattern: str) -> list[tuple[Chem.Mol, ...]]:
-    """Return the fragments of every cut that makes two, with an isotope-labelled dummy atom at each cut end."""
+    """Return the fragments of every cut that makes two, with an isotope-labeled dummy atom at each cut end."""
     mol, found = editable_molecule(smiles), []
     for match in mol.GetSubstructMatches(Chem.MolFromSmarts(pattern)):
         bonds = sorted({mol.GetBondBetweenAtoms(*pair).GetIdx() for pair in (match[:2], match[-2:])})

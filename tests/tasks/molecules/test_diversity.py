@@ -7,7 +7,7 @@ import pytest
 from rdkit import Chem, rdBase
 from rdkit.Chem import AllChem
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, diverse_top_mean, fingerprint, select_diverse
 
 # Tanimoto similarities, counted by hand from the bits: 5/9 and 5/13 to ethanol, 7/13 to each other.
@@ -17,7 +17,7 @@ BENZENE, DICHLOROMETHANE = "c1ccccc1", "ClCCl"  # no bit in common with each oth
 
 @pytest.fixture(scope="module")
 def zinc() -> list[str]:
-    return artefact_path("zinc250k").read_text().split()[100::6300]
+    return artifact_path("zinc250k").read_text().split()[100::6300]
 
 
 def legacy_bits(smiles: str) -> set[int]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.data.artefacts import find_artefact
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.artifacts import find_artifact
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import ContractError, DataError, InputError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.runner.workers import Bench, Workers
@@ -107,18 +107,18 @@ def smi(tmp_path: Path) -> Callable[[str], Initial]:
 def own_forest(tmp_path: Path) -> Path:
     """The JNK3 forest as a file of the user's own."""
     path = tmp_path / "own.npz"
-    ClassifierOracle.published("jnk3", artefact_path("jnk3")).classifier.save_npz(path)
+    ClassifierOracle.published("jnk3", artifact_path("jnk3")).classifier.save_npz(path)
     return path
 
 
 def build(oracle: Oracle = JNK3, initial: Initial | None = None) -> MoleculeTask:
     settings = MoleculeSettings(oracle=oracle, initial=initial or Initial())
-    return domain.build_task(settings, artefact_path, ProcessSandbox)
+    return domain.build_task(settings, artifact_path, ProcessSandbox)
 
 
 def sources(oracle: Oracle = JNK3, initial: Initial | None = None) -> dict[str, str | None]:
     settings = MoleculeSettings(oracle=oracle, initial=initial or Initial())
-    found = domain.sources(settings, lambda name: find_artefact(name).sha256)
+    found = domain.sources(settings, lambda name: find_artifact(name).sha256)
     return {role: read_source(role, source).sha256 for role, source in found.items()}
 
 
@@ -236,7 +236,7 @@ def test_pools_share_their_start_when_told_so(shared: bool) -> None:
 
 
 def test_pools_start_from_zinc_unless_told_otherwise() -> None:
-    library = read_published(artefact_path("zinc250k"))
+    library = read_published(artifact_path("zinc250k"))
     drawn = library.sample(120, Stream(5, 1).rng())
     assert build().initial(Stream(5, 1)) == [molecule.smiles for molecule in drawn]
 
@@ -250,7 +250,7 @@ def test_the_limit_of_size_holds_for_a_users_file(smi: Callable[[str], Initial])
     with pytest.raises(
         InputError, match=r"holds no molecule; line 1: 'CCO' is malformed \(too_large: 3 heavy atoms, at most 2\)"
     ):
-        domain.build_task(settings, artefact_path, ProcessSandbox)
+        domain.build_task(settings, artifact_path, ProcessSandbox)
 
 
 def test_malformed_lines_that_are_passed_over_are_counted_in_a_warning(
@@ -279,7 +279,7 @@ def test_a_published_oracle_is_found_by_its_name(name: str) -> None:
 
 
 def test_an_unknown_published_oracle_is_refused() -> None:
-    with pytest.raises(DataError, match="unknown artefact 'drd3'; did you mean 'drd2'"):
+    with pytest.raises(DataError, match="unknown artifact 'drd3'; did you mean 'drd2'"):
         build(Oracle(published="drd3"))
 
 
@@ -406,8 +406,8 @@ def test_a_file_that_holds_no_forest_is_a_violation_before_the_run(tmp_path: Pat
 # What a resumed run must meet
 
 
-def test_the_sources_of_a_published_task_are_the_checksums_of_its_artefacts() -> None:
-    expected = {"oracle": find_artefact("jnk3").sha256, "initial": find_artefact("zinc250k").sha256}
+def test_the_sources_of_a_published_task_are_the_checksums_of_its_artifacts() -> None:
+    expected = {"oracle": find_artifact("jnk3").sha256, "initial": find_artifact("zinc250k").sha256}
     assert sources() == expected
 
 

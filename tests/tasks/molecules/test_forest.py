@@ -4,7 +4,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules.forest import LEAF_COLUMN, N_BITS, Forest
 from evodiverse.tasks.molecules.oracle import ClassifierOracle
@@ -191,7 +191,7 @@ def test_fingerprints_are_left_unchanged():
 
 @pytest.mark.parametrize("n", [1, 2, 255, 257])
 def test_prediction_does_not_depend_on_the_batch(n):
-    forest = ClassifierOracle.published("gsk3b", artefact_path("gsk3b")).classifier
+    forest = ClassifierOracle.published("gsk3b", artifact_path("gsk3b")).classifier
     bits = random_bits(600, density=0.03)
     parts = [forest.predict(bits[start : start + n]) for start in range(0, len(bits), n)]
     np.testing.assert_array_equal(np.concatenate(parts), forest.predict(bits))

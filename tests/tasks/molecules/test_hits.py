@@ -20,7 +20,7 @@ from evodiverse.tasks.molecules.metrics import measure_molecules
 from evodiverse.tasks.molecules.store import MoleculeStore
 from tests.analysis.builders import evaluated_row, make_log
 
-Found = tuple[Collection[int], float | None]
+Discovery = tuple[Collection[int], float | None]
 """The bits of a molecule, and its score."""
 
 # Few bits, so that many similarities are exactly a limit.
@@ -37,13 +37,13 @@ def vector(bits: Collection[int]) -> ExplicitBitVect:
     return found
 
 
-def log_of(molecules: Sequence[Found], budget: int = 100) -> Log:
+def log_of(molecules: Sequence[Discovery], budget: int = 100) -> Log:
     """A log of one call after the other, whose keys are their places."""
     rows = [evaluated_row(0, place + 1, str(place), score) for place, (_, score) in enumerate(molecules)]
     return make_log(rows, [[[1]]], budget__oracle_calls=budget)
 
 
-def measure(molecules: Sequence[Found], budget: int = 100) -> Measurement:
+def measure(molecules: Sequence[Discovery], budget: int = 100) -> Measurement:
     vectors = [vector(bits) for bits, _ in molecules]
     return measure_hits(log_of(molecules, budget), lambda key: vectors[int(key)])
 
@@ -52,7 +52,7 @@ def similarity(one: Collection[int], other: Collection[int]) -> float:
     return len({*one} & {*other}) / len({*one} | {*other})
 
 
-def take(molecules: Sequence[Found], limit: float, least: float = 0.0) -> list[float]:
+def take(molecules: Sequence[Discovery], limit: float, least: float = 0.0) -> list[float]:
     """The scores of the molecules that the greedy rule takes, from its words."""
     scored = [(bits, score) for bits, score in molecules if score is not None and score >= least]
     taken: list[tuple[Collection[int], float]] = []
@@ -66,7 +66,7 @@ def take(molecules: Sequence[Found], limit: float, least: float = 0.0) -> list[f
 
 
 @given(MOLECULES)
-def test_counts_are_those_of_the_definition(molecules: list[Found]) -> None:
+def test_counts_are_those_of_the_definition(molecules: list[Discovery]) -> None:
     found = measure(molecules)
     for least in (0.5, 0.7):
         assert found[f"hits_{least}"] == sum(score is not None and score >= least for _, score in molecules)
@@ -77,7 +77,7 @@ def test_counts_are_those_of_the_definition(molecules: list[Found]) -> None:
 
 
 @given(MOLECULES, st.integers(1, 60))
-def test_counts_by_calls_are_those_of_the_calls_up_to_then(molecules: list[Found], budget: int) -> None:
+def test_counts_by_calls_are_those_of_the_calls_up_to_then(molecules: list[Discovery], budget: int) -> None:
     found = measure(molecules, budget)
     for percent in range(10, 101, 10):
         first = molecules[: percent * budget // 100]
@@ -104,7 +104,7 @@ COUNTS = (
 
 @given(MOLECULES, st.frozensets(st.integers(0, 11), min_size=1), st.sampled_from([None, 0.05, 0.1]))
 def test_a_molecule_that_is_no_better_than_any_lowers_no_count(
-    molecules: list[Found], bits: frozenset[int], score: float | None
+    molecules: list[Discovery], bits: frozenset[int], score: float | None
 ) -> None:
     before, after = measure(molecules), measure([*molecules, (bits, score)])
     assert all(after[name] >= before[name] - 1e-12 for name in COUNTS)
@@ -119,7 +119,7 @@ def test_the_order_of_calls_does_not_matter_unless_scores_are_equal(bits: list[f
 
 
 @given(MOLECULES)
-def test_what_differs_more_is_found_less_often(molecules: list[Found]) -> None:
+def test_what_differs_more_is_found_less_often(molecules: list[Discovery]) -> None:
     found = measure(molecules)
     assert found["hits_0.5"] >= found["different_hits_0.5_0.6"] >= found["different_hits_0.7_0.6"]
     assert found["different_hits_0.5_0.4"] >= found["different_hits_0.7_0.4"]
@@ -161,7 +161,7 @@ def test_a_mean_of_what_was_found_hides_a_collapse_that_one_of_ten_shows(tmp_pat
 
 
 @pytest.mark.parametrize("molecules", [[], [({1}, None)], [({1}, 0.1), ({2}, None)]])
-def test_a_run_without_hits_has_none_of_them(molecules: list[Found]) -> None:
+def test_a_run_without_hits_has_none_of_them(molecules: list[Discovery]) -> None:
     found = dict(measure(molecules))
     assert found.pop("no_hit_percent") == 100
     assert found.pop("different_top10") == pytest.approx(0.01 if len(molecules) == 2 else 0)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError
 from evodiverse.kit.text import printable
 from evodiverse.tasks.molecules import initial
@@ -114,13 +114,13 @@ def test_a_shuffle_has_each_number_once() -> None:
 
 
 def test_the_published_library_is_zinc_250k() -> None:
-    library = read_published(artefact_path("zinc250k"))
+    library = read_published(artifact_path("zinc250k"))
     assert len(library) == 249_456
     assert library.smiles[0] == "CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1"
 
 
 def test_molecules_of_the_published_library_can_all_start_a_pool() -> None:
-    smiles = read_published(artefact_path("zinc250k")).smiles[::1000]
+    smiles = read_published(artifact_path("zinc250k")).smiles[::1000]
     assert all(isinstance(parse_smiles(text, 80), Hypothesis) for text in smiles)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules import labels
-from evodiverse.tasks.molecules.labels import LabelledMolecules, parse_labelled, read_labelled
+from evodiverse.tasks.molecules.labels import LabeledMolecules, parse_labeled, read_labeled
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
     return write_file
 
 
-def parse(*lines: str, is_binary: bool = True, skip_invalid: bool = False) -> LabelledMolecules:
-    return parse_labelled("\n".join(lines), is_binary=is_binary, skip_invalid=skip_invalid)
+def parse(*lines: str, is_binary: bool = True, skip_invalid: bool = False) -> LabeledMolecules:
+    return parse_labeled("\n".join(lines), is_binary=is_binary, skip_invalid=skip_invalid)
 
 
 def refusals(*lines: str, is_binary: bool = True, skip_invalid: bool = False) -> tuple[str, ...]:
@@ -150,13 +150,13 @@ def test_a_table_without_molecules_is_refused(lines: tuple[str, ...]) -> None:
 
 def test_a_table_as_spreadsheets_write_it_is_read(write) -> None:
     path = write(b"\xef\xbb\xbfSmiles,Label\r\nCCO,1\r\n")
-    assert read_labelled(path, is_binary=True, skip_invalid=False).smiles == ("CCO",)
+    assert read_labeled(path, is_binary=True, skip_invalid=False).smiles == ("CCO",)
 
 
 def test_a_refusal_names_the_file(write) -> None:
     path = write("smiles,label\nCCO,x\nCN,y\n")
     with pytest.raises(InputError, match=re.escape(f"{path} line 2: label")) as caught:
-        read_labelled(path, is_binary=True, skip_invalid=False)
+        read_labeled(path, is_binary=True, skip_invalid=False)
     assert [violation.split(": ")[0] for violation in caught.value.violations] == [f"{path} line 2", f"{path} line 3"]
 
 
@@ -166,17 +166,17 @@ def test_a_refusal_names_the_file(write) -> None:
 )
 def test_a_file_in_another_encoding_is_refused_with_the_line(write, content: bytes, line: int) -> None:
     with pytest.raises(InputError, match=rf"own\.csv line {line} is not UTF-8; save the table as CSV in UTF-8$"):
-        read_labelled(write(content), is_binary=True, skip_invalid=False)
+        read_labeled(write(content), is_binary=True, skip_invalid=False)
 
 
 @pytest.mark.parametrize("name", ["absent.csv", ".", "nul\0l.csv", "~nobody/x.csv", "/dev/zero", "x" * 300])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"cannot read .*; check the (file|path)$"):
-        read_labelled(tmp_path / name, is_binary=True, skip_invalid=False)
+        read_labeled(tmp_path / name, is_binary=True, skip_invalid=False)
 
 
 def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "huge.csv").open("wb") as file:
         file.truncate(labels.MAX_BYTES + 1)
     with pytest.raises(InputError, match=r"it has 100,000,001 bytes, expected at most 100,000,000"):
-        read_labelled(tmp_path / "huge.csv", is_binary=True, skip_invalid=False)
+        read_labeled(tmp_path / "huge.csv", is_binary=True, skip_invalid=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rdkit import Chem
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules import initial
 from evodiverse.tasks.molecules.initial import read_published
@@ -20,7 +20,7 @@ SHORT += ["task.initial.size=20", "task.initial.among=40"]
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A packed table with molecules on its even lines, too long to be read whole."""
     monkeypatch.setattr(initial, "WHOLE", 10)
-    smiles = read_published(artefact_path("zinc250k")).smiles[:150]
+    smiles = read_published(artifact_path("zinc250k")).smiles[:150]
     text = "\n".join(
         ["id,SMILES", *(line for number, text in enumerate(smiles) for line in (f"{number},{text}", "x,(("))]
     )

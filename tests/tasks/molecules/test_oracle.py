@@ -9,7 +9,7 @@ from rdkit import Chem, DataStructs, RDLogger
 from rdkit.Chem import AllChem
 from sklearn.ensemble import RandomForestClassifier
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import DataError, InputError
 from evodiverse.tasks.molecules import oracle as oracle_module
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
@@ -21,7 +21,7 @@ IMATINIB = "Cc1ccc(NC(=O)c2ccc(CN3CCN(C)CC3)cc2)cc1Nc1nccc(-c2cccnc2)n1"
 
 @pytest.fixture(scope="module")
 def zinc() -> list[str]:
-    return artefact_path("zinc250k").read_text().splitlines()[::500]
+    return artifact_path("zinc250k").read_text().splitlines()[::500]
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def fresh_process():
 
 @pytest.fixture
 def copied_cache(tmp_path, monkeypatch, fresh_process):
-    """A cache that holds the JNK3 artefact alone."""
-    (tmp_path / "jnk3.pkl").symlink_to(artefact_path("jnk3"))
+    """A cache that holds the JNK3 artifact alone."""
+    (tmp_path / "jnk3.pkl").symlink_to(artifact_path("jnk3"))
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path))
     return tmp_path
 
@@ -79,41 +79,41 @@ def test_no_molecules_have_no_fingerprints():
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_published_oracle_gives_the_pinned_scores(name):
-    ClassifierOracle.published(name, artefact_path(name)).check_pinned()
+    ClassifierOracle.published(name, artifact_path(name)).check_pinned()
 
 
 def test_pinned_score_that_is_off_is_an_error(monkeypatch):
     wrong = dataclasses.replace(PUBLISHED["jnk3"], pinned_scores={ASPIRIN: 0.5})
     monkeypatch.setattr(oracle_module, "PUBLISHED", {"jnk3": wrong})
     with pytest.raises(DataError, match=r"the jnk3 oracle must score CC\(=O\).* as 0\.5, got 0\.\d+; "):
-        ClassifierOracle.published("jnk3", artefact_path("jnk3")).check_pinned()
+        ClassifierOracle.published("jnk3", artifact_path("jnk3")).check_pinned()
 
 
 def test_scores_are_probabilities(zinc):
-    scores = ClassifierOracle.published("jnk3", artefact_path("jnk3"))(zinc)
+    scores = ClassifierOracle.published("jnk3", artifact_path("jnk3"))(zinc)
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
 def test_empty_batch_gives_no_scores():
-    assert ClassifierOracle.published("jnk3", artefact_path("jnk3"))([]).shape == (0,)
+    assert ClassifierOracle.published("jnk3", artifact_path("jnk3"))([]).shape == (0,)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_scores_do_not_depend_on_the_order_of_the_batch(zinc, name):
-    oracle = ClassifierOracle.published(name, artefact_path(name))
+    oracle = ClassifierOracle.published(name, artifact_path(name))
     np.testing.assert_array_equal(oracle(zinc[::-1])[::-1], oracle(zinc))
 
 
 def test_all_smiles_of_a_molecule_score_alike(zinc):
     molecules = [Chem.MolFromSmiles(smiles) for smiles in zinc[:50]]
     rewritten = [Chem.MolToSmiles(molecule, canonical=False, rootedAtAtom=3) for molecule in molecules]
-    oracle = ClassifierOracle.published("gsk3b", artefact_path("gsk3b"))
+    oracle = ClassifierOracle.published("gsk3b", artifact_path("gsk3b"))
     np.testing.assert_array_equal(oracle(rewritten), oracle(zinc[:50]))
 
 
 @pytest.mark.parametrize("smiles", ["", "c1ccc", "not a molecule"])
-def test_what_is_no_molecule_scores_nan_and_its_neighbours_do_not(smiles, silent_rdkit):
-    scores = ClassifierOracle.published("jnk3", artefact_path("jnk3"))([ASPIRIN, smiles, IMATINIB])
+def test_what_is_no_molecule_scores_nan_and_its_neighbors_do_not(smiles, silent_rdkit):
+    scores = ClassifierOracle.published("jnk3", artifact_path("jnk3"))([ASPIRIN, smiles, IMATINIB])
     assert np.isnan(scores).tolist() == [False, True, False]
 
 
@@ -122,29 +122,29 @@ def test_what_is_no_molecule_scores_nan_and_its_neighbours_do_not(smiles, silent
 
 def test_unknown_published_name_is_refused():
     with pytest.raises(DataError, match="no published oracle is named 'zinc250k'; use jnk3, gsk3b or drd2"):
-        ClassifierOracle.published("zinc250k", artefact_path("zinc250k"))
+        ClassifierOracle.published("zinc250k", artifact_path("zinc250k"))
 
 
 def test_conversion_is_kept_in_the_cache(copied_cache):
-    forest = ClassifierOracle.published("jnk3", artefact_path("jnk3")).classifier
+    forest = ClassifierOracle.published("jnk3", artifact_path("jnk3")).classifier
     assert Forest.load_npz(copied_cache / "jnk3.pkl.npz").arrays_sha256() == forest.arrays_sha256()
 
 
 def test_kept_conversion_is_enough(copied_cache):
-    ClassifierOracle.published("jnk3", artefact_path("jnk3"))
+    ClassifierOracle.published("jnk3", artifact_path("jnk3"))
     (copied_cache / "jnk3.pkl").unlink()
     oracle_module._published.cache_clear()
-    ClassifierOracle.published("jnk3", artefact_path("jnk3")).check_pinned()
+    ClassifierOracle.published("jnk3", artifact_path("jnk3")).check_pinned()
 
 
 def test_kept_conversion_of_another_forest_is_rebuilt(copied_cache, own_forest):
     Forest.from_pickle(own_forest).save_npz(copied_cache / "jnk3.pkl.npz")
-    ClassifierOracle.published("jnk3", artefact_path("jnk3")).check_pinned()
+    ClassifierOracle.published("jnk3", artifact_path("jnk3")).check_pinned()
 
 
 def test_damaged_conversion_is_rebuilt(copied_cache):
     (copied_cache / "jnk3.pkl.npz").write_bytes(b"PK")
-    ClassifierOracle.published("jnk3", artefact_path("jnk3")).check_pinned()
+    ClassifierOracle.published("jnk3", artifact_path("jnk3")).check_pinned()
     assert Forest.load_npz(copied_cache / "jnk3.pkl.npz").n_trees == 100
 
 
@@ -174,7 +174,7 @@ def test_forest_that_changed_since_is_refused_by_a_new_process(own_forest, tmp_p
     path = tmp_path / "forest.pkl"
     path.write_bytes(own_forest.read_bytes())
     oracle = ClassifierOracle.from_file(path)
-    path.write_bytes(artefact_path("jnk3").read_bytes())
+    path.write_bytes(artifact_path("jnk3").read_bytes())
     oracle_module._file_forest.cache_clear()
     with pytest.raises(DataError, match="was changed since the run began"):
         oracle([ASPIRIN])
@@ -184,7 +184,7 @@ def test_forest_that_changed_since_is_refused_by_a_new_process(own_forest, tmp_p
 
 
 def test_oracle_is_small_to_send():
-    assert len(pickle.dumps(ClassifierOracle.published("gsk3b", artefact_path("gsk3b")))) < 1000
+    assert len(pickle.dumps(ClassifierOracle.published("gsk3b", artifact_path("gsk3b")))) < 1000
 
 
 def test_oracle_scores_alike_in_another_process(own_forest, zinc):

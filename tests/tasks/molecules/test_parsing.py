@@ -7,7 +7,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.oracle import ClassifierOracle
 from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, Reader, parse_smiles
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
@@ -72,7 +72,7 @@ def test_all_texts_of_a_molecule_have_one_key(smiles: str) -> None:
 
 
 def test_the_canonical_text_of_a_molecule_parses_to_itself() -> None:
-    canonical = [key(smiles) for smiles in artefact_path("zinc250k").read_text().split()[::1000]]
+    canonical = [key(smiles) for smiles in artifact_path("zinc250k").read_text().split()[::1000]]
     assert [key(smiles) for smiles in canonical] == canonical
 
 
@@ -117,7 +117,7 @@ def test_stereoisomers_are_different_molecules(first: str, second: str) -> None:
 
 @pytest.mark.parametrize(("first", "second"), STEREOISOMERS)
 def test_the_published_oracle_scores_stereoisomers_alike(first: str, second: str) -> None:
-    scores = ClassifierOracle.published("jnk3", artefact_path("jnk3"))([key(first), key(second)])
+    scores = ClassifierOracle.published("jnk3", artifact_path("jnk3"))([key(first), key(second)])
     assert scores[0] == scores[1]
 
 

@@ -11,7 +11,7 @@ from rdkit import Chem
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree._tree import Tree
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, morgan_fingerprints
@@ -96,16 +96,16 @@ class TrustingUnpickler(pickle.Unpickler):
 
 @pytest.fixture(scope="module")
 def zinc_bits() -> np.ndarray:
-    smiles = artefact_path("zinc250k").read_text().splitlines()[::125]
+    smiles = artifact_path("zinc250k").read_text().splitlines()[::125]
     return morgan_fingerprints([Chem.MolFromSmiles(text) for text in smiles])
 
 
 @pytest.mark.parametrize("name", [name for name, known in PUBLISHED.items() if known.kind is Forest])
 def test_published_forest_predicts_zinc_as_scikit_learn_does_with_its_trees(name, zinc_bits):
-    with artefact_path(name).open("rb") as file:
+    with artifact_path(name).open("rb") as file:
         trees = [estimator.tree_.rebuilt() for estimator in TrustingUnpickler(file).load().estimators_]
     expected = np.mean([tree.predict(zinc_bits.astype(np.float32))[:, 1] for tree in trees], axis=0)
-    predicted = ClassifierOracle.published(name, artefact_path(name)).classifier.predict(zinc_bits)
+    predicted = ClassifierOracle.published(name, artifact_path(name)).classifier.predict(zinc_bits)
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-12)
 
 

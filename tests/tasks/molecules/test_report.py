@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from rdkit import Chem
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.diversity import select_diverse
 from evodiverse.tasks.molecules.drawing import draw_top
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
@@ -17,13 +17,13 @@ from evodiverse.vocabulary import Candidate
 from tests.tasks.molecules.drugs import DRUGS
 
 FOUND = [
-    Found(Candidate(call, smiles, smiles, 1 - call / 1000, 0.0), call // 10, call % 2 if call > 3 else None)
+    Discovery(Candidate(call, smiles, smiles, 1 - call / 1000, 0.0), call // 10, call % 2 if call > 3 else None)
     for call, smiles in enumerate(DRUGS, start=1)
 ]
 
 
-def table(found: list[Found], file: str = "top.csv", columns: Sequence[str] = ()) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(lay_out(found, columns)[file].decode())))
+def table(discoveries: list[Discovery], file: str = "top.csv", columns: Sequence[str] = ()) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(lay_out(discoveries, columns)[file].decode())))
 
 
 def test_the_list_says_of_each_molecule_how_good_it_is_and_whence() -> None:
@@ -41,7 +41,7 @@ def test_a_molecule_that_all_pools_share_names_none() -> None:
 
 
 def test_the_list_ends_at_a_hundred() -> None:
-    many = [Found(Candidate(call, "C" * call, "C" * call, 1.0, 0.0), 0, 0) for call in range(1, 131)]
+    many = [Discovery(Candidate(call, "C" * call, "C" * call, 1.0, 0.0), 0, 0) for call in range(1, 131)]
     assert [row["call"] for row in table(many)] == [str(call) for call in range(1, 101)]
 
 
@@ -67,7 +67,7 @@ def test_the_best_are_an_sdf_with_the_columns_of_the_table_as_properties() -> No
 
 @pytest.mark.parametrize("smiles", ["CC=CC", "C/C=C/C", "CC1CC(=N/N=C/c2cccc([N+](=O)[O-])c2)NC1=O"])
 def test_an_sdf_does_not_say_e_or_z_of_a_double_bond_of_which_it_is_not_known(smiles: str) -> None:
-    entry = Found(Candidate(1, smiles, smiles, 1.0, 0.0), 0, 0)
+    entry = Discovery(Candidate(1, smiles, smiles, 1.0, 0.0), 0, 0)
     (molecule,) = Chem.ForwardSDMolSupplier(io.BytesIO(lay_out([entry])["top.sdf"]))
     assert Chem.MolToSmiles(molecule) == Chem.CanonSmiles(smiles)
 
@@ -98,7 +98,7 @@ def test_clusters_have_their_size_and_their_best_member() -> None:
 
 def test_scaffolds_are_counted_and_molecules_without_rings_told_as_such() -> None:
     smiles = ["CCO", "c1ccccc1C", "CCCN", "c1ccccc1CC", "c1ccccc1CCC", "C1CCCC1"]
-    found = [Found(Candidate(call, text, text, 1.0, 0.0), 0, 0) for call, text in enumerate(smiles, start=1)]
+    found = [Discovery(Candidate(call, text, text, 1.0, 0.0), 0, 0) for call, text in enumerate(smiles, start=1)]
     rows = [(row["scaffold"], row["count"], row["best_call"]) for row in table(found, "scaffolds.csv")]
     assert rows == [("c1ccccc1", "3", "2"), ("(no rings)", "2", "1"), ("C1CCCC1", "1", "6")]
 

@@ -10,7 +10,7 @@ from rdkit import Chem, RDLogger
 from rdkit.Chem import AllChem
 from sklearn.svm import SVC
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules.oracle import ClassifierOracle, feature_counts
 from evodiverse.tasks.molecules.support_vectors import N_FEATURES, SupportVectorMachine, as_counts
@@ -18,7 +18,7 @@ from evodiverse.tasks.molecules.support_vectors import N_FEATURES, SupportVector
 
 @pytest.fixture(scope="module")
 def zinc() -> list[str]:
-    return artefact_path("zinc250k").read_text().splitlines()[::1000]
+    return artifact_path("zinc250k").read_text().splitlines()[::1000]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_probabilities_are_those_of_scikit_learn(trained: tuple[Any, Path, np.nd
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_published_machine_scores_zinc_as_scikit_learn_does_with_its_own_object(zinc: list[str]) -> None:
-    with artefact_path("drd2").open("rb") as file:
+    with artifact_path("drd2").open("rb") as file:
         machine = pickle.load(file)
     rows = np.zeros((len(zinc), N_FEATURES))
     RDLogger.DisableLog("rdApp.*")
@@ -57,18 +57,18 @@ def test_the_published_machine_scores_zinc_as_scikit_learn_does_with_its_own_obj
         for feature, count in features.GetNonzeroElements().items():
             row[feature % N_FEATURES] += count
     RDLogger.EnableLog("rdApp.*")
-    scores = ClassifierOracle.published("drd2", artefact_path("drd2"))(zinc)
+    scores = ClassifierOracle.published("drd2", artifact_path("drd2"))(zinc)
     np.testing.assert_allclose(scores, machine.predict_proba(rows)[:, 1], rtol=0, atol=1e-12)
 
 
 def test_a_score_does_not_depend_on_its_batch(zinc: list[str]) -> None:
-    oracle = ClassifierOracle.published("drd2", artefact_path("drd2"))
+    oracle = ClassifierOracle.published("drd2", artifact_path("drd2"))
     together = oracle(zinc[:60])
     assert [float(oracle([smiles])[0]) for smiles in zinc[:60]] == together.tolist()
 
 
 def test_no_molecules_have_no_scores() -> None:
-    assert ClassifierOracle.published("drd2", artefact_path("drd2"))([]).shape == (0,)
+    assert ClassifierOracle.published("drd2", artifact_path("drd2"))([]).shape == (0,)
     assert feature_counts([]).shape == (0, N_FEATURES)
 
 

@@ -7,7 +7,7 @@ from rdkit.Chem import AllChem
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.training import hold_out, measure_auc, number_twins, pack_fingerprints, train
 
@@ -15,7 +15,7 @@ from evodiverse.tasks.molecules.training import hold_out, measure_auc, number_tw
 @pytest.fixture(scope="module")
 def smiles() -> list[str]:
     """Molecules of ZINC-250K."""
-    return list(read_published(artefact_path("zinc250k")).smiles[:600])
+    return list(read_published(artifact_path("zinc250k")).smiles[:600])
 
 
 @pytest.fixture(scope="module")

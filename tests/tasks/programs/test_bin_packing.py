@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from evodiverse.errors import ServiceError
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.bin_packing.driver import drive
 from evodiverse.tasks.programs.bin_packing.evaluator import FUNSEARCH, BinPacking, load_seed
@@ -48,8 +48,8 @@ def scored(value: Any, evaluator: BinPacking = TWO) -> Scored:
     return answer
 
 
-def found(answer: Scored, pool: int | None = 1) -> Found:
-    return Found(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
+def found(answer: Scored, pool: int | None = 1) -> Discovery:
+    return Discovery(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
 
 
 def test_best_fit_by_hand() -> None:
@@ -292,7 +292,9 @@ def test_a_run_improves_on_the_seed_and_its_log_proves_it(tmp_path: Any) -> None
     evaluator = BinPacking("or3", instances, LIMITS)
     for row in evaluated:
         details = {name: row[name] for name in evaluator.columns}
-        verified = evaluator.verify(Found(Candidate(row["call"], "", "", row["score"], None, details=details), 1, 0))
+        verified = evaluator.verify(
+            Discovery(Candidate(row["call"], "", "", row["score"], None, details=details), 1, 0)
+        )
         assert float(verified.value) == row["value"]
     first, best = evaluated[0], min(evaluated, key=lambda row: row["bins"])
     assert best["bins"] < first["bins"]

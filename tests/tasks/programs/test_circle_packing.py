@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, load_seed, measure
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
 from evodiverse.tasks.programs.evaluator import Illustrated, Scored
@@ -27,8 +27,8 @@ def scored(centers: np.ndarray = CENTERS, radii: np.ndarray = RADII, reported: f
     return answer
 
 
-def found(answer: Scored, pool: int | None = 1) -> Found:
-    return Found(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
+def found(answer: Scored, pool: int | None = 1) -> Discovery:
+    return Discovery(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
 
 
 def run(source: str) -> tuple[np.ndarray, np.ndarray, float]:

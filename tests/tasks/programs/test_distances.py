@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from evodiverse.errors import InputError, ServiceError
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.distances.builtin import BEST_KNOWN, DISTANCES, PROBLEM
 from evodiverse.tasks.programs.distances.picture import find_extremes
 from evodiverse.tasks.programs.distances.ratio import measure_ratio
@@ -51,8 +51,8 @@ def scored(points: list[list[float]], reference: float = 3.0) -> Scored:
     return answer
 
 
-def found(answer: Scored, pool: int | None = 1) -> Found:
-    return Found(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
+def found(answer: Scored, pool: int | None = 1) -> Discovery:
+    return Discovery(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
 
 
 def floats(points: Any) -> list[list[float]]:

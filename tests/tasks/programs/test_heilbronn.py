@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from evodiverse.errors import InputError, ServiceError
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
 from evodiverse.tasks.programs.heilbronn.builtin import BEST_KNOWN, HEILBRONN, PROBLEM
@@ -59,8 +59,8 @@ def scored(points: list[list[float]], reference: float = 0.5) -> Scored:
     return answer
 
 
-def found(answer: Scored, pool: int | None = 1) -> Found:
-    return Found(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
+def found(answer: Scored, pool: int | None = 1) -> Discovery:
+    return Discovery(Candidate(113, "source", "key", answer.score, -answer.score, details=answer.details), 57, pool)
 
 
 def evaluate(source: str, n: int = 11) -> Evaluation:

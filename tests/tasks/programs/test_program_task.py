@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, load_seed
 from evodiverse.tasks.programs.task import ProgramTask
@@ -119,9 +119,9 @@ def test_the_summary_is_the_mean_of_the_best_100() -> None:
     assert make_task().summarize([]) != make_task().summarize([])
 
 
-def found(call: int, score: float) -> Found:
+def found(call: int, score: float) -> Discovery:
     details = {"packing": json.dumps({"centers": [[0.25, 0.5], [0.75, 0.5]], "radii": [0.2, 0.1]})} if score else {}
-    return Found(Candidate(call, f"# {call}\n", "k", score, -score, details=details), 3, 1)
+    return Discovery(Candidate(call, f"# {call}\n", "k", score, -score, details=details), 3, 1)
 
 
 def test_the_best_program_is_shown_with_its_packing() -> None:
@@ -132,7 +132,7 @@ def test_the_best_program_is_shown_with_its_packing() -> None:
 
 
 def test_a_record_is_shown_under_its_call() -> None:
-    assert set(make_task().show_record(found(7, 0.6))) == {
+    assert set(make_task().show_improvement(found(7, 0.6))) == {
         "history/000007-program.py",
         "history/000007-packing.json",
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.kit.pictures import new_canvas, to_png
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 from evodiverse.tasks.programs.user_picture import MAX_BYTES, lay_out_picture
 from evodiverse.vocabulary import Candidate, Detail, Limits
@@ -36,8 +36,8 @@ def returning(code: str) -> str:
     return DRAWING[: DRAWING.index("return '<svg")] + f"return {code}\n"
 
 
-def found(call: int = 1, **details: Detail) -> Found:
-    return Found(Candidate(call, "", "k", 1.0, -1.0, details=details), 0, 0)
+def found(call: int = 1, **details: Detail) -> Discovery:
+    return Discovery(Candidate(call, "", "k", 1.0, -1.0, details=details), 0, 0)
 
 
 @pytest.mark.parametrize(

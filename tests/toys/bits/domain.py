@@ -56,9 +56,9 @@ def build_prompts(settings: BitSettings) -> BitPrompts:
     return BitPrompts()
 
 
-def sources(settings: BitSettings, artefact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
+def sources(settings: BitSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
     return {"oracle": settings.source}
 
 
-def build_task(settings: BitSettings, artefact: Callable[[str], Path], sandbox: Callable[[], Sandbox]) -> BitTask:
+def build_task(settings: BitSettings, artifact: Callable[[str], Path], sandbox: Callable[[], Sandbox]) -> BitTask:
     return BitTask(settings.length, settings.start, settings.spoiled, settings.pause, settings.diary)

@@ -45,13 +45,13 @@ class Component:
         """Yield what is wrong with the values, each with its key, which begins with ``prefix``."""
         yield from ()
 
-    def find_source(self, artefact_sha256: Callable[[str], str]) -> Path | str | None:  # noqa: ARG002
+    def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:  # noqa: ARG002
         """Return the file that its values depend on, or that file's SHA-256, None if they depend on none."""
         return None
 
     @abstractmethod
-    def build(self, artefact: Callable[[str], Path]) -> Measure:
-        """Return what measures it, where ``artefact`` gives the path of a published file by its name."""
+    def build(self, artifact: Callable[[str], Path]) -> Measure:
+        """Return what measures it, where ``artifact`` gives the path of a published file by its name."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -67,7 +67,7 @@ class Property(Component):
         """Whether it lies in [0, 1]."""
         return self.kind in {"qed", "sp3_share"}
 
-    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+    def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
         """Return what computes the property."""
         return partial(_measure_property, self.kind)
 
@@ -92,13 +92,13 @@ class OracleComponent(Oracle, Component):
         else:
             yield from find_oracle_violations(self, prefix)
 
-    def find_source(self, artefact_sha256: Callable[[str], str]) -> Path | str | None:
+    def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:
         """Return the oracle's file."""
-        return find_oracle_source(self, artefact_sha256)
+        return find_oracle_source(self, artifact_sha256)
 
-    def build(self, artefact: Callable[[str], Path]) -> Measure:
+    def build(self, artifact: Callable[[str], Path]) -> Measure:
         """Return the oracle."""
-        return open_oracle(self, artefact)
+        return open_oracle(self, artifact)
 
     def describe(self) -> str:
         """Return what a published oracle is about, or what the user's own is called."""
@@ -125,7 +125,7 @@ class Similarity(Component):
             elif self.fingerprint in FINGERPRINTS and _measure_similarity(self.fingerprint, (smiles,), [smiles]) == [0]:
                 yield f"{prefix}smiles: {smiles!r} has no {self.fingerprint} features, so nothing is similar to it"
 
-    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+    def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
         """Return what computes the similarity."""
         return partial(_measure_similarity, self.fingerprint, tuple(self.smiles))
 
@@ -147,7 +147,7 @@ class Smarts(Component):
         if violation:
             yield violation
 
-    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+    def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
         """Return what looks for the substructure."""
         return partial(_measure_smarts, self.smarts, present=self.present)
 
@@ -172,7 +172,7 @@ class Atoms(Component):
         if self.element not in ELEMENTS:
             yield f"{prefix}element={self.element} is no element; write its symbol, such as F"
 
-    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+    def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
         """Return what counts the atoms."""
         return partial(_measure_each, partial(_count_element, self.element))
 
@@ -194,7 +194,7 @@ class Formula(Component):
         except ValueError as error:
             yield f"{prefix}formula: {error}"
 
-    def build(self, artefact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
+    def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
         """Return what compares formulas."""
         return partial(_measure_each, partial(_isomer_score, count_atoms(self.formula)))
 

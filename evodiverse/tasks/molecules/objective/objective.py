@@ -54,19 +54,19 @@ class Objective:
     measures: tuple[Measure, ...]
 
     @classmethod
-    def build(cls, settings: Mapping[str, Any], artefact: Callable[[str], Path]) -> Self:
+    def build(cls, settings: Mapping[str, Any], artifact: Callable[[str], Path]) -> Self:
         """Return the objective that settings name.
 
         Args:
             settings: What ``task.objective`` holds.
-            artefact: Gives the path of a published file by its name.
+            artifact: Gives the path of a published file by its name.
 
         Raises:
             InputError: Something is wrong with the settings.
             DataError: A published file is damaged.
         """
         combine, parts = read_objective(settings)
-        return cls(combine, parts, tuple(part.component.build(artefact) for part in parts))
+        return cls(combine, parts, tuple(part.component.build(artifact) for part in parts))
 
     @property
     def columns(self) -> dict[str, type]:

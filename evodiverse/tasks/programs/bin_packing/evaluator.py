@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import ServiceError
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.bin_packing.instances import MAX_CAPACITY, SETS, Instance
 from evodiverse.tasks.programs.bin_packing.packing import (
     bound_bins,
@@ -102,9 +102,9 @@ class BinPacking:
         }
         return Scored((self._bound / bins) ** SHARPNESS, details)
 
-    def report(self, found: Found) -> Mapping[str, bytes]:
+    def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return what a candidate's rule made of each instance as ``packing.json``."""
-        choices = decompress(str(found.details["choices"]))
+        choices = decompress(str(discovery.details["choices"]))
         packed = [
             {
                 "instance": instance.name,
@@ -115,22 +115,22 @@ class BinPacking:
             }
             for instance, chosen in zip(self._instances, choices, strict=True)
         ]
-        packing = {"value": found.details["value"], "bins": found.details["bins"], "bound": self._bound}
+        packing = {"value": discovery.details["value"], "bins": discovery.details["bins"], "bound": self._bound}
         return {"packing.json": (json.dumps({**packing, "instances": packed}, indent=1) + "\n").encode()}
 
-    def illustrate(self, found: Found) -> Mapping[str, bytes]:
+    def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return what a candidate's rule does as ``packing.png``."""
-        choices = decompress(str(found.details["choices"]))
+        choices = decompress(str(discovery.details["choices"]))
         best_fit = [pack_best_fit(instance) for instance in self._instances]
-        return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(found, best_fit))}
+        return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(discovery, best_fit))}
 
-    def verify(self, found: Found) -> Verified:
+    def verify(self, discovery: Discovery) -> Verified:
         """Return the excess of the bins that `count_filled_bins` counts.
 
         Raises:
             ServiceError: They are not as many as were logged, or no packing.
         """
-        choices = read_choices(str(found.details["choices"]))
+        choices = read_choices(str(discovery.details["choices"]))
         bins = bound = 0
         try:
             for instance, chosen in zip(self._instances, choices, strict=True):
@@ -138,9 +138,9 @@ class BinPacking:
                 full, rest = divmod(sum(instance.items), instance.capacity)
                 bound += full + (rest > 0)
         except ValueError as error:
-            raise _broken(found, str(error)) from error
-        if bins != found.details["bins"]:
-            raise _broken(found, f"{bins} bins were counted")
+            raise _broken(discovery, str(error)) from error
+        if bins != discovery.details["bins"]:
+            raise _broken(discovery, f"{bins} bins were counted")
         return Verified(
             "bins above the L1 bound, in percent of it",
             100 * Fraction(bins - bound, bound),
@@ -149,10 +149,10 @@ class BinPacking:
             is_larger_better=False,
         )
 
-    def _caption(self, found: Found, best_fit: Sequence[Sequence[int]]) -> list[str]:
+    def _caption(self, discovery: Discovery, best_fit: Sequence[Sequence[int]]) -> list[str]:
         bins = [count_bins(*pair) for pair in zip(self._instances, best_fit, strict=True)]
-        opened = int(str(found.details["bins"]))
-        pool = "" if found.pool is None else f", pool {found.pool}"
+        opened = int(str(discovery.details["bins"]))
+        pool = "" if discovery.pool is None else f", pool {discovery.pool}"
         published = FUNSEARCH.get(self._set or "")
         return [
             f"Online bin packing, {len(self._instances)} instances{f' of {self._set}' if self._set else ''}",
@@ -160,7 +160,7 @@ class BinPacking:
             f"best fit\t{measure_excess(sum(bins), self._bound):.2f}%\t{sum(bins):,} bins",
             *([] if published is None else [f"FunSearch's rule\t{float(published.value):.2f}%"]),
             f"bound\t\t{self._bound:,} bins",
-            f"iteration {found.iteration}{pool}, call {found.candidate.call}",
+            f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}",
         ]
 
 
@@ -183,7 +183,7 @@ def _is_size(value: object) -> bool:
     return type(value) is int and 1 <= value <= MAX_CAPACITY
 
 
-def _broken(found: Found, why: str) -> ServiceError:
+def _broken(discovery: Discovery, why: str) -> ServiceError:
     return ServiceError(
-        f"the bins of call {found.candidate.call} are not as they were logged ({why}); please report this"
+        f"the bins of call {discovery.candidate.call} are not as they were logged ({why}); please report this"
     )

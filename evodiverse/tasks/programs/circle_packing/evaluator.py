@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from evodiverse.errors import ServiceError
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
 from evodiverse.tasks.programs.circle_packing.picture import draw_packing
 from evodiverse.tasks.programs.circle_packing.verifier import find_fault
@@ -69,28 +69,30 @@ class CirclePacking:
         packing = json.dumps({"centers": centers.tolist(), "radii": radii.tolist()}, separators=(",", ":"))
         return Scored(sums["sum_radii"] / self._reference, {**sums, "packing": packing})
 
-    def report(self, found: Found) -> Mapping[str, bytes]:
+    def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the packing of a candidate as ``packing.json``."""
-        centers, radii = _read_packing(found)
+        centers, radii = _read_packing(discovery)
         packing = {"centers": centers.tolist(), "radii": radii.tolist(), **measure(centers, radii)}
         return {"packing.json": (json.dumps(packing, indent=1) + "\n").encode()}
 
-    def illustrate(self, found: Found) -> Mapping[str, bytes]:
+    def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the packing of a candidate as ``packing.png``."""
-        centers, radii = _read_packing(found)
-        return {"packing.png": draw_packing(centers, radii, self._caption(found, **measure(centers, radii)))}
+        centers, radii = _read_packing(discovery)
+        return {"packing.png": draw_packing(centers, radii, self._caption(discovery, **measure(centers, radii)))}
 
-    def verify(self, found: Found) -> Verified:
+    def verify(self, discovery: Discovery) -> Verified:
         """Return the sum of the radii that `shrink` leaves of a candidate's, once `find_fault` finds none in them.
 
         Raises:
             ServiceError: `shrink` left a violation.
         """
-        centers, radii = _read_packing(found)
+        centers, radii = _read_packing(discovery)
         strict = shrink(centers, radii)
         fault = find_fault(centers.tolist(), strict.tolist())
         if fault is not None:
-            raise ServiceError(f"the strict sum of call {found.candidate.call} is none ({fault}); please report this")
+            raise ServiceError(
+                f"the strict sum of call {discovery.candidate.call} is none ({fault}); please report this"
+            )
         return Verified(
             "sum of radii, nothing tolerated",
             sum(map(Fraction, strict.tolist()), Fraction(0)),
@@ -98,13 +100,13 @@ class CirclePacking:
             BEST_KNOWN.get(self._n),
         )
 
-    def _caption(self, found: Found, sum_radii: float, strict_sum: float) -> list[str]:
-        pool = "" if found.pool is None else f", pool {found.pool}"
+    def _caption(self, discovery: Discovery, sum_radii: float, strict_sum: float) -> list[str]:
+        pool = "" if discovery.pool is None else f", pool {discovery.pool}"
         return [
             f"{self._n} circles in the unit square",
             f"sum of radii\t{sum_radii:.8f}\tscore\t{sum_radii / self._reference:.6f}",
             f"strict sum\t{strict_sum:.8f}\tstrict score\t{strict_sum / self._reference:.6f}",
-            f"iteration {found.iteration}{pool}, call {found.candidate.call}",
+            f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}",
         ]
 
 
@@ -113,9 +115,9 @@ def measure(centers: FloatArray, radii: FloatArray) -> dict[str, float]:
     return {"sum_radii": math.fsum(radii), "strict_sum": math.fsum(shrink(centers, radii))}
 
 
-def _read_packing(found: Found) -> tuple[FloatArray, FloatArray]:
+def _read_packing(discovery: Discovery) -> tuple[FloatArray, FloatArray]:
     """Return the centers and the radii that the log has of a candidate."""
-    packing = json.loads(str(found.details["packing"]))
+    packing = json.loads(str(discovery.details["packing"]))
     return np.array(packing["centers"]), np.array(packing["radii"])
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import ServiceError
-from evodiverse.ports import Found
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.points.exact import LARGEST, Points, round_down, round_up
 from evodiverse.tasks.programs.points.problem import Problem
@@ -59,27 +59,27 @@ class PointPlacing:
         score = measured / self._reference if self._problem.is_larger_better else self._reference / measured
         return Scored(score, {"value": measured, "points": json.dumps(points, separators=(",", ":"))})
 
-    def report(self, found: Found) -> Mapping[str, bytes]:
+    def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the points of a candidate as ``points.json``."""
-        content = {"points": _read_points(found), "value": found.details["value"]}
+        content = {"points": _read_points(discovery), "value": discovery.details["value"]}
         return {"points.json": (json.dumps(content, indent=1) + "\n").encode()}
 
-    def illustrate(self, found: Found) -> Mapping[str, bytes]:
+    def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the points of a candidate as ``points.png``."""
-        return {"points.png": self._problem.draw(_read_points(found), self._caption(found))}
+        return {"points.png": self._problem.draw(_read_points(discovery), self._caption(discovery))}
 
-    def verify(self, found: Found) -> Verified:
+    def verify(self, discovery: Discovery) -> Verified:
         """Return the exact value of a candidate's points as the problem's verifier finds it.
 
         Raises:
             ServiceError: The value in the log is another, or the points are invalid.
         """
         try:
-            exact = self._problem.verify(_read_points(found))
+            exact = self._problem.verify(_read_points(discovery))
         except ValueError as error:
-            raise _broken(found, str(error)) from error
-        if self._round(exact) != found.details["value"]:
-            raise _broken(found, f"it is {float(exact)!r}")
+            raise _broken(discovery, str(error)) from error
+        if self._round(exact) != discovery.details["value"]:
+            raise _broken(discovery, f"it is {float(exact)!r}")
         problem = self._problem
         best_known = problem.best_known.get(self._n)
         return Verified(problem.quantity, exact, problem.how, best_known, problem.is_larger_better)
@@ -87,9 +87,9 @@ class PointPlacing:
     def _round(self, exact: Fraction) -> float:
         return round_down(exact) if self._problem.is_larger_better else round_up(exact)
 
-    def _caption(self, found: Found) -> list[str]:
-        verified = self.verify(found)
-        pool = "" if found.pool is None else f", pool {found.pool}"
+    def _caption(self, discovery: Discovery) -> list[str]:
+        verified = self.verify(discovery)
+        pool = "" if discovery.pool is None else f", pool {discovery.pool}"
         lines = [
             self._problem.title.format(n=self._n),
             f"{self._problem.quantity}\t{float(verified.value):.10g}",
@@ -98,7 +98,7 @@ class PointPlacing:
             is_even = abs(verified.behind) <= verified.best_known.unit
             told = "\tthis is as good" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
             lines.append(f"best known\t{verified.best_known.value}{told}")
-        return [*lines, f"iteration {found.iteration}{pool}, call {found.candidate.call}"]
+        return [*lines, f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}"]
 
 
 def load_seed(problem: Problem, n: int) -> str:
@@ -106,11 +106,13 @@ def load_seed(problem: Problem, n: int) -> str:
     return problem.seed.read_text(encoding="utf-8").replace(f"\nN = {problem.n}\n", f"\nN = {n}\n")
 
 
-def _read_points(found: Found) -> Points:
+def _read_points(discovery: Discovery) -> Points:
     """Return the points that the log has of a candidate."""
-    points: list[list[float]] = json.loads(str(found.details["points"]))
+    points: list[list[float]] = json.loads(str(discovery.details["points"]))
     return points
 
 
-def _broken(found: Found, why: str) -> ServiceError:
-    return ServiceError(f"the value of call {found.candidate.call} is not as it was logged ({why}); please report this")
+def _broken(discovery: Discovery, why: str) -> ServiceError:
+    return ServiceError(
+        f"the value of call {discovery.candidate.call} is not as it was logged ({why}); please report this"
+    )

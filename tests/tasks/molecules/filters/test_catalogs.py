@@ -4,7 +4,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.filters import catalogs
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, Alerts
 from tests.tasks.molecules.drugs import DRUGS
@@ -12,7 +12,7 @@ from tests.tasks.molecules.drugs import DRUGS
 
 @pytest.fixture(scope="module")
 def molecules() -> list[Chem.Mol]:
-    zinc = artefact_path("zinc250k").read_text().splitlines()[::1250]
+    zinc = artifact_path("zinc250k").read_text().splitlines()[::1250]
     hostile = ["COOC", "CC(=O)Cl", "O=C1CSC(=S)N1CC=Cc1ccccc1", "N=[N+]=[N-]", "C1CN1", "[Na+]", "C", "CC(=O)OC(C)=O"]
     return [Chem.MolFromSmiles(smiles) for smiles in (*zinc, *DRUGS, *hostile)]
 

@@ -9,7 +9,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import QED, Descriptors
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.errors import ContractError, InputError
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library
@@ -25,7 +25,7 @@ ETHANOL = "CCO"
 
 
 def build(components: dict[str, Any], combine: str = "geometric_mean") -> Objective:
-    return Objective.build({"combine": combine, "components": components}, artefact_path)
+    return Objective.build({"combine": combine, "components": components}, artifact_path)
 
 
 def raw(component: dict[str, Any], *smiles: str) -> list[float]:
@@ -60,7 +60,7 @@ def test_properties_are_rdkits() -> None:
 
 
 def test_a_published_forest_is_a_component() -> None:
-    forest = ClassifierOracle.published("jnk3", artefact_path("jnk3"))
+    forest = ClassifierOracle.published("jnk3", artifact_path("jnk3"))
     assert raw({"kind": "oracle", "published": "jnk3"}, ASPIRIN, ETHANOL) == forest([ASPIRIN, ETHANOL]).tolist()
 
 

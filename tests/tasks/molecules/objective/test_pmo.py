@@ -12,7 +12,7 @@ import yaml
 from rdkit import Chem
 from rdkit.Chem import Descriptors
 
-from evodiverse.data.cache import artefact_path
+from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.objective.objective import Objective
 from tests.runs import CONF, plan
 
@@ -22,7 +22,7 @@ PUBLISHED = json.loads(Path(__file__).with_name("pmo_scores.json").read_text())
 
 def objective(task: str) -> Objective:
     settings = yaml.safe_load((CONF / "task" / "pmo" / f"{task}.yaml").read_text())["objective"]
-    return Objective.build(settings, artefact_path)
+    return Objective.build(settings, artifact_path)
 
 
 def score(task: str, smiles: str) -> float:

