@@ -52,7 +52,7 @@ lint: .venv/.dev ## check format, style and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: .venv/.dev ## format the code and mend what can be mended
+format: .venv/.dev ## format the code and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

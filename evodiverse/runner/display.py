@@ -188,7 +188,7 @@ def format_snapshot(snapshot: Snapshot) -> str:
     elif snapshot.swap_rates:
         parts.append(swaps)
     if snapshot.llm is not None:
-        parts.append(f"llm {format_tally(snapshot.llm)}{_awaited(snapshot)}")
+        parts.append(f"llm {format_usage(snapshot.llm)}{_awaited(snapshot)}")
     parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
     if snapshot.seconds_left is not None:
         parts.append(f"{format_duration(snapshot.seconds_left)} left")
@@ -240,7 +240,7 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
         numbers[snapshot.summary_name] = f"[bold green]{format_number(snapshot.summary)}[/]"
     facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
     headline = [] if snapshot.headline is None else [Text(snapshot.headline)]
-    llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_tally(snapshot.llm)}{_awaited(snapshot)}"]
+    llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_usage(snapshot.llm)}{_awaited(snapshot)}"]
     attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
     return Panel(
         Group(head, facts, *headline, _draw_pools(snapshot), *_draw_swaps(snapshot), *llm, attempts),

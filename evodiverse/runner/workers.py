@@ -99,8 +99,8 @@ class _Batch:
 class Workers:
     """Does the work of a bench over ``n`` processes; with one, in this process.
 
-    A task that is a `ThreadedTask` evaluates in threads of this process: it has processes of its own. Answers come in the
-    order of the items, whichever worker finishes first. Use it as a context manager.
+    A task that is a `ThreadedTask` evaluates in threads of this process: it has processes of its own. Answers come in
+    the order of the items, whichever worker finishes first. Use it as a context manager.
 
     Args:
         bench: What the work is done with.

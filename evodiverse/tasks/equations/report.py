@@ -106,9 +106,10 @@ def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]
     header = f"def {NAME}({', '.join([*dataset.names, PARAMS])}):"
     own = f"def {NAME}({', '.join([*dataset.names, f'{PARAMS}=CONSTANTS'])}):"
     target = ascii(" ".join(dataset.target.name.split()))
+    candidate = discovery.candidate
     return (
-        f"# Call {discovery.candidate.call} of a search for {target}.\n"
-        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{discovery.candidate.genotype.replace(header, own, 1)}"
+        f"# Call {candidate.call} of a search for {target}.\n"
+        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{candidate.genotype.replace(header, own, 1)}"
     )
 
 

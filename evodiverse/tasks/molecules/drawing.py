@@ -24,7 +24,7 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
     """Return a PNG of the diversity-aware top 10 with their scores.
 
     Args:
-        found: Candidates with scores, best first; at least one.
+        discoveries: Candidates with scores, best first; at least one.
         columns: The task's own columns of the log; what ends with ``_raw`` is written below the score.
         highlight: SMARTS; atoms and bonds that match one are marked.
     """

@@ -38,7 +38,7 @@ def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> di
     dimensions. ``clusters.csv`` and ``scaffolds.csv`` are about all that are given.
 
     Args:
-        found: Candidates with scores, best first; at least one.
+        discoveries: Candidates with scores, best first; at least one.
         columns: The task's own columns of the log, such as those of an objective's components.
     """
     smiles = [entry.candidate.genotype for entry in discoveries]
