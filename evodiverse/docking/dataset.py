@@ -7,13 +7,13 @@ from functools import partial
 from io import StringIO
 from typing import Any, Final
 
-import pyarrow as pa
 from rdkit import Chem
 
 from evodiverse.docking.docked import Docked, Settings, identify
 from evodiverse.docking.target import Target
 from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.files import read_json, refuse_link, replace_file, sync_folder, write_file
+from evodiverse.runlog.columns import DOCKED, make_schema
 from evodiverse.runlog.docking import DOCKING, DOCKING_RECORD
 from evodiverse.runlog.runs import Run
 from evodiverse.store.datasets import write_part
@@ -21,7 +21,7 @@ from evodiverse.store.files import write_json
 from evodiverse.store.lock import locked
 
 POSES: Final = "poses.sdf"
-_SCHEMA: Final = pa.schema([("key", pa.string()), ("score", pa.float64()), ("error", pa.string())])
+_SCHEMA: Final = make_schema(DOCKED.columns)
 _MOST_BYTES: Final = 1 << 20
 
 

@@ -10,96 +10,18 @@ import pyarrow.parquet as pq
 
 from evodiverse.errors import describe
 from evodiverse.kit.files import check_regular
-
-CALLS: Final = pa.list_(pa.int64())
+from evodiverse.runlog.columns import CALLS, COLUMNS, make_schema
 
 # No run logs more; a small file can claim to.
 MOST_ROWS: Final = 5_000_000
 MOST_ELEMENTS: Final = 50_000_000
 MOST_BYTES: Final = 2 << 30
 
-
-def _schema(**columns: pa.DataType) -> pa.Schema:
-    return pa.schema(list(columns.items()))
-
-
-EVALUATIONS: Final = _schema(
-    iteration=pa.int64(),
-    pool=pa.int64(),
-    slot=pa.int64(),
-    attempt=pa.int64(),
-    outcome=pa.string(),
-    call=pa.int64(),
-    reused_call=pa.int64(),
-    genotype=pa.string(),
-    key=pa.string(),
-    score=pa.float64(),
-    energy=pa.float64(),
-    valid=pa.bool_(),
-    error=pa.string(),
-    operator=pa.string(),
-    parents=CALLS,
-    llm_call=pa.int64(),
-    seconds=pa.float64(),
-)
+DATASETS: Final[Mapping[str, pa.Schema]] = {name: make_schema(dataset.columns) for name, dataset in COLUMNS.items()}
+EVALUATIONS: Final = DATASETS["evaluations"]
 
 FORECAST: Final[Mapping[str, type]] = {"predicted": float, "spread": float}
 """Further columns of ``evaluations`` in a run whose proposals are screened."""
-
-DATASETS: Final[Mapping[str, pa.Schema]] = {
-    "evaluations": EVALUATIONS,
-    "populations": _schema(iteration=pa.int64(), pool=pa.int64(), beta=pa.float64(), members=CALLS),
-    "swaps": _schema(
-        iteration=pa.int64(),
-        cold_pool=pa.int64(),
-        hot_pool=pa.int64(),
-        cold_call=pa.int64(),
-        hot_call=pa.int64(),
-        log_accept=pa.float64(),
-        log_u=pa.float64(),
-        accepted=pa.bool_(),
-        blocked=pa.bool_(),
-        xi=pa.float64(),
-    ),
-    "migrations": _schema(iteration=pa.int64(), from_pool=pa.int64(), to_pool=pa.int64(), call=pa.int64()),
-    "adaptation": _schema(
-        iteration=pa.int64(),
-        cold_pool=pa.int64(),
-        hot_pool=pa.int64(),
-        rate=pa.float64(),
-        xi=pa.float64(),
-        accepted=pa.int64(),
-        tried=pa.int64(),
-        clamped=pa.bool_(),
-    ),
-    "screened": _schema(
-        iteration=pa.int64(),
-        pool=pa.int64(),
-        slot=pa.int64(),
-        attempt=pa.int64(),
-        key=pa.string(),
-        predicted=pa.float64(),
-        spread=pa.float64(),
-    ),
-    "llm_calls": _schema(
-        llm_call=pa.int64(),
-        iteration=pa.int64(),
-        pool=pa.int64(),
-        slot=pa.int64(),
-        attempt=pa.int64(),
-        model=pa.string(),
-        prompt_tokens=pa.int64(),
-        completion_tokens=pa.int64(),
-        cost_usd=pa.float64(),
-        seconds=pa.float64(),
-        cached=pa.bool_(),
-        retries=pa.int64(),
-        outcome=pa.string(),
-        prompt=pa.string(),
-        reply=pa.string(),
-        error=pa.string(),
-    ),
-}
 
 NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
     "evaluations": frozenset({"iteration", "outcome"}),

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Row
-from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, FORECAST, NEVER_NULL, DatasetReader
+from evodiverse.runlog.columns import CALLS
+from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, FORECAST, NEVER_NULL, DatasetReader
 
 _ARROW_TYPES = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 

@@ -1,0 +1,248 @@
+"""Every column of a run's log: its type, its meaning, its unit, and when a row has no value.
+
+`evodiverse.runlog.datasets` makes the schemas of these tables, and ``scripts/columns.py`` makes ``docs/columns.md`` of
+them. The texts are not written into the Parquet files.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+CALLS: Final = pa.list_(pa.int64())
+"""The type of a list of oracle calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a dataset.
+
+    Attributes:
+        kind: The Arrow type of the values.
+        meaning: What a value says, as a phrase or sentences of Markdown.
+        unit: The unit of a number, empty for a count, an index, a name or a truth value.
+        null: When a row has no value, empty if every row has one.
+    """
+
+    kind: pa.DataType
+    meaning: str
+    unit: str = ""
+    null: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset of a run.
+
+    Attributes:
+        meaning: What one row stands for, as sentences of Markdown.
+        key: The columns that tell its rows apart; rows are compared after sorting by them.
+        columns: The columns in the order of the files.
+    """
+
+    meaning: str
+    key: tuple[str, ...]
+    columns: Mapping[str, Column]
+
+
+def _whole(meaning: str, unit: str = "", null: str = "") -> Column:
+    return Column(pa.int64(), meaning, unit, null)
+
+
+def _number(meaning: str, unit: str = "", null: str = "") -> Column:
+    return Column(pa.float64(), meaning, unit, null)
+
+
+def _text(meaning: str, null: str = "") -> Column:
+    return Column(pa.string(), meaning, null=null)
+
+
+def _truth(meaning: str) -> Column:
+    return Column(pa.bool_(), meaning)
+
+
+_ITERATION: Final = _whole("the iteration, counted from 1")
+_POOL: Final = _whole("the pool, counted from 0 (the coldest)")
+_SLOT: Final = _whole("the place of the offspring among those of its pool in this iteration, counted from 0")
+_ATTEMPT: Final = _whole("the number of the attempt at this slot, counted from 1")
+_COLD: Final = _whole("the colder of the two pools that meet")
+_HOT: Final = _whole("the hotter of the two pools that meet, always `cold_pool` + 1")
+_NO_MODEL: Final = "no language model was asked for it"
+
+_PREDICTED: Final = "what the surrogate expected −`energy` to be, higher is better"
+_SPREAD: Final = "the standard deviation of the forecasts of the surrogate's trees"
+
+COLUMNS: Final[Mapping[str, Dataset]] = {
+    "evaluations": Dataset(
+        "One row for each attempt at an offspring, whether or not an oracle call was charged. "
+        "Iteration 0 holds the initial candidates.",
+        ("iteration", "slot", "pool", "attempt"),
+        {
+            "iteration": _whole("the iteration, counted from 1; 0 holds the initial candidates"),
+            "pool": _whole(
+                "the pool that the offspring was proposed for, counted from 0 (the coldest)",
+                null="an initial candidate that all pools share",
+            ),
+            "slot": _whole(f"{_SLOT.meaning}; the index of an initial candidate"),
+            "attempt": _ATTEMPT,
+            "outcome": _text(
+                "how the attempt ended: `evaluated` (charged as an oracle call), `reused` (evaluated earlier in the "
+                "run, joins the pool for free), `duplicate` (the pool already holds it, or an earlier slot of the pool "
+                "does) or `rejected` (not a valid candidate)"
+            ),
+            "call": _whole(
+                "the number of the oracle call that was charged, counted from 1 over the whole run; "
+                "all other columns of calls refer to it",
+                null="no call was charged",
+            ),
+            "reused_call": _whole("the earlier call whose result a `reused` candidate brings", null="not `reused`"),
+            "genotype": _text(
+                "the candidate itself: a SMILES string or source code; of a rejected one the text as proposed",
+                null="nothing was proposed",
+            ),
+            "key": _text(
+                "the canonical identity of the candidate; a key is evaluated once in a run", null="`rejected`"
+            ),
+            "score": _number("the score of the candidate, higher is better", "of the task", "not evaluated, or failed"),
+            "energy": _number(
+                "the energy that exchanges compare, lower is better", "of the task", "not evaluated, or failed"
+            ),
+            "valid": _truth("false for a rejected candidate and for one whose evaluation failed"),
+            "error": _text(
+                "why the candidate was rejected or failed: a reason, often followed by `:` and details",
+                null="nothing went wrong",
+            ),
+            "operator": _text(
+                "what proposed the candidate: `initial`, or the name that the operator gives to what it did"
+            ),
+            "parents": Column(CALLS, "the calls of the parents, in the order in which the operator saw them"),
+            "llm_call": _whole("the row of `llm_calls` that the candidate came from", null=_NO_MODEL),
+            "seconds": _number(
+                "the time of the evaluation; the time of a batch is shared evenly", "s", "no call was charged"
+            ),
+        },
+    ),
+    "populations": Dataset(
+        "One row for each pool and iteration: the state of the pool after the iteration, exchange included.",
+        ("iteration", "pool"),
+        {
+            "iteration": _whole("the iteration, counted from 1; 0 is the state before the first"),
+            "pool": _POOL,
+            "beta": _number("the inverse temperature β of the pool; `inf` for a pool that keeps the best"),
+            "members": Column(CALLS, "the calls of the members, ascending"),
+        },
+    ),
+    "swaps": Dataset(
+        "One row for each pair of candidates that an exchange tried, in the order in which they were settled.",
+        ("iteration", "cold_pool", "cold_call", "hot_call"),
+        {
+            "iteration": _ITERATION,
+            "cold_pool": _COLD,
+            "hot_pool": _HOT,
+            "cold_call": _whole("the candidate that the colder pool offered"),
+            "hot_call": _whole("the candidate that the hotter pool offered"),
+            "log_accept": _number("the logarithm of the acceptance ratio, before it is capped at 0", "nats"),
+            "log_u": _number("the logarithm of the uniform number that was drawn", "nats"),
+            "accepted": _truth("whether the two candidates changed places"),
+            "blocked": _truth(
+                "whether the pair could not move, since one side was already in the other pool; "
+                "such a pair does not count in the rate"
+            ),
+            "xi": _number("the powering factor ξ that was used; 0 under the `random` rule"),
+        },
+    ),
+    "migrations": Dataset(
+        "One row for each candidate that the `ring` rule copied to another pool.",
+        ("iteration", "from_pool", "to_pool", "call"),
+        {
+            "iteration": _ITERATION,
+            "from_pool": _whole("the pool that the candidate was copied from"),
+            "to_pool": _whole("the pool that it was copied to"),
+            "call": _whole("the candidate"),
+        },
+    ),
+    "adaptation": Dataset(
+        "One row for each pair of adjacent pools that met in an exchange under the `metropolis` rule.",
+        ("iteration", "cold_pool"),
+        {
+            "iteration": _ITERATION,
+            "cold_pool": _COLD,
+            "hot_pool": _HOT,
+            "rate": _number(
+                "the share of the unblocked pairs that were accepted, over all pools of the exchange",
+                "0 to 1",
+                "every pair was blocked",
+            ),
+            "xi": _number("the powering factor ξ after the exchange"),
+            "accepted": _whole("the number of pairs that these two pools swapped"),
+            "tried": _whole("the number of unblocked pairs of these two pools"),
+            "clamped": _truth("whether ξ was held at one of its bounds, 0.001 and 1,000"),
+        },
+    ),
+    "screened": Dataset(
+        "One row for each proposal that a surrogate forecast and that was not chosen for evaluation. "
+        "Empty without `method.screen`.",
+        ("iteration", "slot", "pool", "attempt"),
+        {
+            "iteration": _ITERATION,
+            "pool": _POOL,
+            "slot": _SLOT,
+            "attempt": _whole("the number of the proposal for this slot, counted from 1"),
+            "key": _text("the canonical identity of the candidate"),
+            "predicted": _number(_PREDICTED, "of the task"),
+            "spread": _number(_SPREAD, "of the task"),
+        },
+    ),
+    "llm_calls": Dataset(
+        "One row for each request to a language model, numbered in the order of the search. Empty with `llm=off`.",
+        ("llm_call",),
+        {
+            "llm_call": _whole("the number of the request, counted from 1; `evaluations.llm_call` refers to it"),
+            "iteration": _ITERATION,
+            "pool": _POOL,
+            "slot": _SLOT,
+            "attempt": _ATTEMPT,
+            "model": _text("the model as configured: `llm.model`, or that of the pool"),
+            "prompt_tokens": _whole("the tokens of the prompt", "tokens", "the provider did not count them"),
+            "completion_tokens": _whole("the tokens of the reply", "tokens", "the provider did not count them"),
+            "cost_usd": _number(
+                "the price of the reply when it was bought, at litellm's prices", "USD", "the price is unknown"
+            ),
+            "seconds": _number("the time from sending the request that was answered to its answer, when bought", "s"),
+            "cached": _truth("whether the reply came from the reply cache"),
+            "retries": _whole("how often the request had failed before, when it was bought"),
+            "outcome": _text(
+                "what became of the reply: `parsed` (a valid candidate), `no_answer` (proposed nothing, or was cut off "
+                "at `max_tokens`), `invalid` (proposed something that is not valid) or `error` (withheld, for instance "
+                "by a content filter)"
+            ),
+            "prompt": _text("the messages of the request"),
+            "reply": _text("the text of the reply", null="it was empty"),
+            "error": _text("why the reply was withheld", null="it was not"),
+        },
+    ),
+}
+"""The datasets of every run, in the order of the reference."""
+
+FORECAST_COLUMNS: Final[Mapping[str, Column]] = {
+    "predicted": _number(_PREDICTED, "of the task", "no forecast was made for it"),
+    "spread": _number(_SPREAD, "of the task", "no forecast was made for it"),
+}
+"""Further columns of ``evaluations`` in a run whose proposals are screened."""
+
+DOCKED: Final = Dataset(
+    "One row for each molecule that `evodiverse-dock` docked; only in runs that were docked.",
+    ("key",),
+    {
+        "key": _text("the key of the molecule in `evaluations`"),
+        "score": _number("the docking score, lower is better", "kcal/mol", "docking failed"),
+        "error": _text("why docking failed", null="it did not"),
+    },
+)
+"""The dataset ``docking``, which is made after a run."""
+
+
+def make_schema(columns: Mapping[str, Column]) -> pa.Schema:
+    """Return the Arrow schema of a dataset's columns, without their texts."""
+    return pa.schema([(name, column.kind) for name, column in columns.items()])
