@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from math import inf
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.diversity.bags import hashed_counts, jaccard
+from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, hold_back
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
@@ -31,6 +31,48 @@ N_FEATURES: Final = 512
 _HELD_OUT: Final = ("id", "ood")
 _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts values that are no numbers, or too large ones")
 
+_NO_SPLIT: Final = "there are no such data"
+_NOT_FINITE: Final = f"{_NO_SPLIT}, or a prediction is not a finite number"
+COLUMNS: Final[Mapping[str, OwnColumn]] = {
+    "mse": OwnColumn(
+        float, "mean squared error on the rows that are fitted; `score` is minus that", "of `task.data.normalize`"
+    ),
+    "nmse_train": OwnColumn(float, "the same error", "variance of the training target"),
+    "nmse_held": OwnColumn(
+        float,
+        "mean squared error on the training rows that are held back",
+        "variance of the training target",
+        "no rows are held back, or a prediction is not a finite number",
+    ),
+    "nmse_held_se": OwnColumn(
+        float, "standard error of `nmse_held`", "variance of the training target", "`nmse_held` is null"
+    ),
+    "params": OwnColumn(str, "the fitted parameters, a JSON list of numbers"),
+    "nmse_id": OwnColumn(
+        float,
+        "mean squared error on the held-out data of the same domain, with the parameters fitted on the training data",
+        "variance of these data",
+        _NOT_FINITE,
+    ),
+    "nmse_ood": OwnColumn(
+        float, "the same on the held-out data outside the domain", "variance of these data", _NOT_FINITE
+    ),
+    "acc01_id": OwnColumn(
+        int,
+        "1 if every prediction for the held-out data of the same domain is within 10% of the measurement, else 0 "
+        "(the paper's Acc0.1)",
+        null=_NO_SPLIT,
+    ),
+    "acc01_ood": OwnColumn(int, "the same for the held-out data outside the domain", null=_NO_SPLIT),
+    "acc01_95_id": OwnColumn(
+        int,
+        "1 if at least 95% of the predictions for the held-out data of the same domain are within 10%, else 0",
+        null=_NO_SPLIT,
+    ),
+    "acc01_95_ood": OwnColumn(int, "the same for the held-out data outside the domain", null=_NO_SPLIT),
+}
+"""The columns of ``evaluations`` that every equation task adds."""
+
 
 class EquationTask:
     """The equation domain around one set of data.
@@ -44,21 +86,7 @@ class EquationTask:
             been used; None fits them.
     """
 
-    columns: Mapping[str, type] = MappingProxyType(
-        {
-            "mse": float,
-            "nmse_train": float,
-            "nmse_held": float,
-            "nmse_held_se": float,
-            "params": str,
-            "nmse_id": float,
-            "nmse_ood": float,
-            "acc01_id": int,
-            "acc01_ood": int,
-            "acc01_95_id": int,
-            "acc01_95_ood": int,
-        }
-    )
+    columns = column_types(COLUMNS)
     batch_size = 16
     summary_name = f"top-{N_TOP} train NMSE"
 

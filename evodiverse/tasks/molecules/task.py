@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rdkit import DataStructs
 
 from evodiverse.errors import ContractError, InputError
+from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, choose_any
@@ -22,7 +23,12 @@ from evodiverse.tasks.molecules.report import lay_out
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
 
 LIBRARY_LINE = "library_line"
-"""The column that says where in the user's file a molecule stands that the pools started from."""
+LIBRARY_COLUMN = OwnColumn(
+    int,
+    "the line of the user's file, counted from 1, on which the record of an initial molecule begins",
+    null="the candidate is not an initial molecule",
+)
+"""The column `LIBRARY_LINE`, which runs have that start from a user's file."""
 
 # Where 1 - s vanishes the energy would be -inf.
 ENERGY_FLOOR = 1e-6

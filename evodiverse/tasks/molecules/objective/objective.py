@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from evodiverse.errors import ContractError
+from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.objective.combination import COMBINATIONS, Values
 from evodiverse.tasks.molecules.objective.components import Measure
@@ -15,6 +16,14 @@ from evodiverse.tasks.molecules.objective.settings import PREFIX, Part, read_obj
 
 RAW, VALUE = "_raw", "_value"
 """What the columns of a component end with: its raw value, and its score from 0 to 1."""
+
+COLUMNS: Final[Mapping[str, OwnColumn]] = {
+    f"<component>{RAW}": OwnColumn(
+        float, "what the component of the objective measured, before its transform", "of the component"
+    ),
+    f"<component>{VALUE}": OwnColumn(float, "the score that the transform made of it", "0 to 1"),
+}
+"""The columns of ``evaluations`` that each component of an objective adds, with its name in the angle brackets."""
 
 
 def find_raw_columns(settings: Mapping[str, Any]) -> list[str]:

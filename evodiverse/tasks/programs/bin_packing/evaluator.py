@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import ServiceError
+from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.bin_packing.instances import MAX_CAPACITY, SETS, Instance
 from evodiverse.tasks.programs.bin_packing.packing import (
@@ -46,6 +47,16 @@ _FAULTS: Final[Mapping[object, str]] = MappingProxyType(
     }
 )
 
+COLUMNS: Final[Mapping[str, OwnColumn]] = {
+    "value": OwnColumn(float, "bins in excess of the lower bound, summed over all instances; lower is better", "%"),
+    "bins": OwnColumn(int, "bins of all instances, counted outside the sandbox by packing the items again"),
+    "choices": OwnColumn(
+        str,
+        "what was chosen for each item (0 for a new bin, k for the k-th smallest space), as JSON in zlib and base64",
+    ),
+}
+"""The columns of ``evaluations`` that bin packing adds."""
+
 
 class BinPacking:
     """Scores a rule by (bound / bins)^25, where the bound is the bins that hold the items' total size; 1 is perfect.
@@ -61,7 +72,7 @@ class BinPacking:
     """
 
     entry_point = "priority"
-    columns: Mapping[str, type] = MappingProxyType({"value": float, "bins": int, "choices": str})
+    columns = column_types(COLUMNS)
 
     def __init__(self, named: str, instances: Sequence[Instance], limits: Limits) -> None:
         self._set = named if named in SETS else None

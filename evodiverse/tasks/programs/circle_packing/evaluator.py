@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from evodiverse.errors import ServiceError
+from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
 from evodiverse.tasks.programs.circle_packing.picture import draw_packing
@@ -31,6 +32,19 @@ BEST_KNOWN: Final = MappingProxyType(
 )
 """The largest known sums of radii, without any tolerance, by the number of circles."""
 
+COLUMNS: Final[Mapping[str, OwnColumn]] = {
+    "sum_radii": OwnColumn(
+        float, "sum of the radii as returned; `score` is this over `task.reference`", "side of the square"
+    ),
+    "strict_sum": OwnColumn(
+        float,
+        "sum of the radii after every overlap and every crossed wall is removed, checked in exact arithmetic",
+        "side of the square",
+    ),
+    "packing": OwnColumn(str, "centers and radii as JSON, to the last bit, so that the log alone proves a record"),
+}
+"""The columns of ``evaluations`` that circle packing adds."""
+
 
 class CirclePacking:
     """Scores a packing by ℓ = Σr / reference (paper, appendix on circle packing); one that is invalid is rejected.
@@ -46,7 +60,7 @@ class CirclePacking:
     """
 
     entry_point = "construct_packing"
-    columns: Mapping[str, type] = MappingProxyType({"sum_radii": float, "strict_sum": float, "packing": str})
+    columns = column_types(COLUMNS)
 
     def __init__(self, n: int, reference: float, limits: Limits) -> None:
         self._n = n

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import ServiceError
+from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.points.exact import LARGEST, Points, round_down, round_up
@@ -16,6 +16,17 @@ from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 _DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
 """Makes the one array that a program returns the first of its values."""
+
+COLUMNS: Final[Mapping[str, OwnColumn]] = {
+    "value": OwnColumn(
+        float,
+        "what the task measures, rounded to the worse side: in `heilbronn` the area of the smallest "
+        "triangle as a share of the whole triangle, higher is better; in `distances` the squared ratio of the largest "
+        "to the smallest distance, lower is better",
+    ),
+    "points": OwnColumn(str, "the points as JSON, to the last bit, so that the log alone proves a record"),
+}
+"""The columns of ``evaluations`` that the tasks of points add."""
 
 
 class PointPlacing:
@@ -32,7 +43,7 @@ class PointPlacing:
     """
 
     entry_point = "place_points"
-    columns: Mapping[str, type] = MappingProxyType({"value": float, "points": str})
+    columns = column_types(COLUMNS)
 
     def __init__(self, problem: Problem, n: int, reference: float, limits: Limits) -> None:
         self._problem = problem
