@@ -44,8 +44,9 @@ tables: .venv/.analysis ## write all tables of the runs in OUTPUTS; TASK=jnk3 or
 figures: .venv/.figures ## draw all figures of the runs in OUTPUTS
 	@$(BIN)/evodiverse-figures '$(OUTPUTS)'
 
-docs: .venv/.user ## bring the configuration reference up to date
+docs: .venv/.user ## generate the references of configuration keys and log columns
 	$(BIN)/python scripts/reference.py > docs/configuration.md
+	$(BIN)/python scripts/columns.py > docs/columns.md
 
 lint: .venv/.dev ## check format, style and types
 	$(BIN)/ruff format --check .

@@ -147,6 +147,11 @@ def test_the_configuration_reference_is_that_of_the_schema() -> None:
     assert printed.stdout == (ROOT / "docs/configuration.md").read_text(), "make docs brings it up to date"
 
 
+def test_the_reference_of_columns_is_that_of_the_schemas() -> None:
+    printed = run(str(ROOT / "scripts" / "columns.py"), cwd=Path())
+    assert printed.stdout == (ROOT / "docs/columns.md").read_text(), "make docs brings it up to date"
+
+
 def show(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
     return run(str(ROOT / "scripts" / "show.py"), *map(str, arguments), cwd=Path(), env={**os.environ, **env})
 

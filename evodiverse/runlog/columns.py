@@ -68,6 +68,7 @@ _SLOT: Final = _whole("the place of the offspring among those of its pool in thi
 _ATTEMPT: Final = _whole("the number of the attempt at this slot, counted from 1")
 _COLD: Final = _whole("the colder of the two pools that meet")
 _HOT: Final = _whole("the hotter of the two pools that meet, always `cold_pool` + 1")
+_NO_SCORE: Final = "not evaluated, or failed (a failed program has the score 0)"
 _NO_MODEL: Final = "no language model was asked for it"
 
 _PREDICTED: Final = "what the surrogate expected −`energy` to be, higher is better"
@@ -104,7 +105,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "key": _text(
                 "the canonical identity of the candidate; a key is evaluated once in a run", null="`rejected`"
             ),
-            "score": _number("the score of the candidate, higher is better", "of the task", "not evaluated, or failed"),
+            "score": _number("the score of the candidate, higher is better", "of the task", _NO_SCORE),
             "energy": _number(
                 "the energy that exchanges compare, lower is better", "of the task", "not evaluated, or failed"
             ),

@@ -129,6 +129,29 @@ _KINDS: Final[Mapping[Key, _Kind]] = {
     ("llm",): _OBJECT,
     ("llm", "calls"): _COUNT.or_null,
 }
+MEANINGS: Final[Mapping[str, str]] = {
+    "status": "`running`, `complete`, `failed`, `interrupted`, or `asking` (waits for `evodiverse-tell`)",
+    "stopped_by": "what ended a complete run: `budget`, `early_stop`, `patience`, `target`, `llm_calls`, `tokens`, "
+    "`usd`, `seconds`, or `engine` (the engine of a baseline finished by itself); null before the end",
+    "error": "the message of the error that ended a failed run; null otherwise",
+    "digest": "a digest of the settings that can change the log; a run is resumed only with the same digest",
+    "settings": "the value of every configuration key",
+    "overrides": "the settings that differ from what task, method and llm alone compose to",
+    "sources": "the SHA-256 of the data and the code that the results depend on, by role",
+    "begun_from": "the run of a smaller budget that this one began with: its `path`, and the `oracle_calls` taken from "
+    "it; missing if there is none",
+    "corrected": "the SHA-256 of code of the user's own before each correction; missing if there was none",
+    "versions": "the versions of EvoDiverse, Python and the libraries; a session with other versions adds an entry",
+    "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null outside a checkout",
+    "started": "when the run was started, in UTC",
+    "seconds": "`wall` time in seconds over all sessions, and how much of it the `operator` and the `oracle` took",
+    "totals": "how far the run came: `iterations`, `oracle_calls` and `best_score`",
+    "llm": "what language models were used for: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
+    "the same for each pool, and what counts against the caps (`counted_tokens`, `counted_usd`)",
+    "engine": "in runs of `evodiverse-baseline` only: how many `evaluations` the other engine counted",
+}
+"""What each key of a record says, for ``docs/columns.md``."""
+
 SETTINGS: Final = tuple(key for key in _KINDS if len(key) == 2 and key[0] == "settings" and key[1] != _ANY)
 """The settings that say which run it is."""
 

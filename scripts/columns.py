@@ -1,0 +1,107 @@
+"""Print docs/columns.md: python scripts/columns.py > docs/columns.md."""
+
+import sys
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from evodiverse.kit.own_columns import OwnColumn
+from evodiverse.runlog.columns import COLUMNS, DOCKED, FORECAST_COLUMNS, Column, Dataset
+from evodiverse.runlog.record import MEANINGS
+from evodiverse.tasks.equations import task as equations
+from evodiverse.tasks.molecules import task as molecules
+from evodiverse.tasks.molecules.objective import objective
+from evodiverse.tasks.programs.bin_packing import evaluator as bin_packing
+from evodiverse.tasks.programs.circle_packing import evaluator as circle_packing
+from evodiverse.tasks.programs.points import evaluator as points
+
+INTRODUCTION = """\
+# Columns of the log
+
+Every column of every dataset that a run writes, and every key of its `run.json`. `make docs` generates this page from
+the code that writes the logs. [The run directory](log.md) explains where the files are and how to read them.
+
+A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are named by the number of the
+oracle call that evaluated them (`call`). A column without an entry under *null* has a value in every row. Two runs
+have the same log when all columns but `seconds`, `cached`, `cost_usd` and `retries` are equal, once the rows are sorted
+by their key.
+"""
+
+OWN = """
+## Columns of the domains
+
+Each domain adds columns of its own to `evaluations`, behind those above. They are also null for candidates that were
+not evaluated or whose evaluation failed. An evaluator or a domain of your own adds the columns that it declares
+([programs](programs.md), [extending](extending.md)).
+"""
+
+RECORD = """
+## run.json
+
+| key | meaning |
+|---|---|
+"""
+
+TYPES: Mapping[pa.DataType, str] = {
+    pa.int64(): "int64",
+    pa.float64(): "float64",
+    pa.string(): "string",
+    pa.bool_(): "bool",
+}
+OWN_TYPES: Mapping[type, str] = {int: "int64", float: "float64", str: "string"}
+
+
+def main() -> int:
+    """Print the page and return the exit code."""
+    sys.stdout.write("".join(write_page()))
+    return 0
+
+
+def write_page() -> Iterator[str]:
+    """Yield the text of the page, piece by piece."""
+    yield INTRODUCTION
+    for name, dataset in COLUMNS.items():
+        yield from write_dataset(name, dataset)
+        if name == "evaluations":
+            yield "\nRuns of a method with `method.screen` have two more:\n\n"
+            yield from write_table(FORECAST_COLUMNS)
+    yield from write_dataset("docking", DOCKED)
+    yield OWN
+    own: Mapping[str, Mapping[str, OwnColumn]] = {
+        "Molecules with an objective (`task.objective`)": objective.COLUMNS,
+        "Molecules from a file of your own (`task.initial.path`)": {molecules.LIBRARY_LINE: molecules.LIBRARY_COLUMN},
+        "Equations": equations.COLUMNS,
+        "Programs: circle packing": circle_packing.COLUMNS,
+        "Programs: points (`heilbronn`, `distances`)": points.COLUMNS,
+        "Programs: bin packing": bin_packing.COLUMNS,
+    }
+    for heading, columns in own.items():
+        yield f"\n### {heading}\n\n"
+        yield from write_table(columns)
+    yield RECORD
+    yield from (f"| `{key}` | {meaning} |\n" for key, meaning in MEANINGS.items())
+
+
+def write_dataset(name: str, dataset: Dataset) -> Iterator[str]:
+    """Yield the section of a dataset."""
+    key = ", ".join(f"`{column}`" for column in dataset.key)
+    yield f"\n## {name}\n\n{dataset.meaning} Key: {key}.\n\n"
+    yield from write_table(dataset.columns)
+
+
+def write_table(columns: Mapping[str, Column] | Mapping[str, OwnColumn]) -> Iterator[str]:
+    """Yield a table with a row for each column."""
+    yield "| column | type | unit | meaning | null |\n|---|---|---|---|---|\n"
+    for name, column in columns.items():
+        yield f"| `{name}` | {type_name(column)} | {column.unit} | {column.meaning} | {column.null} |\n"
+
+
+def type_name(column: Column | OwnColumn) -> str:
+    """Return the Arrow type of a column."""
+    if isinstance(column, OwnColumn):
+        return OWN_TYPES[column.kind]
+    return TYPES.get(column.kind, "list of int64")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
