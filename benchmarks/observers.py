@@ -20,7 +20,8 @@ from rich.console import Console
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import RichDisplay, draw
 from evodiverse.settings.assembly import run
-from evodiverse.settings.compose import CONFIG_NAME, find_conf, split_hydra
+from evodiverse.settings.compose import CONFIG_NAME, split_hydra
+from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
 from evodiverse.store.journal import Journal

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import hydra
+from evodiverse.settings.own_options import register_own_options
 from omegaconf import DictConfig
 
-from evodiverse.settings.compose import CONFIG_NAME, find_conf
-from evodiverse.settings.own_options import register_own_options
+from evodiverse.settings.compose import CONFIG_NAME
+from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.schema import register
 
 ROOT = Path(__file__).parents[1]

@@ -2,17 +2,27 @@
 
 import sys
 
-from evodiverse.kit.threads import cap_threads
 from evodiverse.version import VERSION
 
 
 def main() -> None:
-    """Print the version if asked for it, else run the command line."""
-    if "--version" in sys.argv[1:]:
+    """Print the version or the page of help if asked for it, else run the command line."""
+    arguments = sys.argv[1:]
+    if "--version" in arguments:
         sys.stdout.write(f"{VERSION}\n")
         return
+    from evodiverse.commands.help import OPTIONS, help_page  # imports stand where they are needed: Hydra takes long
+
+    if not set(OPTIONS).isdisjoint(arguments):
+        from evodiverse.runner.process import prepare, say
+
+        prepare()
+        say(help_page(arguments).removesuffix("\n"))
+        return
+    from evodiverse.kit.threads import cap_threads
+
     cap_threads()
-    from evodiverse.commands.run import main  # here: the version does without the libraries that this loads
+    from evodiverse.commands.run import main
 
     main()
 

@@ -8,13 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.kit.markup import Markup
-from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import (
     Candidate,
@@ -33,6 +32,9 @@ from evodiverse.vocabulary import (
     Stream,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from evodiverse.runlog.log import Log
 
 
 class Task(Protocol):
@@ -476,7 +478,7 @@ class Metrics(Protocol):
     def subject(self) -> Subject:
         """What the runs are about."""
 
-    def measure(self, log: Log, tools: Tools) -> Measurement:
+    def measure(self, log: "Log", tools: Tools) -> Measurement:
         """Return the metrics of a complete run by name.
 
         Raises:

@@ -6,7 +6,8 @@ from typing import Any
 
 from hydra import compose, initialize_config_dir
 
-from evodiverse.settings.compose import CONFIG_NAME, find_conf, resolve
+from evodiverse.settings.compose import CONFIG_NAME, resolve
+from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.identity import flatten
 from evodiverse.settings.reference import render
 from evodiverse.settings.schema import Config, register

@@ -30,7 +30,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from evodiverse.llm.library import load_litellm
-from evodiverse.settings.compose import find_conf
+from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.schema import register
 
 HEADER = struct.Struct("!Q")  # bytes of the request that follows

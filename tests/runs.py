@@ -20,7 +20,8 @@ from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
 from evodiverse.settings.assembly import run
-from evodiverse.settings.compose import find_conf, split_hydra
+from evodiverse.settings.compose import split_hydra
+from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
 from evodiverse.store.run_directory import RunDirectory

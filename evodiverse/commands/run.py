@@ -4,20 +4,23 @@ import os
 import shlex
 import sys
 import traceback
+from collections.abc import Sequence
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.commands.sweep import RunFailed, is_followed, plans, run_sweep, wants_sweep
+from evodiverse.commands.followed import RunFailed, is_followed, plans
 from evodiverse.errors import EvoDiverseError, InputError, Interrupted, ModelUnavailableError, describe
 from evodiverse.kit.threads import cap_threads
 from evodiverse.runner.process import complain, prepare, say
 from evodiverse.settings.command_line import explain, put_options_last
-from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, find_conf, save_composition
-from evodiverse.settings.own_options import register_own_options
+from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, save_composition
+from evodiverse.settings.conf_folder import find_conf
+from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.schema import register
 
 _given: list[str] = []  # the command line as the user wrote it
@@ -36,12 +39,8 @@ def main() -> None:
     sys.argv[1:] = put_options_last(_given)
     _prepare()
     register()
-    register_own_options()
     try:
-        exit_code = run_sweep(sys.argv[1:], job) if wants_sweep(sys.argv[1:]) else None
-        if exit_code is None:
-            hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
-        sys.exit(exit_code)
+        sys.exit(_start(sys.argv[1:]))
     except Interrupted as error:
         complain(f"{error}; to resume: {_command()}")
         sys.exit(error.exit_code)
@@ -62,6 +61,29 @@ def main() -> None:
             sys.exit(1)
         complain(f"outputs: {error.filename}: {error.strerror}; choose another folder with outputs=…")
         sys.exit(InputError.exit_code)
+
+
+def _start(arguments: Sequence[str]) -> int | None:
+    """Make the run or the sweep that a command line asks for, or print what it asks for; return the exit code.
+
+    A single run does without `hydra.main`, which composes its configuration twice.
+    """
+    parsed = get_args_parser().parse_args(list(arguments))
+    is_print = any((parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion))
+    is_elsewhere = any((parsed.config_path, parsed.config_name, parsed.experimental_rerun))
+    is_sweep = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
+    if is_sweep and not is_print and not parsed.run:
+        from evodiverse.commands.sweep import run_sweep  # here: a mistake is answered without the libraries it loads
+
+        exit_code = run_sweep(arguments, job)
+        if exit_code is not None:
+            return exit_code
+    elif not is_print and not is_elsewhere:
+        with hydra_session(parsed.config_dir) as session:
+            session.run(CONFIG_NAME, job, [*parsed.overrides, "hydra.mode=RUN"])
+        return None
+    hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
+    return None
 
 
 def _prepare() -> None:
@@ -110,11 +132,6 @@ def _run_alone(composed: DictConfig) -> float | None:
 
 
 def _run(composed: DictConfig) -> float | None:
-    from evodiverse.runner.display import (
-        NoDisplay,
-        choose_display,
-    )  # here: --help does without the libraries these load
-    from evodiverse.settings.assembly import run
     from evodiverse.settings.plan import plan_run
 
     _prepare()
@@ -128,6 +145,9 @@ def _run(composed: DictConfig) -> float | None:
         say(OmegaConf.to_yaml(composed, resolve=True))
         say(plan.summary)
         return None
+    from evodiverse.runner.display import NoDisplay, choose_display  # here: a mistake is answered without them
+    from evodiverse.settings.assembly import run
+
     return run(
         plan,
         NoDisplay() if is_shown else choose_display(plan.config.display, str(plan.path)),

@@ -1,6 +1,5 @@
 """A sweep: its runs are checked, those that are not complete are launched, and all are summed up."""
 
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,15 +7,14 @@ from typing import Any, Final
 
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.core_plugins.basic_launcher import BasicLauncher
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.utils import get_args_parser
-from hydra.conf import HydraConf
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
+from evodiverse.commands.followed import is_basic, plans
 from evodiverse.errors import EvoDiverseError, ServiceError, describe
 from evodiverse.runlog.standing import Standing, read_standing
 from evodiverse.runner.overview import Listed, Overview, choose_sheet
@@ -24,48 +22,10 @@ from evodiverse.runner.process import complain, say
 from evodiverse.settings.compose import CONFIG_NAME
 from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.known_runs import KnownRuns
-from evodiverse.settings.plan import Plan
 from evodiverse.settings.sweep import Composer, SweptRun, expand, name_runs, parse_override, plan_sweep
 
 _MOST_ROWS: Final = 100
 Job = Callable[[DictConfig], Any]
-
-
-class RunFailed(Exception):  # noqa: N818 (it reads as what it says)
-    """Carries what a run of a sweep failed with, from the process that made it.
-
-    Args:
-        message: What it failed with.
-        exit_code: What a run by itself would exit with.
-    """
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message, exit_code)
-        self.message = message
-        self.exit_code = exit_code
-
-    def __str__(self) -> str:
-        return self.message
-
-
-plans: dict[tuple[str, ...], Plan] = {}
-"""The checked plans of the runs that this process is about to make, by their overrides, without Hydra's own."""
-
-
-def is_followed(hydra: HydraConf) -> bool:
-    """Return whether a run is one of a sweep over lists of values, all of which are shown together.
-
-    Args:
-        hydra: Hydra's own part of the run's configuration.
-    """
-    return hydra.mode is RunMode.MULTIRUN and _is_basic(hydra)
-
-
-def wants_sweep(arguments: Sequence[str]) -> bool:
-    """Return whether a command line asks for a sweep, and not for a page of help or a print of the configuration."""
-    parsed = get_args_parser().parse_args(list(arguments))
-    other = (parsed.help, parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion, parsed.run)
-    return not any(other) and _is_multirun(parsed)
 
 
 def run_sweep(arguments: Sequence[str], job: Job) -> int | None:
@@ -87,7 +47,7 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int | None:
     with hydra_session(parsed.config_dir) as hydra:
         given = [*parsed.overrides, *([] if "hydra.mode=MULTIRUN" in parsed.overrides else ["hydra.mode=MULTIRUN"])]
         master = hydra.compose_config(CONFIG_NAME, _without_sweeps(given), RunMode.MULTIRUN)
-        if not _is_basic(master.hydra):
+        if not is_basic(master.hydra):
             return None
         params = [f"{key}={value}" for key, value in (master.hydra.sweeper.params or {}).items()]
         overrides = [parse_override(text) for text in (*params, *parsed.overrides)]
@@ -214,14 +174,6 @@ def _describe(run: SweptRun, names: Sequence[str], standing: Standing, failed: M
 
 def _label(varied: Mapping[str, str]) -> str:
     return " ".join(f"{key}={value}" for key, value in varied.items()) or "all as given"
-
-
-def _is_basic(hydra: HydraConf) -> bool:
-    return str(hydra.sweeper.get("_target_")).endswith(f".{BasicSweeper.__name__}")
-
-
-def _is_multirun(parsed: Namespace) -> bool:
-    return bool(parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides)
 
 
 def _without_sweeps(overrides: Sequence[str]) -> list[str]:

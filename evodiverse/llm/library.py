@@ -6,8 +6,6 @@ import os
 import warnings
 from types import ModuleType
 
-from evodiverse.llm.transfer import watch_httpx
-
 
 @functools.cache
 def load_litellm() -> ModuleType:
@@ -15,6 +13,8 @@ def load_litellm() -> ModuleType:
 
     What it sends and receives keeps the rules of `evodiverse.llm.transfer`.
     """
+    from evodiverse.llm.transfer import watch_httpx  # here: a run without a model does not load httpx
+
     watch_httpx()
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it reads .env files from here upwards by itself

@@ -165,6 +165,8 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
     if not all(single in good for single in is_choice if is_choice[single]):
         return  # without its option nobody can say which values would do
     combinable = [[single for single in singles if single in good] for singles in values]
+    if not any(combinable) and overrides:
+        return  # what is left is the run that nobody asked for
     for run in product(*filter(None, combinable)):
         yield from _find_in_run(run, check)
 

@@ -21,18 +21,12 @@ from evodiverse.errors import InputError
 from evodiverse.kit.files import refuse_link, write_file
 from evodiverse.kit.hints import first_line, nearest_key
 from evodiverse.kit.typed import find_leaves, flatten
+from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.schema import Config
 
 CONFIG_NAME = "config"
 CHOSEN = ("task", "method", "llm")
 COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
-
-
-def find_conf() -> Path:
-    """Return the folder of the YAML files: within the package once installed, beside it in a checkout."""
-    package = Path(__file__).parents[1]
-    installed = package / "conf"
-    return installed if installed.is_dir() else package.parent / "conf"
 
 
 def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:

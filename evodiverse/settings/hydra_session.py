@@ -10,7 +10,7 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 
-from evodiverse.settings.compose import find_conf
+from evodiverse.settings.conf_folder import find_conf
 
 _JOB = "evodiverse"
 

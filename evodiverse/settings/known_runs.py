@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import EvoDiverseError
 from evodiverse.runlog.record import RECORD
-from evodiverse.settings.compose import find_conf
+from evodiverse.settings.conf_folder import find_conf
 from evodiverse.store.files import read_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.opening import Identity, describe_complete

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.conf import HydraConf
 from hydra.types import RunMode
@@ -27,8 +27,10 @@ from evodiverse.settings.domain import code_files, import_domain, read_settings
 from evodiverse.settings.freeze import freeze_model, freeze_screen
 from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys
 from evodiverse.settings.validate import find_violations
-from evodiverse.store.record import Source
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
+
+if TYPE_CHECKING:
+    from evodiverse.store.record import Source
 
 _OWN_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=,\[\]-]*(/[A-Za-z0-9_][A-Za-z0-9._=,\[\]-]*)*")
 _LONGEST_FOLDER = 200
@@ -118,7 +120,7 @@ class Plan:
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
         return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
 
-    def find_sources(self, artifact_sha256: Callable[[str], str]) -> dict[str, Source]:
+    def find_sources(self, artifact_sha256: Callable[[str], str]) -> "dict[str, Source]":
         """Return what the results depend on beside the settings, by its role.
 
         Args:
@@ -197,8 +199,10 @@ def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
     return {f"evaluator/{place}": path for place, path in enumerate(files)}
 
 
-def read_source(role: str, source: str | Path) -> Source:
+def read_source(role: str, source: str | Path) -> "Source":
     """Return the SHA-256 of a source, and its path where it is a file of the user's."""
+    from evodiverse.store.record import Source  # here: a mistake is answered without pyarrow
+
     return Source(source, None) if isinstance(source, str) else Source(input_sha256(source, role), source)
 
 

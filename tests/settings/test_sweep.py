@@ -16,7 +16,6 @@ from evodiverse.settings.assembly import run
 from evodiverse.settings.compose import CONFIG_NAME, split_hydra
 from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.known_runs import KnownRuns
-from evodiverse.settings.own_options import register_own_options
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import Composer, SweptRun, name_runs, plan_sweep
 from tests.runs import TOY_CONF
@@ -25,7 +24,6 @@ from tests.runs import TOY_CONF
 @pytest.fixture
 def hydra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hydra]:
     register()
-    register_own_options()
     monkeypatch.chdir(tmp_path)
     shutil.copytree(TOY_CONF, "options")
     with hydra_session("options") as session:

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from evodiverse.llm.client import Client
 from evodiverse.llm.prices import Price
 from evodiverse.llm.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from evodiverse.llm.client import Client
 
 
 class Kind(Protocol):
@@ -54,7 +56,7 @@ class Kind(Protocol):
     def price(self, model: str, settings: ModelSettings) -> Price | None:
         """Return what a model costs, None if it is unknown."""
 
-    def open(self, settings: ModelSettings) -> AbstractContextManager[Client | None]:
+    def open(self, settings: ModelSettings) -> "AbstractContextManager[Client | None]":
         """Reach the models; None where nobody is asked.
 
         Raises:

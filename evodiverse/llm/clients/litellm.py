@@ -5,15 +5,17 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from evodiverse.llm.client import LiteLlmClient, sent_parameters
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import load_litellm
 from evodiverse.llm.prices import Price, find_price
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.vocabulary import Sampler
+
+if TYPE_CHECKING:
+    from evodiverse.llm.client import LiteLlmClient
 
 takes_model: Final = True
 asks: Final = True
@@ -53,8 +55,10 @@ def price(model: str, settings: ModelSettings) -> Price | None:
 
 
 @contextmanager
-def open(settings: ModelSettings) -> Iterator[LiteLlmClient]:  # noqa: A001 (`Kind` calls it so)
+def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (`Kind` calls it so)
     """Reach the models."""
+    from evodiverse.llm.client import LiteLlmClient  # here: a check of the settings does without httpx
+
     names = {model: settings.litellm_name(model) for model in settings.models}
     yield LiteLlmClient(names, settings.api_base, _find_key(settings), settings.timeout_s)
 
@@ -89,6 +93,8 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> It
         yield f"llm.model={used.model} names no provider that litellm knows; write provider/name"
         return
     yield from _find_missing_key(used.model, provider, settings)
+    from evodiverse.llm.client import sent_parameters
+
     for key, value in sent_parameters(used.decoding).items():
         place = f"llm.extra.{key}" if key in used.decoding.extra else f"llm.pools.{sampler}.{key}"
         try:

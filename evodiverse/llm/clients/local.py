@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evodiverse.kit.inputs import input_sha256
-from evodiverse.llm.client import LiteLlmClient
 from evodiverse.llm.local_server import LocalServer
 from evodiverse.llm.prices import Price
 from evodiverse.llm.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from evodiverse.llm.client import LiteLlmClient
 
 takes_model: Final = False
 asks: Final = True
@@ -51,11 +53,13 @@ def price(model: str, settings: ModelSettings) -> Price:  # noqa: ARG001
 
 
 @contextmanager
-def open(settings: ModelSettings) -> Iterator[LiteLlmClient]:  # noqa: A001 (`Kind` calls it so)
+def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (`Kind` calls it so)
     """Serve the model for as long as it is open."""
     if settings.gguf is None:
         raise TypeError("the settings are not complete")
     longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
+    from evodiverse.llm.client import LiteLlmClient  # here: a check of the settings does without httpx
+
     with LocalServer(settings.gguf, settings.concurrency, longest) as server:
         names = dict.fromkeys(settings.models, f"openai/{settings.gguf.stem}")
         free = dict.fromkeys(settings.models, _FREE)

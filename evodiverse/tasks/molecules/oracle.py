@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
-from scipy.sparse import csr_array
 
 from evodiverse.errors import DataError, InputError, Interrupted, describe
 from evodiverse.kit.documented import join_or
@@ -22,6 +21,9 @@ from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 from evodiverse.tasks.molecules.parsing import molecule_of
 from evodiverse.tasks.molecules.support_vectors import SupportVectorMachine, as_counts
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 OracleFunction = Callable[[list[str]], ArrayLike]
 
@@ -283,7 +285,7 @@ def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
     return np.unpackbits(np.frombuffer(packed, np.uint8).reshape(-1, N_BITS // 8), axis=1, bitorder="little")
 
 
-def feature_counts(molecules: Sequence[Chem.Mol]) -> csr_array:
+def feature_counts(molecules: Sequence[Chem.Mol]) -> "csr_array":
     """Return the counts of functional circular features up to radius 3 that the DRD2 classifier was trained on.
 
     Args:

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from evodiverse.errors import DataError, describe
 from evodiverse.tasks.molecules.array_file import Arrays, hash_arrays, load_arrays, save_arrays
 from evodiverse.tasks.molecules.pickled_svm import read_machine
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 N_FEATURES: Final = 2048
 _DTYPES: Final = {"vectors": "<u1", "coefficients": "<f8", "constants": "<f8"}
@@ -99,7 +101,7 @@ class SupportVectorMachine:
     def _arrays(self) -> Arrays:
         return {name: getattr(self, name) for name in _DTYPES}
 
-    def predict(self, counts: csr_array) -> NDArray[np.float64]:
+    def predict(self, counts: "csr_array") -> NDArray[np.float64]:
         """Return the probability of being active, as scikit-learn's ``predict_proba`` does.
 
         A molecule's value does not depend on its batch, to the last bit: squared distances are whole numbers, and each
@@ -161,7 +163,7 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     return coupled
 
 
-def as_counts(features: list[dict[int, int]]) -> csr_array:
+def as_counts(features: list[dict[int, int]]) -> "csr_array":
     """Return counts by feature, folded modulo 2048, as rows.
 
     Args:
@@ -170,6 +172,8 @@ def as_counts(features: list[dict[int, int]]) -> csr_array:
     Returns:
         ``(n, 2048)`` float32.
     """
+    from scipy.sparse import csr_array  # here: most runs do without it, and it takes long to load
+
     folded: list[Any] = []
     for counts in features:
         row: dict[int, int] = {}

@@ -1,0 +1,50 @@
+"""The page that ``evodiverse --help`` prints, without loading Hydra."""
+
+import re
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from evodiverse.kit.text import printable
+from evodiverse.settings.conf_folder import find_conf
+
+OPTIONS: Final = ("--help", "-h")
+_OWN: Final = re.compile(r"^\{own options of (\w+)\}\n", re.MULTILINE)
+_INDENT, _NAME_WIDTH, _TEXT_WIDTH = " " * 4, 14, 36
+
+
+def help_page(arguments: Sequence[str]) -> str:
+    """Return the page, which lists the user's own options below the published ones of their group.
+
+    Args:
+        arguments: The command line; its ``--config-dir`` holds the user's own options.
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config-dir", "-cd", type=Path)
+    folder = parser.parse_known_args(arguments)[0].config_dir
+    page = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")
+    return _OWN.sub(lambda match: "" if folder is None else _list_own(match[1], folder), page)
+
+
+def _list_own(group: str, folder: Path) -> str:
+    published = {path.stem for path in (find_conf() / group).glob("*.yaml")}
+    own = sorted(path for path in (folder / group).glob("*.yaml") if path.stem not in published)
+    return "".join(f"{_line(group, path, folder)}\n" for path in own)
+
+
+def _line(group: str, path: Path, folder: Path) -> str:
+    """Return the line of an option: its name, what the first comment of its file says, and an example."""
+    plus = "+" if group == "experiment" else ""
+    example = f"evodiverse --config-dir {folder} {plus}{group}={path.stem}"
+    text = _first_comment(path)[:_TEXT_WIDTH]
+    return printable(f"{_INDENT}{path.stem:{_NAME_WIDTH}}  {text:{_TEXT_WIDTH}}  {example}")
+
+
+def _first_comment(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            first = file.readline(1000).strip()
+    except OSError:
+        return ""
+    return first.lstrip("# ") if first.startswith("#") else ""
