@@ -7,7 +7,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run runs test test-slow test-torch test-slurm test-leak tables figures docs lint format data constraints clean
+.PHONY: help run runs test test-slow test-torch test-slurm test-leak tables figures docs site lint format data constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ docs: .venv/.user ## generate the references of configuration keys and log colum
 	$(BIN)/python scripts/reference.py > docs/configuration.md
 	$(BIN)/python scripts/columns.py > docs/columns.md
 
+site: .venv/.site ## build the documentation site into build/site; warnings are errors
+	@$(BIN)/mkdocs build --strict --config-file scripts/site/mkdocs.yml
+
 lint: .venv/.dev ## check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -86,6 +89,10 @@ clean: ## remove the environment and all caches, not the runs
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable '.[dev]'
+	@touch $@ .venv/.user
+
+.venv/.site: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[site]'
 	@touch $@ .venv/.user
 
 # Where PyPI has no wheel of Vina, its tests are skipped.

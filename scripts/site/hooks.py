@@ -1,0 +1,123 @@
+"""Hooks of the documentation site: what MkDocs cannot do by itself, all of it at build time.
+
+- Links that leave ``docs/`` lead to the repository, to a page of the site where there is one; their targets must exist.
+- Formulas between dollars become MathML, so that a reader needs neither a script nor the network.
+- The built site is searched for anything that a browser would fetch from elsewhere.
+"""
+
+import html
+import logging
+import os
+import re
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+REPOSITORY = "https://github.com/evodiverse/evodiverse"
+# Files outside docs/ that are pages of the site.
+PAGES = {"CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
+SITE_SUFFIXES = {".md", ".png", ".svg", ".gif", ".jpg"}
+
+CODE = re.compile(r"^ {0,3}(```+|~~~+)(?s:.*?)^ {0,3}\1`*[ \t]*$|(`+)[^`](?s:.*?)(?<!`)\2(?!`)|^ {4,}.*$", re.MULTILINE)
+LINK = re.compile(r"(?P<before>\]\()(?P<target>[^()\s#]+)(?P<anchor>#[^()\s]*)?(?=[)\s])")
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+FETCHED = re.compile(
+    r"<(?:script|img|iframe|source|video)\b[^>]*\bsrc(?:set)?=[\"']?(?:https?:)?//[^>]*>"
+    r"|<link\b[^>]*\bhref=[\"']?(?:https?:)?//[^>]*>"
+    r"|@import[^;]*(?:https?:)?//[^;]*;|url\([\"']?(?:https?:)?//[^)]*\)"
+)
+
+log = logging.getLogger("mkdocs.hooks.evodiverse")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that stand outside ``docs/``."""
+    for source, name in PAGES.items():
+        files.append(File.generated(config, name, content=_move_links(source, (ROOT / source).read_text("utf-8"))))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Point links that leave the site to the repository."""
+    if page.file.src_uri in PAGES.values():
+        return markdown
+    return _outside_code(markdown, partial(_redirect, folder=PurePosixPath("docs", page.file.src_uri).parent))
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Set the formulas."""
+    return FORMULA.sub(lambda found: _set_formula(found[2], is_block=found[1] == "div"), content)
+
+
+@event_priority(-200)  # after the offline plugin has written its search index
+def on_post_build(config: MkDocsConfig) -> None:
+    """Refuse a site that a browser could not show without the network."""
+    site = Path(config.site_dir)
+    faults = [
+        f"{path.relative_to(site)}: {found[0][:120]}"
+        for path in sorted(site.rglob("*"))
+        if path.suffix in {".html", ".css"}
+        for found in FETCHED.finditer(path.read_text("utf-8"))
+    ]
+    if faults:
+        raise PluginError("the site would fetch files from elsewhere:\n" + "\n".join(faults))
+
+
+def _outside_code(markdown: str, change: "partial[str]") -> str:
+    """Apply a change to everything but code blocks and inline code."""
+    parts, end = [], 0
+    for code in CODE.finditer(markdown):
+        parts += [change(markdown[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*parts, change(markdown[end:])])
+
+
+def _redirect(text: str, folder: PurePosixPath) -> str:
+    def replace(found: re.Match[str]) -> str:
+        target, anchor = found["target"], found["anchor"] or ""
+        if re.match(r"[a-z]+:", target):
+            return found[0]
+        path = PurePosixPath(os.path.normpath(folder / target))
+        if path.parts[0] == "docs" and path.suffix in SITE_SUFFIXES:
+            return found[0]  # MkDocs checks it
+        if str(path) in PAGES:
+            up = "../" * (len(folder.parts) - 1)
+            return f"{found['before']}{up}{PAGES[str(path)]}{anchor}"
+        return f"{found['before']}{_find(path)}{anchor}"
+
+    return LINK.sub(replace, text)
+
+
+def _move_links(source: str, markdown: str) -> str:
+    """Rewrite the links of a file outside ``docs/`` as those of a page in ``docs/``."""
+    folder = PurePosixPath(source).parent
+
+    def replace(found: re.Match[str]) -> str:
+        target, anchor = found["target"], found["anchor"] or ""
+        if re.match(r"[a-z]+:", target):
+            return found[0]
+        path = PurePosixPath(os.path.normpath(folder / target))
+        if path.parts[0] == "docs" and path.suffix in SITE_SUFFIXES:
+            return f"{found['before']}{path.relative_to('docs')}{anchor}"
+        return f"{found['before']}{PAGES.get(str(path)) or _find(path)}{anchor}"
+
+    return _outside_code(markdown, partial(LINK.sub, replace))
+
+
+def _find(path: PurePosixPath) -> str:
+    """Return the address of a file or folder of the repository."""
+    place = ROOT / path
+    if not place.exists():
+        log.warning(f"a page links to {path}, which does not exist")
+    return f"{REPOSITORY}/{'tree' if place.is_dir() else 'blob'}/main/{path}"
+
+
+def _set_formula(tex: str, *, is_block: bool) -> str:
+    return str(convert(html.unescape(tex).strip(), display="block" if is_block else "inline"))
