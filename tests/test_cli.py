@@ -37,7 +37,9 @@ def test_a_run_works_as_command_module_and_file_from_any_folder(tmp_path: Path, 
     assert json.loads((tmp_path / RUN / "run.json").read_text())["status"] == "complete"
 
 
-@pytest.mark.parametrize("command", ["evodiverse", "evodiverse-show", "evodiverse-tables", "evodiverse-data"])
+@pytest.mark.parametrize(
+    "command", ["evodiverse", "evodiverse-data", "evodiverse-doctor", "evodiverse-show", "evodiverse-tables"]
+)
 def test_every_command_has_the_version_of_evodiverse(command: str) -> None:
     program = Path(sys.executable).with_name(command)
     told = subprocess.run([program, "--version"], env=FROM_ROOT, capture_output=True, text=True)
@@ -48,7 +50,15 @@ def test_every_command_has_the_version_of_evodiverse(command: str) -> None:
     "module",
     [
         f"evodiverse.{name}"
-        for name in ("cli", "commands.dock", "commands.figures", "commands.new", "commands.show", "commands.tables")
+        for name in (
+            "cli",
+            "commands.dock",
+            "commands.doctor",
+            "commands.figures",
+            "commands.new",
+            "commands.show",
+            "commands.tables",
+        )
     ],
 )
 def test_a_version_is_told_without_loading_a_library(module: str) -> None:
