@@ -44,14 +44,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Point links that leave the site to the repository."""
     if page.file.src_uri in PAGES.values():
         return markdown
     return _outside_code(markdown, partial(_redirect, folder=PurePosixPath("docs", page.file.src_uri).parent))
 
 
-def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_content(content: str, **_: object) -> str:
     """Set the formulas."""
     return FORMULA.sub(lambda found: _set_formula(found[2], is_block=found[1] == "div"), content)
 

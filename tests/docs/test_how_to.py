@@ -1,0 +1,83 @@
+"""What the how-to pages show works as it stands there."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests import starts
+from tests.docs.pages import find_unsaid, read_page, save
+from tests.runs import FROM_ROOT, ROOT, rows
+
+PAGES = sorted(path.name for path in (ROOT / "docs" / "how-to").glob("*.md"))
+ENV = {**FROM_ROOT, "EVODIVERSE_OFFLINE": "1"} | {
+    f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI")
+}
+SMALL = {"molecules": ["budget.oracle_calls=20", "task.initial.size=5"], "others": ["budget.oracle_calls=20"]}
+
+
+def read_commands(text: str) -> list[list[str]]:
+    """Return the commands of a block; a line that ends in a backslash goes on."""
+    return [shlex.split(line, comments=True) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def shrink(words: list[str]) -> list[str]:
+    """Return a command that is done soon: a small run, or none where a model or a cluster would work."""
+    settings = dict(word.split("=", 1) for word in words if "=" in word)
+    if "launcher" in settings:  # a cluster that is not here
+        words = [word for word in words if not re.match(r"(hydra\.)?launcher", word)]
+    if "-m" in words or settings.get("llm", "off") != "off" or settings.get("evaluator") == "ray":
+        return [*words, "dry_run=true"] if "dry_run=true" not in words else words
+    if settings.get("evaluator") == "ask":
+        return words
+    size = SMALL["others" if settings.get("task") in {"program", "mytask"} else "molecules"]
+    return [word for word in words if not word.startswith("budget")] + size
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
+    folder, printed = tmp_path, ""
+    for block in read_page(f"how-to/{name}"):
+        if block.is_file:
+            save(block, tmp_path)
+        elif block.language == "text":
+            assert find_unsaid(block.text, printed) == []
+        elif block.is_command:
+            for words in read_commands(block.text):
+                if words[0] in {"cd", "export"}:
+                    folder = tmp_path / words[1] if words[0] == "cd" else folder
+                    continue
+                module = {"evodiverse": "evodiverse", "evodiverse-new": "evodiverse.commands.new"}[words[0]]
+                arguments = shrink(words[1:]) if words[0] == "evodiverse" else words[1:]
+                done = starts.run("-m", module, *arguments, cwd=folder, env=ENV)
+                assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
+                printed = done.stdout
+        folder = folder if block.is_command else tmp_path
+
+
+def test_the_domain_of_the_page_logs_its_own_column(tmp_path: Path) -> None:
+    for block in read_page("how-to/task.md"):
+        if block.is_file:
+            save(block, tmp_path)
+    options = ["--config-dir", "myconf", "task=mytask", "task.length=9", "budget.oracle_calls=60"]
+    done = starts.run("-m", "evodiverse", *options, "evaluator.workers=1", cwd=tmp_path, env=FROM_ROOT)
+    assert done.returncode == 0, done.stderr
+    (record,) = tmp_path.rglob("run.json")
+    vowels = [row["n_vowels"] for row in rows(record.parent, "evaluations") if row["call"]]
+    assert len(vowels) == 60
+    assert any(vowels)
+
+
+def test_what_a_laboratory_is_asked_can_be_told(tmp_path: Path) -> None:
+    for block in read_page("how-to/laboratory.md"):
+        if block.is_file:
+            save(block, tmp_path)
+        if block.is_command:
+            (words,) = read_commands(block.text)
+            starts.run("-m", *words, cwd=tmp_path, env=ENV)
+    keys = [line.split(",")[0] for line in (tmp_path / "outputs/lab/asked.csv").read_text().splitlines()[1:]]
+    (tmp_path / "scores.csv").write_text("\n".join(["key,score", *(f"{key},0.5" for key in keys)]))
+    told = starts.run("-m", "evodiverse.commands.tell", "outputs/lab", "scores.csv", cwd=tmp_path, env=ENV)
+    assert told.returncode == 0, told.stderr
+    assert re.match(r"told 14 of 14 scores\nasks for 1[0-6] candidates", told.stdout)
