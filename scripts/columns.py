@@ -32,7 +32,7 @@ OWN = """
 
 Each domain adds columns of its own to `evaluations`, behind those above. They are also null for candidates that were
 not evaluated or whose evaluation failed. An evaluator or a domain of your own adds the columns that it declares
-([programs](programs.md), [extending](extending.md)).
+([programs](programs.md), [domains](domain.md)).
 """
 
 RECORD = """
