@@ -12,6 +12,10 @@ RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20
 """A ``run.json`` is never longer; most have 5 kB."""
 
+SCHEMA: Final = 1
+"""The version of the log that this EvoDiverse writes. EvoDiverse 0.1 wrote none: that is version 0, whose files and
+columns are those of version 1. A change that older readers would misunderstand raises it."""
+
 CHECKPOINT: Final = "checkpoint/state.json"
 """What the run's last commit left to go on from."""
 
@@ -90,6 +94,7 @@ _STATUS: Final = _Kind(f"one of {', '.join(STATUSES)}", lambda value: value in S
 _BETA: Final = _Kind('a finite number or "inf"', lambda value: value == "inf" or _is_number(value))
 
 _KINDS: Final[Mapping[Key, _Kind]] = {
+    ("schema",): _COUNT,
     ("status",): _STATUS,
     ("stopped_by",): _TEXT.or_null,
     ("error",): _TEXT.or_null,
@@ -130,6 +135,7 @@ _KINDS: Final[Mapping[Key, _Kind]] = {
     ("llm", "calls"): _COUNT.or_null,
 }
 MEANINGS: Final[Mapping[str, str]] = {
+    "schema": f"the version of the log, now {SCHEMA}; missing in logs of EvoDiverse 0.1, which are read all the same",
     "status": "`running`, `complete`, `failed`, `interrupted`, or `asking` (waits for `evodiverse-tell`)",
     "stopped_by": "what ended a complete run: `budget`, `early_stop`, `patience`, `target`, `llm_calls`, `tokens`, "
     "`usd`, `seconds`, or `engine` (the engine of a baseline finished by itself); null before the end",
@@ -159,6 +165,17 @@ SETTINGS: Final = tuple(key for key in _KINDS if len(key) == 2 and key[0] == "se
 def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
     """Return which of some keys a record does not have."""
     return [".".join(key) for key in needed if not any(_find(record, key))]
+
+
+def find_newer(record: Mapping[str, Any]) -> str | None:
+    """Return why the log of a record cannot be read: it is of a later version. None if it can be."""
+    schema = record.get("schema", 0)
+    if not _is_whole(schema) or schema <= SCHEMA:
+        return None
+    return (
+        f"was written by a newer EvoDiverse (log schema {schema}, this one reads up to {SCHEMA}); "
+        "upgrade with pip install --upgrade evodiverse"
+    )
 
 
 def find_damage(record: Mapping[str, Any]) -> list[str]:

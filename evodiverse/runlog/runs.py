@@ -13,7 +13,7 @@ import pyarrow as pa
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
 from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
-from evodiverse.runlog.record import MOST_BYTES, RECORD, SETTINGS, find_absent, find_damage
+from evodiverse.runlog.record import MOST_BYTES, RECORD, SETTINGS, find_absent, find_damage, find_newer
 
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
 
@@ -155,6 +155,8 @@ def read_record(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is no record of a run ({reason(error)}); move it away") from error
     except ValueError as error:
         raise InputError(f"{path} is no record of a run ({error}); move it away") from error
+    if newer := find_newer(record):
+        raise InputError(f"{path} {newer}")
     if absent := find_absent(record, [("status",), *SETTINGS]):
         raise InputError(f"{path} is no record of a run (no {', '.join(absent)}); move it away")
     if bad := find_damage(record):

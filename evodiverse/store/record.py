@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evodiverse.errors import Asked, InputError, ServiceError, describe
-from evodiverse.runlog.record import CHECKPOINT, RECORD, find_absent, find_damage
+from evodiverse.runlog.record import CHECKPOINT, RECORD, SCHEMA, find_absent, find_damage, find_newer
 from evodiverse.store.files import read_json
 from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
@@ -41,6 +41,8 @@ def read_record(path: Path) -> dict[str, Any] | None:
         if (path / CHECKPOINT).exists():
             raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start afresh")
         return None
+    if newer := find_newer(record):
+        raise InputError(f"{path / RECORD} {newer}")
     bad = [*(f"{key} is absent" for key in find_absent(record, _NEEDED)), *find_damage(record)]
     if bad:
         raise InputError(f"{path / RECORD} is damaged ({'; '.join(bad)}); use overwrite=true to start afresh")
@@ -108,6 +110,7 @@ def new_record(
 ) -> dict[str, Any]:
     """Return the record of a run that begins now."""
     return {
+        "schema": SCHEMA,
         "status": "running",
         "stopped_by": None,
         "error": None,
@@ -145,7 +148,15 @@ def continue_record(
         now = ", ".join(f"{name} {versions[name]}" for name in differing)
         _LOG.warning("%s was started with %s and goes on with %s; the log may differ", path, then, now)
         known = [*known, dict(versions)]
-    return {**record, **corrected, "versions": known, "status": "running", "stopped_by": None, "error": None}
+    return {
+        **record,
+        **corrected,
+        "schema": SCHEMA,
+        "versions": known,
+        "status": "running",
+        "stopped_by": None,
+        "error": None,
+    }
 
 
 @contextmanager

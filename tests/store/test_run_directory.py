@@ -154,7 +154,7 @@ def test_duckdb_joins_members_with_their_scores(tmp_path: Path) -> None:
 
 
 def test_every_column_is_documented() -> None:
-    documented = (ROOT / "docs" / "log.md").read_text()
+    documented = (ROOT / "docs" / "columns.md").read_text()
     columns = {name for schema in schemas({}).values() for name in schema.names}
     assert [name for name in sorted(columns) if f"`{name}`" not in documented] == []
 
