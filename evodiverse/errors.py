@@ -1,6 +1,6 @@
 """The errors that EvoDiverse raises on purpose, and the exit code each one stands for.
 
-Anything else that reaches the command line is a bug. A bad candidate is never an error: it is a `Rejection`.
+Any other exception that reaches the command line is a bug. A bad candidate is never an error: it is a `Rejection`.
 """
 
 import os
@@ -11,32 +11,32 @@ from evodiverse.kit.text import printable
 
 
 def describe(error: BaseException) -> str:
-    """Return the kind and the message of any error on one line, whatever other people's code put into it."""
+    """Return the class and the message of any error on one line, even if the error comes from third-party code."""
     try:
         message = printable(" ".join(str(error).split()))
-    except Exception:  # noqa: BLE001 (its own __str__ fails)
+    except Exception:  # noqa: BLE001 (even its __str__ may fail)
         message = ""
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return text.encode("utf-8", "backslashreplace").decode()[:500]
 
 
 def reason(error: OSError) -> str:
-    """Return why the system refused something, in its own words."""
+    """Return the operating system's own description of an error."""
     return os.strerror(error.errno) if error.errno else str(error)
 
 
 class EvoDiverseError(Exception):
-    """Base of all errors of EvoDiverse; ``exit_code`` is what the command ends with."""
+    """The base class of all errors of EvoDiverse; ``exit_code`` is the exit code of the command."""
 
     exit_code: int = 1
 
 
 class InputError(EvoDiverseError):
-    """A configuration or an input that cannot be meant; the message says what to change.
+    """An invalid configuration or input; the message says what to change.
 
     Args:
-        violations: One line each, as many as were found, so that a user mends all of them at once. What they quote may
-            be from somebody else: it cannot control a terminal or add a line.
+        violations: Everything that is wrong, one line each, so that users can fix all of it at once. Quoted text may
+            come from untrusted sources: characters that control a terminal or start a new line are replaced.
     """
 
     exit_code: int = 2
@@ -54,15 +54,15 @@ class DataError(InputError):
 
 
 class ServiceError(EvoDiverseError):
-    """A service that the run depends on failed for good."""
+    """A service that the run depends on failed, and trying again did not help."""
 
 
 class ModelUnavailableError(ServiceError):
-    """A language model does not answer; the same command resumes the run when it does.
+    """A language model does not answer. The same command resumes the run once the model is available again.
 
     Args:
-        message: What it said last.
-        status: The HTTP status of a refusal, None for anything else.
+        message: The last error that the provider reported.
+        status: The HTTP status if the provider refused the request, otherwise None.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -71,15 +71,15 @@ class ModelUnavailableError(ServiceError):
 
 
 class ContractError(EvoDiverseError):
-    """What stands behind a port, such as a domain of a user's own, answered what the port does not allow; says what."""
+    """An implementation of a port, such as a user's own domain, returned something that the port does not allow."""
 
 
 class Asked(Exception):  # noqa: N818 (nothing went wrong)
-    """A run that somebody else evaluates for has ended with a question.
+    """A run with an external evaluator has ended with candidates that wait for their scores.
 
     Args:
-        path: The table of the candidates.
-        n: How many they are.
+        path: The path of the table that lists the candidates.
+        n: The number of candidates.
     """
 
     def __init__(self, path: Path, n: int) -> None:

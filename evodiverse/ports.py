@@ -1,7 +1,7 @@
-"""Every seam of EvoDiverse on one page.
+"""All interfaces between the parts of EvoDiverse, and those that a domain of your own implements.
 
-All of them work on batches: one answer per item, in the order of the items. An item that is bad is answered by a value
-(`Rejection`, a failed `Evaluation`); an exception means that the service itself is broken and ends the run.
+All of them work on batches: they return one answer per item, in the order of the items. The answer to a bad item is a
+value (a `Rejection` or a failed `Evaluation`); an exception means that the service itself is broken, and ends the run.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -38,82 +38,84 @@ if TYPE_CHECKING:
 
 
 class Task(Protocol):
-    """A domain: where a search starts, what is a valid hypothesis, and how good it is.
-
-    ``columns`` names the domain's own columns of ``evaluations`` and their types: float, int or str.
-    """
+    """A problem to search: it supplies initial candidates, decides which genotypes are valid, and evaluates them."""
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The keys of `Evaluation.details`."""
+        """The domain's own columns of ``evaluations``: the keys of `Evaluation.details` with float, int or str."""
 
     def initial(self, stream: Stream) -> list[str]:
-        """Return the genotypes a pool starts from, drawn with ``stream``."""
+        """Return the genotypes that a pool starts from, drawn with ``stream``."""
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-        """Return for each genotype the hypothesis it stands for or why it is none. Charges nothing."""
+        """Return the hypothesis that each genotype stands for, or why it stands for none. This charges nothing."""
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-        """Return one evaluation per hypothesis. Each is an oracle call."""
+        """Return one evaluation per hypothesis. Each of them is an oracle call."""
 
 
 class Operator(Protocol):
     """Makes offspring from parents: a language model or a classical operator."""
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request, a function of the request alone."""
+        """Return one proposal per request. A proposal depends on its request alone."""
 
 
 class LanguageModel(Protocol):
-    """Answers queries, all of an iteration's at once. What it answered it answers again, for nothing."""
+    """Answers all queries of an iteration at once. Asking the same query again gives the same answer at no cost."""
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return what each query costs at most; one that was answered before, as when it was bought."""
+        """Return the most that each query can cost. For a query answered before, that is the bound at the time."""
 
     def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query.
 
-        ``report`` is told now and then how many more are there, 0 while none comes, and stops the rest by raising.
+        Args:
+            queries: The queries.
+            report: Called now and then with the number of replies that have arrived since the last call, which may be
+                0. It cancels the remaining queries by raising an exception.
         """
 
 
 class Prompts(Protocol):
-    """How a domain speaks with a language model.
+    """Turns requests into prompts for a language model, and its replies into genotypes.
 
-    ``sha256`` is that of its templates; ``example`` a genotype of usual length, from which costs are estimated.
+    Attributes:
+        sha256: The SHA-256 of the templates.
+        example: A genotype of typical length, from which costs are estimated.
     """
 
     sha256: str
     example: str
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return what a model is asked for a request, a function of the request alone."""
+        """Return the messages for a request. They depend on the request alone."""
 
     def read(self, request: Request, reply: str) -> str | Rejection:
-        """Return the genotype that a reply proposes, or why it proposes none."""
+        """Return the genotype that a reply proposes, or why there is none."""
 
 
 class Sandbox(Protocol):
-    """Runs untrusted programs, confined, one after the other in each thread that asks."""
+    """Runs untrusted programs in confinement. Each thread that uses it runs one program at a time."""
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
-        """Return how each call ended. Whatever a program does is a value; an exception means a broken sandbox."""
+        """Return how each call ended. A program's failure is a value; an exception means that the sandbox is broken."""
 
     def prepare(self) -> None:
-        """Get ready to run programs in this thread."""
+        """Start what this thread needs to run programs, so that the first of them does not wait."""
 
     def close(self) -> None:
-        """End whatever runs, in all threads."""
+        """Stop all programs, in all threads."""
 
 
 @runtime_checkable
 class Summarizer(Protocol):
-    """A task that can say in one number how good and how different a set of candidates is."""
+    """A task that can summarize in one number how good and how different a set of candidates is."""
 
     summary_name: str
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
-        """Return the number shown under ``summary_name`` while a run goes on; NaN for no candidates."""
+        """Return the number that is shown as ``summary_name`` during a run; NaN if there are no candidates."""
 
 
 Row = Mapping[str, object]
@@ -121,7 +123,13 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """A candidate, and where the search found it; ``pool`` is None for one that all pools share."""
+    """A candidate with the iteration and the pool that found it.
+
+    Attributes:
+        candidate: The candidate.
+        iteration: The iteration in which it was found; 0 for an initial candidate.
+        pool: The pool that found it; None for an initial candidate that all pools share.
+    """
 
     candidate: Candidate
     iteration: int
@@ -129,54 +137,58 @@ class Discovery:
 
     @property
     def details(self) -> Mapping[str, Detail]:
-        """The domain's own columns of it."""
+        """The values of the domain's own columns."""
         return self.candidate.details
 
 
 @runtime_checkable
 class ThreadedTask(Protocol):
-    """A task that evaluates in processes of its own: several threads call it at once."""
+    """A task that evaluates in processes of its own, so that several threads may call it at the same time."""
 
     def prepare(self) -> None:
-        """Start what this thread will evaluate with."""
+        """Start what this thread needs to evaluate."""
 
     def abandon(self) -> None:
-        """End all evaluations under way, in whatever thread, with a `ServiceError`."""
+        """Stop all running evaluations in all threads; each raises a `ServiceError`."""
 
 
 @runtime_checkable
 class Measurable(Protocol):
-    """A task whose hypotheses may be scored by somebody else: a program, or a laboratory."""
+    """A task whose hypotheses can be scored externally, by a program or a laboratory."""
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The keys of `Evaluation.details`, as of `Task`."""
+        """The domain's own columns, as in `Task`."""
 
     def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
-        """Return the evaluation of a hypothesis that somebody else has given a finite score.
+        """Return the evaluation of a hypothesis from its external score, which is finite.
 
         Raises:
-            InputError: A score cannot be this number.
+            InputError: The number is not a valid score.
         """
 
 
 class Evaluator(Protocol):
-    """Evaluates what a round has charged, wherever that is done."""
+    """Evaluates the hypotheses of a round, on this machine or elsewhere."""
 
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object]
     ) -> list[tuple[Evaluation, float]]:
-        """Return for each hypothesis its evaluation, which the journal holds by then, and the seconds it took.
+        """Return the evaluation of each hypothesis and the seconds that it took. The journal holds it by then.
 
-        ``report`` is told now and then how many more are there, and stops the rest by raising.
+        Args:
+            hypotheses: The hypotheses, all of which have been charged.
+            report: Called now and then with the number of evaluations that have finished since the last call. It
+                cancels the remaining ones by raising an exception.
         """
 
 
 @runtime_checkable
 class Batching(Protocol):
-    """A task whose evaluations are cheaper together; a kill loses those that are under way together.
+    """A task whose evaluations are cheaper in batches. A kill loses the batches that are running.
 
-    ``batch_size`` is how many are made at a time.
+    Attributes:
+        batch_size: The number of hypotheses per batch, at least 1.
     """
 
     batch_size: int
@@ -184,74 +196,81 @@ class Batching(Protocol):
 
 @runtime_checkable
 class Comparable(Protocol):
-    """A task that can say how alike hypotheses are, which niches and screening need."""
+    """A task that can compare hypotheses, which niches and screening require."""
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-        """Return ``(n,)`` similarities in [0, 1] of one to others, 1 to itself, whatever was evaluated before."""
+        """Return the ``(n,)`` similarities of a hypothesis to others, in [0, 1]; it has similarity 1 to itself.
+
+        They do not depend on what was evaluated before.
+        """
 
 
 @runtime_checkable
 class Featured(Protocol):
-    """A task that can describe hypotheses to a surrogate, which screening needs."""
+    """A task that can describe hypotheses by numerical features, which screening requires for its surrogate."""
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
-        """Return ``(n, d)`` finite numbers, a row for each hypothesis, whatever was evaluated before."""
+        """Return ``(n, d)`` finite features, one row per hypothesis. They do not depend on earlier evaluations."""
 
 
 @runtime_checkable
 class Choosing(Protocol):
-    """A task that weighs something else against the score when it chooses what a person is told of."""
+    """A task that weighs something against the score when it chooses which candidate to present."""
 
     def grade(self, hypothesis: Hypothesis) -> int:
-        """Return what is weighed, such as how complex a hypothesis is; it chooses among the best of each grade."""
+        """Return the grade of a hypothesis, such as its complexity. The choice is among the best of each grade."""
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
-        """Return a line about the one that it chooses of the best of each grade, of which there is at least one."""
+        """Return one line about the chosen candidate, given the best of each grade (at least one)."""
 
 
 @runtime_checkable
 class Tracing(Protocol):
-    """A task that knows where its initial candidates come from."""
+    """A task that knows the origin of its initial candidates."""
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
-        """Return where a candidate comes from that `Task.initial` has returned, in columns of the task's own."""
+        """Return the origin of a candidate that `Task.initial` returned, as values of the task's own columns."""
 
 
 @runtime_checkable
 class ShowsBest(Protocol):
-    """A task that can lay out its best candidates for a person to look at."""
+    """A task that can present its best candidates to people as files."""
 
     def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-        """Return files by name, made of the best candidates of the whole run, and of each grade, best first.
+        """Return the files to keep in ``best/``, by name.
 
-        None stands for a file that must not be there, such as a picture of what was the best before.
+        Args:
+            discoveries: The best candidates of the whole run, and the best of each grade, best first.
+
+        Returns:
+            The content of each file; None for a file to delete, such as the picture of a former best candidate.
         """
 
 
 @runtime_checkable
 class ShowsImprovements(Protocol):
-    """A task that keeps every candidate that was better than all before it."""
+    """A task that writes files about every candidate that is better than all before it."""
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return files by name, which may lie in a folder, about such a candidate."""
+        """Return the content of the files about such a candidate, by name; a name may include a folder."""
 
 
 class Journal(Protocol):
-    """Keeps evaluations as they finish. It is sent to worker processes, so that none waits for another to be kept."""
+    """Keeps evaluations as soon as they finish. Each worker process gets a copy, so that none waits for another."""
 
     def append(self, records: Sequence[Mapping[str, object]]) -> None:
-        """Add records, which survive the death of the process."""
+        """Add records. Once this returns, they survive the death of the process."""
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the records."""
+        """Return all records."""
 
 
 class Store(Protocol):
-    """Where the log of one run is kept. What was written survives the death of the process."""
+    """Keeps the log of one run. What it has written survives the death of the process."""
 
     @property
     def journal(self) -> Journal:
-        """What was evaluated and is not written yet."""
+        """The journal of evaluations that are not part of the written log yet."""
 
     def commit(
         self,
@@ -260,34 +279,50 @@ class Store(Protocol):
         checkpoint: Mapping[str, object],
         journalled: Sequence[Row] = (),
     ) -> None:
-        """Add the rows of one iteration, by dataset, and what is needed to go on from there; all of it or nothing.
+        """Commit one iteration atomically. It is written at once, or soon, together with the next ones.
 
-        It is written at once or together with the next ones, soon. ``journalled`` are the records of the journal that
-        no iteration holds yet.
+        Args:
+            iteration: The number of the iteration.
+            rows: The rows of the iteration, by dataset.
+            checkpoint: What is needed to resume after this iteration.
+            journalled: The records of the journal that are not part of any iteration yet.
         """
 
     def write(self, journalled: Sequence[Row] | None = None) -> None:
-        """Write what was committed and still waits, and keep these records of the journal alone, or all of them."""
+        """Write the iterations that are committed but not written, then reduce the journal.
+
+        Args:
+            journalled: The records of the journal to keep; None keeps all.
+        """
 
     def checkpoint(self) -> Mapping[str, Any] | None:
-        """Return the last checkpoint written, None before the first."""
+        """Return the last checkpoint that was written; None before the first."""
 
     def write_best(self, files: Mapping[str, bytes | None], chosen: str | None = None) -> None:
-        """Replace files by name of what a person wants to look at, and what is said of the candidate chosen.
+        """Replace files in ``best/``.
 
-        Those whose content is None are removed.
+        Args:
+            files: The content of each file, by name; None deletes the file.
+            chosen: The line about the chosen candidate, for a `Choosing` task.
         """
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Return all rows of a dataset that are written, in the order committed."""
+        """Return all written rows of a dataset, in the order in which they were committed."""
 
     def batches(self, dataset: str, columns: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the same rows, those of some whole iterations at a time."""
+        """Yield the same rows in batches of whole iterations."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolView:
-    """One pool as a person sees it; ``best`` and ``median`` are scores, None for an empty pool."""
+    """The state of one pool, for display.
+
+    Attributes:
+        beta: The inverse temperature.
+        best: The highest score; None for an empty pool.
+        median: The median score; None for an empty pool.
+        size: The number of members.
+    """
 
     beta: float
     best: float | None
@@ -297,29 +332,29 @@ class PoolView:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How a run stands.
+    """The state of a run at one moment, for display.
 
     Attributes:
-        iteration: The last one committed.
-        oracle_calls: Evaluations there are, those of the iteration under way among them.
-        budget: Oracle calls the run may charge.
-        best: Highest score, None before the first.
-        best_genotype: What has it, None if that takes several lines.
-        headline: What a `Choosing` task says of the candidate that it chooses, None for another one.
-        summary_name: Of `Summarizer`, None for a task that is none.
-        summary: Its number.
-        pools: In the order of the ladder.
-        swap_rates: Share accepted at each of the last exchanges; None where none could be tried.
-        xis: ξ after each of them.
-        xi: ξ now, None for a rule without.
-        rejected: Share of all attempts.
-        duplicate: Share of all attempts.
-        calls_per_second: In this process.
-        seconds_left: If the budget is spent at that speed, None where there is no telling.
-        seconds: Wall time of the run and how much of it its parts took.
-        llm: What the language model was used for, None without one.
-        awaited: Replies of the round under way that are there, and how many it asked for.
-        stopped_by: Why the run ended, None while it goes on.
+        iteration: The number of the last committed iteration.
+        oracle_calls: The number of finished evaluations, including those of the current iteration.
+        budget: The number of oracle calls that the run may make.
+        best: The highest score; None before the first.
+        best_genotype: The genotype with the highest score; None if it takes several lines.
+        headline: The line of a `Choosing` task about the chosen candidate; None for other tasks.
+        summary_name: The name of a `Summarizer`'s number; None for other tasks.
+        summary: The number of a `Summarizer`; None for other tasks.
+        pools: The pools in the order of the ladder, cold to hot.
+        swap_rates: The share of swaps accepted at each of the last exchanges, in [0, 1]; None if none was tried.
+        xis: The powering factor ξ after each of these exchanges.
+        xi: The current powering factor ξ; None for an exchange rule without one.
+        rejected: The share of all attempts that were rejected, in [0, 1].
+        duplicate: The share of all attempts that were duplicates, in [0, 1].
+        calls_per_second: The rate of oracle calls in this process.
+        seconds_left: The time until the budget is spent at this rate, in seconds; None if it cannot be estimated.
+        seconds: The wall time of the run and of its parts, in seconds, by name.
+        llm: The use made of the language model; None without one.
+        awaited: How many replies of the current round have arrived, and how many were requested; None outside a round.
+        stopped_by: Why the run ended; None while it is running.
     """
 
     iteration: int
@@ -345,10 +380,10 @@ class Snapshot:
 
 
 class Display(AbstractContextManager["Display"], Protocol):
-    """Shows a run to a person, as a context manager around it."""
+    """Shows a run to people; a context manager around the run."""
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Take note that the run went on. ``snapshot`` may be called or not: it costs something."""
+        """Note that the run has advanced. Calling ``snapshot`` is optional, since it takes time."""
 
     def finish(self, snapshot: Snapshot) -> None:
         """Show how the run ended."""
@@ -356,12 +391,12 @@ class Display(AbstractContextManager["Display"], Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrackedRun:
-    """A run that a tracker is to follow.
+    """A run to be followed by a tracker.
 
     Attributes:
         path: The run directory.
-        settings: The flat settings that make the run the run it is.
-        name: What `Tracker.begin` returned when the run began, None for one that begins.
+        settings: The flat settings that identify the run.
+        name: The name that `Tracker.begin` returned when the run was started; None for a new run.
     """
 
     path: Path
@@ -370,65 +405,82 @@ class TrackedRun:
 
 
 class Tracker(Protocol):
-    """Follows one run for a service of others. Whatever it raises is a warning, and it is asked nothing more.
+    """Reports one run to an external service. An exception becomes a warning, after which it is not called again.
 
     Attributes:
-        place: Where the service is; a run has a name at each.
+        place: The address of the service. A run has a separate name at each.
     """
 
     place: str
 
     def begin(self, run: TrackedRun) -> str:
-        """Make a tracked run, or go on with the one that there is, and return what the service calls it."""
+        """Create the tracked run or continue the existing one, and return its name at the service."""
 
     def log(self, iteration: int, numbers: Mapping[str, float]) -> None:
-        """Write the numbers of a committed iteration; after a resume some may come again."""
+        """Report the numbers of a committed iteration. After a resume, some iterations may be reported again."""
 
     def end(self, status: str, best: Path) -> None:
-        """Keep the files of the folder ``best``, if it is there; ``status`` is complete, interrupted or failed."""
+        """End the tracked run and upload the files in ``best``, if that folder exists.
+
+        Args:
+            status: One of complete, interrupted and failed.
+            best: The folder of the best candidates.
+        """
 
 
 class Domain(Protocol):
-    """What the module ``domain`` of a domain's folder offers."""
+    """The functions of the module ``domain`` in a domain's package.
+
+    Attributes:
+        settings: The dataclass of the domain's own keys of ``task``.
+    """
 
     settings: type
 
     def find_violations(self, settings: Any) -> list[str]:
-        """Return what is wrong with the values of ``task.*``, each with its key."""
+        """Return everything that is wrong with the values of ``task.*``, one line each, with the key."""
 
     def count_initial(self, settings: Any) -> int:
-        """Return how many candidates a pool starts from at most."""
+        """Return the largest number of candidates that a pool starts from."""
 
     def is_shared(self, settings: Any) -> bool:
         """Return whether all pools start from the same candidates."""
 
     def sources(self, settings: Any, artifact_sha256: Callable[[str], str]) -> Mapping[str, str | Path]:
-        """Return the data that the results depend on, by their role: a file, or the SHA-256 of what is none.
+        """Return the data that the results depend on, by role. A run is resumed only with the same data.
 
-        A run keeps to the same data. ``artifact_sha256`` gives the SHA-256 of a published file by its name.
+        Args:
+            settings: The domain's settings.
+            artifact_sha256: Returns the SHA-256 of a published file by its name.
+
+        Returns:
+            The path of each file, or the SHA-256 of data that are not a file.
         """
 
     def build_task(self, settings: Any, artifact: Callable[[str], Path], sandbox: Callable[..., Sandbox]) -> Task:
         """Return the task, with its data checked.
 
-        ``artifact`` gives the path of a published file by its name, ``sandbox`` what runs untrusted programs; the
-        modules whose names it is called with are loaded there before any program.
+        Args:
+            settings: The domain's settings.
+            artifact: Returns the path of a published file by its name.
+            sandbox: Returns a sandbox for untrusted programs. Its arguments are the names of modules that the sandbox
+                loads before any program.
         """
 
     def build_operator(self, settings: Any) -> Operator:
-        """Return the classical operator, which ``llm=off`` uses."""
+        """Return the classical operator, which is used with ``llm=off``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a run is about, where a task has many problems.
+    """The problem of a run, for tasks that have many problems.
 
     Attributes:
-        problem: Its own problem. Methods are compared on the same ones.
-        group: The problems that tables take together with it, None where nobody said which.
-        fit: The way in which candidates are fitted, where each has rows of its own.
-        keys: What the settings begin with that say all this; they are not overrides.
-        counts_proposals: Whether the paper seems to count what a model proposes, and not what is evaluated.
+        problem: The name of the problem. Methods are compared on the same problems. None if the task has only one.
+        group: The group of problems that tables aggregate it with; None if it is in none.
+        fit: How candidates are fitted, if tables have separate rows for each way; otherwise None.
+        keys: The prefixes of the settings that define the problem. They do not count as overrides.
+        counts_proposals: Whether the paper seems to count proposals of the model instead of evaluations.
     """
 
     problem: str | None = None
@@ -440,11 +492,11 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What runs are measured with.
+    """The tools for measuring runs.
 
     Attributes:
-        folder: Where a domain may keep what it computed.
-        encoders: What gives the vectors of texts, by name.
+        folder: A folder in which a domain may cache what it computed.
+        encoders: The functions that turn texts into ``(n, d)`` vectors, by name.
     """
 
     folder: Path
@@ -452,45 +504,46 @@ class Tools:
 
 
 class Metrics(Protocol):
-    """The metrics of some runs of a domain."""
+    """The metrics of a domain's runs that have the same settings."""
 
     @property
     def kind(self) -> str:
-        """The name of the tables that they fill."""
+        """The name of the tables that these metrics fill."""
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The further columns of ``evaluations`` that they are computed from, float or str; a log may lack them."""
+        """The needed columns of ``evaluations`` of the domain, with float or str. A log may lack some."""
 
     @property
     def targets(self) -> Sequence[float]:
-        """The scores whose time to be reached is measured."""
+        """The scores for which the number of calls until they were reached is measured."""
 
     @property
     def libraries(self) -> Sequence[str]:
-        """The packages whose versions count: with another one, all runs are measured again."""
+        """The packages on whose versions the metrics depend. With other versions, all runs are measured again."""
 
     @property
     def reads_texts(self) -> bool:
-        """Whether they need vectors of texts: with another encoder, the runs are measured again."""
+        """Whether they need vectors of texts. With another encoder, the runs are measured again."""
 
     @property
     def subject(self) -> Subject:
-        """What the runs are about."""
+        """The problem of the runs."""
 
     def measure(self, log: "Log", tools: Tools) -> Measurement:
         """Return the metrics of a complete run by name.
 
         Raises:
-            InputError: Its log is damaged; names what.
+            InputError: The log is damaged; the message names what.
         """
 
 
 @runtime_checkable
 class Versioned(Protocol):
-    """A domain whose results depend on packages of others; a resume with other versions of them is told.
+    """A domain whose results depend on third-party packages. Resuming with other versions prints a warning.
 
-    ``libraries`` are their names, numpy's apart.
+    Attributes:
+        libraries: The names of the packages, besides numpy.
     """
 
     libraries: Sequence[str]
@@ -498,41 +551,45 @@ class Versioned(Protocol):
 
 @runtime_checkable
 class Measured(Protocol):
-    """A domain with metrics of its own; the file ``tables.yaml`` next to its module ``domain`` has tables of them."""
+    """A domain with its own metrics. The file ``tables.yaml`` next to its module ``domain`` defines their tables."""
 
     def build_metrics(self, settings: Mapping[str, Any]) -> Metrics:
-        """Return the metrics of runs with these flat settings, such as ``task.problem``."""
+        """Return the metrics for runs with these flat settings (keys such as ``task.problem``)."""
 
     def choose_problems(self, groups: Collection[str | None]) -> Sequence[str]:
-        """Return what chooses the problems of these groups on the command line, None being all; maybe nothing."""
+        """Return the overrides that select the problems of some groups on the command line.
+
+        Args:
+            groups: The groups; None in it stands for all problems.
+        """
 
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A domain that can draw its candidates in a report, and say what changed between two of them.
+    """A domain that can draw candidates in a report and describe what changed from a parent to its child.
 
-    What a log holds may be somebody else's: None is the answer where it cannot be drawn.
+    Logs may come from elsewhere: for anything that cannot be drawn, the answer is None.
     """
 
     def report_columns(self, settings: Mapping[str, Any]) -> Mapping[str, type]:
-        """Return the columns of ``evaluations`` that a report reads beyond those of every domain; a log may lack them.
+        """Return the domain's columns of ``evaluations`` that a report reads. A log may lack some of them.
 
-        Columns of str are for `portray` alone, those of float are also shown in the table of candidates.
+        Columns of type str are for `portray` alone; those of type float are also shown in the table of candidates.
 
         Args:
             settings: The flat settings of the run, such as ``task.problem``.
         """
 
     def portray(self, genotype: str, details: Mapping[str, Any]) -> Markup | None:
-        """Return a candidate as a person wants to see it."""
+        """Return a drawing of a candidate, or None."""
 
     def tell_change(self, parents: Sequence[str], genotype: str) -> Markup | None:
-        """Return what became of the first parent, of which there is one at least, in its child."""
+        """Return what changed from the first parent to its child, or None. There is at least one parent."""
 
 
 @runtime_checkable
 class Prompted(Protocol):
-    """A domain whose offspring a language model can make."""
+    """A domain for which a language model can generate offspring."""
 
     def build_prompts(self, settings: Any) -> Prompts:
         """Return the domain's prompts."""

@@ -49,7 +49,7 @@ class Stream(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """How an attempt at a slot ended (the column ``outcome`` of ``evaluations``)."""
+    """How an attempt to fill a slot ended (the column ``outcome`` of ``evaluations``)."""
 
     EVALUATED = "evaluated"
     REUSED = "reused"
@@ -58,7 +58,7 @@ class Outcome(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a genotype was rejected or an evaluation failed; a closed set, so that rates can be tabled."""
+    """Why a genotype was rejected or an evaluation failed. The set is closed, so that rates can be tabulated."""
 
     NO_OFFSPRING = "no_offspring"
     NO_ANSWER = "no_answer"
@@ -79,7 +79,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A genotype that cannot be evaluated. It costs an attempt, never an oracle call."""
+    """Why a genotype cannot be evaluated. A rejection costs an attempt, never an oracle call."""
 
     reason: Reason
     detail: str = ""
@@ -90,7 +90,12 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A genotype that parsed, in the form that is evaluated, and its canonical identity."""
+    """A genotype that parsed, in the form in which it is evaluated.
+
+    Attributes:
+        genotype: The text that is evaluated.
+        key: The canonical identity: equal keys mean the same hypothesis.
+    """
 
     genotype: str
     key: str
@@ -98,10 +103,14 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What one oracle call returned.
+    """The result of one oracle call.
 
-    ``score`` is higher-is-better, ``energy`` lower-is-better; both are None for a failed evaluation that must never
-    enter a pool. ``details`` are the domain's own log columns.
+    Attributes:
+        score: The score, higher is better; None for a failed evaluation that must never enter a pool.
+        energy: The energy, lower is better; None where the score is.
+        valid: Whether the hypothesis was valid in the sense of the domain.
+        error: Why the evaluation failed; empty if it did not.
+        details: The values of the domain's own log columns.
     """
 
     score: float | None
@@ -115,8 +124,14 @@ class Evaluation:
 class Candidate:
     """A hypothesis with its evaluation.
 
-    ``call`` is its number in the order charged, counted from 1; ``error`` says why its evaluation failed, ``details``
-    are what the task has noted of it.
+    Attributes:
+        call: The number of its oracle call, counted from 1 in the order in which calls are charged.
+        genotype: The text that was evaluated.
+        key: The canonical identity.
+        score: The score, higher is better; None if the evaluation failed.
+        energy: The energy, lower is better; None if the evaluation failed.
+        error: Why the evaluation failed; empty if it did not.
+        details: The values of the domain's own log columns.
     """
 
     call: int
@@ -129,7 +144,7 @@ class Candidate:
 
 
 class Prompt(StrEnum):
-    """Which of the domain's prompts a rung uses; classical operators need none."""
+    """Which of the domain's prompts a rung uses. Classical operators need none."""
 
     COLD = "cold"
     HOT = "hot"
@@ -137,10 +152,17 @@ class Prompt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the search asks of an operator: one offspring of these parents, for this slot.
+    """A request to an operator for one offspring of given parents.
 
-    ``parents`` are distinct and at least one, ``best`` is the best member of their pool. All randomness of the operator
-    comes from ``stream``.
+    Attributes:
+        iteration: The iteration that the offspring is for.
+        pool: The pool whose slot it fills.
+        slot: The number of the slot in the pool.
+        attempt: How many attempts at this slot came before.
+        parents: The parents: at least one, all distinct.
+        prompt: The prompt that a language model is given.
+        stream: The source of all randomness of the operator.
+        best: The best member of the parents' pool.
     """
 
     iteration: int
@@ -155,7 +177,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What an operator answers before validation: a genotype, or None and the ``error`` that says why not."""
+    """An operator's answer, before validation.
+
+    Attributes:
+        genotype: The proposed genotype, or None if there is none.
+        operator: The name of the operator, or of the part of it that made the proposal.
+        error: Why there is no genotype; empty if there is one.
+        llm_call: The number of the request to a language model that it came from; None for a classical operator.
+    """
 
     genotype: str | None
     operator: str
@@ -172,9 +201,14 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How a language model samples; None leaves a parameter out of the request.
+    """How a language model samples. A parameter that is None is left out of the request.
 
-    ``max_tokens`` bounds the reply, ``extra`` holds further parameters of the provider's own.
+    Attributes:
+        temperature: The sampling temperature.
+        top_p: The probability mass of nucleus sampling, in (0, 1].
+        max_tokens: The largest number of tokens of a reply.
+        seed: The seed for providers that take one.
+        extra: Further parameters that only this provider knows.
     """
 
     temperature: float | None
@@ -186,7 +220,7 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A model by its name in the log, and how it samples; a method assigns one to each rung."""
+    """A model, by its name in the log, and how it samples. A method assigns one sampler to each rung."""
 
     model: str
     decoding: Decoding
@@ -194,7 +228,7 @@ class Sampler:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a language model is asked. ``stream`` tells apart queries that would be alike: each has its own reply."""
+    """A request to a language model. Queries that differ only in ``stream`` get replies of their own."""
 
     model: str
     messages: tuple[Message, ...]
@@ -203,24 +237,24 @@ class Query:
 
 
 class Array(NamedTuple):
-    """That a program returns float64 numbers of this shape; ``()`` is one number."""
+    """The shape of a float64 array that a program must return; ``()`` is a single number."""
 
     shape: tuple[int, ...]
 
 
 MIN_MEMORY_MB, MAX_MEMORY_MB = 500, 1_000_000
-"""What ``memory_mb`` of `Limits` may be: the libraries need the least, and the kernel counts the bytes in 64 bits."""
+"""The range of ``memory_mb`` in `Limits`: numerical libraries need at least the first value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an untrusted program may use.
+    """The limits of an untrusted program.
 
     Attributes:
-        cpu_seconds: Of all its threads together; three times as much of wall time is a backstop.
-        memory_mb: Address space of its process, the libraries' share of about 250 MB included.
-        result_bytes: Of what it returns.
-        output_bytes: Kept of what it prints on stdout, and on stderr: the last so many.
+        cpu_seconds: The CPU time of all its threads together, in seconds. Wall time is limited to three times as much.
+        memory_mb: The address space of its process in MB, which includes about 250 MB for the libraries.
+        result_bytes: The largest size of its result, in bytes.
+        output_bytes: How many bytes are kept of what it prints: the last ones on stdout, and as many on stderr.
     """
 
     cpu_seconds: float
@@ -230,7 +264,7 @@ class Limits:
 
     @property
     def wall_seconds(self) -> float:
-        """How long it may be there, whatever it does."""
+        """The longest wall time, in seconds, even if the program only waits."""
         return 3 * self.cpu_seconds
 
 
@@ -239,13 +273,14 @@ class Job:
     """A call of an untrusted program.
 
     Attributes:
-        source: Of the program.
-        entry_point: The function that it must define.
-        arguments: What the function is called with: numpy arrays of float64, and whatever JSON can say.
-        returns: One `Array` for each value of the tuple that it must return; None: anything that JSON can say.
-        limits: What it may use.
-        driver: Source of our own that defines ``drive(function, *arguments)``, which runs confined beside the program
-            and calls its function; what ``drive`` returns is then the result. None calls the function itself.
+        source: The source code of the program.
+        entry_point: The name of the function that the program must define.
+        arguments: The arguments of the function: numpy arrays of float64, and any values that JSON can express.
+        returns: One `Array` for each element of the tuple that the function must return, or None if it may return
+            anything that JSON can express.
+        limits: The limits of the program.
+        driver: Trusted source code that defines ``drive(function, *arguments)``. It is confined like the program, calls
+            its function, and its result is the result of the job. None calls the function directly.
     """
 
     source: str
@@ -261,13 +296,13 @@ class Execution:
     """How a call of an untrusted program ended.
 
     Attributes:
-        value: The arrays, or the JSON value, that it returned; None after a failure. Nothing else is known of it: the
-            program may have returned whatever it liked.
-        failure: Why there is no value.
-        stdout: The last of what it printed.
-        stderr: The same of its messages.
-        cpu_seconds: What it used.
-        wall_seconds: What it took.
+        value: The arrays or the JSON value that the program returned; None after a failure. Only type and shape have
+            been checked: the program may have returned anything of that form.
+        failure: Why there is no value; None if there is one.
+        stdout: The end of what the program printed on standard output.
+        stderr: The end of what it printed on standard error.
+        cpu_seconds: The CPU time used, in seconds.
+        wall_seconds: The wall time taken, in seconds.
     """
 
     value: Any = None
@@ -288,18 +323,19 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model answered.
+    """A language model's answer.
 
     Attributes:
-        text: The answer, empty where there is none.
-        finish: STOP for a whole answer, LENGTH for one that was cut, ERROR for none (a content filter, say).
-        error: Why there is no answer.
-        prompt_tokens: As the provider counted them, None where it did not.
-        completion_tokens: The same of the answer.
-        cost_usd: None where the price is unknown.
-        seconds: From sending the query that was answered to its answer.
-        retries: Times it had failed before.
-        cached: It was bought earlier.
+        text: The text of the answer; empty if there is none.
+        finish: STOP for a complete answer, LENGTH for a truncated one, ERROR for none (because of a content filter,
+            for example).
+        error: Why there is no answer; empty if there is one.
+        prompt_tokens: The tokens of the prompt as the provider counted them; None if it did not.
+        completion_tokens: The tokens of the answer as the provider counted them; None if it did not.
+        cost_usd: The cost in USD; None if the price is unknown.
+        seconds: The time from sending the successful request to its answer, in seconds.
+        retries: How many requests failed before it.
+        cached: Whether the reply was paid for earlier and came from the cache.
     """
 
     text: str
@@ -315,7 +351,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class CostBound:
-    """What a query costs at most; ``usd`` is None where the price is unknown."""
+    """The most that a query can cost, in tokens and in USD; ``usd`` is None if the price is unknown."""
 
     tokens: int
     usd: float | None
@@ -323,7 +359,7 @@ class CostBound:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a language model has been used for; a sum is None once a part of it is unknown."""
+    """The requests, tokens and cost of a language model. A sum is None as soon as one of its parts is unknown."""
 
     calls: int = 0
     prompt_tokens: int | None = 0
@@ -340,7 +376,7 @@ class Usage:
 
     @property
     def spent(self) -> str:
-        """Tokens of prompts and of replies, and what they cost, as a person reads it."""
+        """The tokens of prompts and of replies and their cost, formatted for people."""
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,}" if known else "unknown"
         cost = "unknown cost" if self.cost_usd is None else f"${self.cost_usd:,.4f}"
