@@ -1,4 +1,4 @@
-"""EvoDiverse from Python, for notebooks and scripts: `run` makes one run, `load` reads one."""
+"""EvoDiverse from Python, for notebooks and scripts: `run` performs a run, `load` reads one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DATASETS: Final = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls", "screened")
-"""The tables of a run; docs/log.md says what their columns mean."""
+"""The tables of a run. Their columns are listed in docs/columns.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The candidate with the highest score of a run, the first of several.
+    """The candidate with the highest score of a run, the first among equals.
 
     Attributes:
-        score: Its score.
-        genotype: Its text: a SMILES, an equation, a program.
-        call: The oracle call that evaluated it, from 1.
+        score: The score, higher is better.
+        genotype: The text of the candidate: a SMILES string, an equation, or a program.
+        call: The number of the oracle call that evaluated it, counted from 1.
     """
 
     score: float
@@ -40,11 +40,11 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The best score so far against oracle calls.
+    """The best score so far as a function of oracle calls.
 
     Attributes:
         calls: ``(n,)`` numbers of the calls, 1 to n.
-        best: ``(n,)`` best scores up to each call, NaN before the first.
+        best: ``(n,)`` best scores up to each call; NaN before the first successful evaluation.
     """
 
     calls: NDArray[np.int64]
@@ -53,11 +53,11 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as its folder holds it, complete or not.
+    """A run on disk, complete or not.
 
     Attributes:
         path: The run directory.
-        record: The content of its ``run.json``: status, what stopped it, versions, totals, seconds.
+        record: The content of ``run.json``: status, reason of the stop, versions, totals, seconds.
     """
 
     path: Path
@@ -65,29 +65,29 @@ class Run:
 
     @property
     def status(self) -> str:
-        """How it stands: running, complete, failed, interrupted or asking."""
+        """The status: running, complete, failed, interrupted or asking."""
         return str(self.record["status"])
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings that make it the run it is, by their dotted keys."""
+        """The settings that identify the run, by their dotted keys."""
         settings: Mapping[str, Any] = self.record["settings"]
         return settings
 
     def table(self, name: str = "evaluations") -> pa.Table:
-        """Return one of its tables, the rows in the order in which they were committed.
+        """Return one of the tables, with its rows in the order in which they were committed.
 
         Args:
             name: One of `DATASETS`.
 
         Raises:
-            InputError: There is no such table, nothing is written yet, or a file of it cannot be read.
+            InputError: There is no such table, nothing has been written yet, or a file cannot be read.
         """
         if name not in DATASETS:
-            raise InputError(f"{name} is no table of a run; use {', '.join(DATASETS)}")
+            raise InputError(f"{name} is not a table of a run; use {', '.join(DATASETS)}")
         parts = self._parts(name)
         if not parts:
-            raise InputError(f"{self.path} has written nothing yet; look again when it has")
+            raise InputError(f"{self.path} has written nothing yet; try again later")
         try:
             return pa.concat_tables([pq.read_table(part) for part in parts], promote_options="default")
         except (OSError, pa.ArrowInvalid) as error:
@@ -96,21 +96,21 @@ class Run:
             ) from error
 
     def frame(self, name: str = "evaluations") -> "pd.DataFrame":
-        """Return one of its tables as a data frame of pandas (``pip install 'evodiverse[analysis]'``).
+        """Return one of the tables as a pandas data frame (needs ``pip install 'evodiverse[analysis]'``).
 
         Args:
             name: One of `DATASETS`.
 
         Raises:
-            InputError: There is no such table, a file of it cannot be read, or pandas is not installed.
+            InputError: There is no such table, a file cannot be read, or pandas is not installed.
         """
         try:
             return self.table(name).to_pandas()
         except ModuleNotFoundError as error:
-            raise InputError("frames need pandas; pip install 'evodiverse[analysis]', or use table()") from error
+            raise InputError("frame() needs pandas; pip install 'evodiverse[analysis]', or use table()") from error
 
     def best(self) -> Best | None:
-        """Return the candidate with the highest score, None if no candidate has one.
+        """Return the candidate with the highest score; None if no candidate has a score.
 
         Raises:
             InputError: The log cannot be read.
@@ -122,7 +122,7 @@ class Run:
         return Best(float(scores[at]), genotypes[at], int(calls[at]))
 
     def curve(self) -> Curve:
-        """Return the best score so far against oracle calls.
+        """Return the best score so far as a function of oracle calls.
 
         Raises:
             InputError: The log cannot be read.
@@ -134,7 +134,7 @@ class Run:
         return sorted((self.path / name).glob("part-*.parquet"))
 
     def _charged(self) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
-        """Return number, score and genotype of each charged call, in their order."""
+        """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all charged calls, in order."""
         if not self._parts("evaluations"):
             return np.empty(0, np.int64), np.empty(0), []
         table = self.table("evaluations").select(["outcome", "call", "score", "genotype"])
@@ -146,18 +146,18 @@ class Run:
 
 
 def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, display: str = "none") -> Run:
-    """Make one run to its end, from where it stands, as ``evodiverse OVERRIDES`` does; a complete one is only read.
+    """Start or resume a run and wait for its end, as ``evodiverse OVERRIDES`` does. A complete run is only read.
 
     Args:
-        overrides: What the command line would be, such as ``["task=jnk3", "method=pt", "seed=1"]``.
-        config_dir: A folder of options of your own, as ``--config-dir``.
-        display: How the run shows itself: none, plain, rich or auto.
+        overrides: The arguments of the command line, such as ``["task=jnk3", "method=pt", "seed=1"]``.
+        config_dir: A folder with your own options, as for ``--config-dir``.
+        display: How to show progress: none, plain, rich or auto.
 
     Raises:
-        InputError: The run is invalid; names everything that is wrong with it.
-        EvoDiverseError: The run failed; the same call goes on where it stopped.
+        InputError: The configuration is invalid; the message names everything that is wrong with it.
+        EvoDiverseError: The run failed. The same call resumes it.
     """
-    # Here: `load` does without the libraries that these load.
+    # Imported here so that `load` does not wait for them.
     from evodiverse.runner.display import DISPLAYS, choose_display
     from evodiverse.runner.process import say
     from evodiverse.settings.assembly import run as run_plan
@@ -169,7 +169,9 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
     if isinstance(overrides, str) or not all(isinstance(word, str) for word in overrides):
         raise InputError(f'overrides must be a list of texts such as ["task=jnk3", "seed=1"], got {overrides!r}')
     if flags := [word for word in overrides if word.startswith("-")]:
-        raise InputError(f"{', '.join(flags)}: options of the command are none of a run; config_dir and display are")
+        raise InputError(
+            f"{', '.join(flags)}: flags are for the command line; use the arguments config_dir and display"
+        )
     if display not in DISPLAYS:
         raise InputError(f"display must be {join_or(DISPLAYS)}, got {display}")
     register()
@@ -182,10 +184,10 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
         options = [] if folder is None else ["--config-dir", folder]
         raise explain(error, [*options, *overrides], plan_run) from None
     if len(planned) != 1:
-        raise InputError(f"these are {len(planned)} runs; call run for each, or use evodiverse -m")
+        raise InputError(f"expected one run, got {len(planned)}; call run for each of them, or use evodiverse -m")
     ((plan, composed, hydra),) = planned
     if plan.config.dry_run:
-        raise InputError("dry_run=true makes no run; use the command evodiverse, which says what would run")
+        raise InputError("dry_run=true starts no run; use the command evodiverse, which shows what would run")
     shown = choose_display(display, str(plan.path))
     run_plan(
         plan,
@@ -197,17 +199,17 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
 
 
 def _say_nothing(line: str) -> None:
-    """Leave it to whoever called."""
+    """Print nothing: the caller gets the run."""
 
 
 def load(path: str | Path) -> Run:
-    """Return a run that is there, complete or not.
+    """Return an existing run, complete or not.
 
     Args:
-        path: The run directory, which holds a ``run.json``.
+        path: The run directory, which contains ``run.json``.
 
     Raises:
-        InputError: It holds no run, or its record is damaged.
+        InputError: The folder does not contain a run, or its record is damaged.
     """
     folder = Path(path)
     try:
@@ -215,5 +217,5 @@ def load(path: str | Path) -> Run:
     except OSError as error:
         raise InputError(f"{folder} cannot be read ({reason(error)}); check the path") from error
     if not is_there:
-        raise InputError(f"{folder} is no run; name the folder that holds a {RECORD}")
+        raise InputError(f"{folder} is not a run; name the folder that contains {RECORD}")
     return Run(folder, read_record(folder / RECORD))

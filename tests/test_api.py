@@ -42,7 +42,7 @@ def test_tables_hold_what_was_logged(run: Run) -> None:
     assert len(run.table()) == len(run.frame()) == len(rows)
     assert sorted(call for call in run.table("evaluations")["call"].to_pylist() if call) == list(range(1, 61))
     assert {"iteration", "pool", "beta", "members"} <= set(run.frame("populations").columns)
-    with pytest.raises(InputError, match="swap is no table of a run; use evaluations, "):
+    with pytest.raises(InputError, match="swap is not a table of a run; use evaluations, "):
         run.table("swap")
 
 
@@ -66,17 +66,17 @@ def test_mistakes_are_told_as_by_the_command(tmp_path: Path) -> None:
         evodiverse.run(["sed=1"])
     with pytest.raises(InputError, match="seed must be between 0"):
         evodiverse.run([*TOY, "seed=-1"], config_dir=TOY_CONF)
-    with pytest.raises(InputError, match="these are 2 runs; call run for each"):
+    with pytest.raises(InputError, match="expected one run, got 2; call run for each"):
         evodiverse.run([*TOY, "seed=0,1"], config_dir=TOY_CONF)
-    with pytest.raises(InputError, match=r"is no run; name the folder that holds a run\.json"):
+    with pytest.raises(InputError, match=r"is not a run; name the folder that contains run\.json"):
         evodiverse.load(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("words", "display", "expected"),
     [
-        (["dry_run=true"], "none", "dry_run=true makes no run"),
-        (["-m", "seed=0"], "none", "-m: options of the command are none of a run"),
+        (["dry_run=true"], "none", "dry_run=true starts no run"),
+        (["-m", "seed=0"], "none", "-m: flags are for the command line"),
         ([], "rihc", "display must be auto, none, plain or rich, got rihc"),
     ],
 )

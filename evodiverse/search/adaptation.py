@@ -10,22 +10,22 @@ BAND_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Thermostat:
-    """The present ξ, and the swap rates (0 to 1) gathered since it was last judged."""
+    """The current ξ, and the swap rates in [0, 1] collected since ξ was last adapted."""
 
     xi: float
     rates: tuple[float, ...] = ()
 
 
 def adapt_xi(thermostat: Thermostat, rate: float | None, swap: Swap) -> tuple[Thermostat, bool]:
-    """Take in the rate of one exchange event and move ξ once ``swap.window`` rates are there.
+    """Add the swap rate of an exchange event, and adapt ξ once ``swap.window`` rates are collected.
 
-    The mean rate at or above τ + ε/2 multiplies ξ by 1.1, at or below τ - ε/2 by 0.9 (edges within 1e-9 count as
-    reached); the gathered rates are then dropped. ξ stays in [1e-3, 1e3].
+    A mean rate of at least τ + ε/2 multiplies ξ by 1.1, one of at most τ - ε/2 by 0.9 (within 1e-9 of an edge counts as
+    reached). The collected rates are then dropped. ξ stays in [1e-3, 1e3].
 
     Args:
-        thermostat: Before the event.
-        rate: Accepted over unblocked pairs of the event; None, when there was no unblocked pair, changes nothing.
-        swap: Target τ, tolerance ε and window L.
+        thermostat: The thermostat before the event.
+        rate: The share of unblocked pairs that were accepted. None, if there was no unblocked pair, changes nothing.
+        swap: The settings with the target τ, the tolerance ε and the window L.
 
     Returns:
         The thermostat after the event, and whether ξ was clamped to its bounds.

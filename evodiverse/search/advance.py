@@ -18,9 +18,10 @@ from evodiverse.search.survivors import Contenders, survivor_rules
 
 
 def start(attempts: Attempts, archive: Archive, method: Method) -> tuple[State, IterationInfo]:
-    """Return the state at iteration 0, in which the pools hold the initial candidates, and its record.
+    """Return the state at iteration 0, in which the pools hold the initial candidates, and the record of it.
 
-    Attempts settled for one pool, when the method has several, are shared by all and recorded without a pool.
+    If the method has several pools but the attempts are for one, all pools share the candidates, and the attempts are
+    recorded without a pool.
     """
     settled = [attempts.offspring(pool) for pool in range(attempts.n_pools)]
     records = attempts.records
@@ -41,19 +42,19 @@ def advance(
     streams: Streams,
     similarities: Similarities | None = None,
 ) -> tuple[State, IterationInfo]:
-    """Choose the survivors of each pool, exchange between pools when it is time, and adapt ξ.
+    """Select the survivors of each pool, exchange candidates between pools when it is due, and adapt ξ.
 
     Args:
-        state: Before the iteration.
-        attempts: All attempts of the iteration, closed.
-        archive: Holds every candidate named by ``state`` and ``attempts``.
-        method: The method's settings.
-        search: The stop rules whose counters the state carries.
-        streams: The run's streams.
-        similarities: Of the task, None for one that knows of none.
+        state: The state before the iteration.
+        attempts: All attempts of the iteration, after the last round was closed.
+        archive: The archive that holds every candidate of ``state`` and ``attempts``.
+        method: The settings of the method.
+        search: The settings of the stop rules, whose counters are part of the state.
+        streams: The random streams of the run.
+        similarities: The task's similarities; None for a task without them.
 
     Returns:
-        The state after the iteration, and the record of what happened in it.
+        The state after the iteration, and the record of everything that happened in it.
     """
     iteration = state.iteration + 1
     pools = tuple(
@@ -90,7 +91,7 @@ def select_survivors(
     streams: Streams,
     similarities: Similarities | None = None,
 ) -> IntArray:
-    """Return which of a pool's members and offspring stay, as sorted calls."""
+    """Return the members and offspring of a pool that survive, as sorted calls."""
     contenders = np.union1d(members, offspring)
     rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
     hypotheses = [archive.hypothesis(call) for call in contenders.tolist()]
@@ -100,7 +101,7 @@ def select_survivors(
 
 
 def adapt(thermostat: Thermostat, exchanged: Exchanged, method: Method) -> tuple[Thermostat, tuple[Adaptation, ...]]:
-    """Let the rate of an exchange event act on ξ, where the exchange rule has one."""
+    """Adapt ξ to the swap rate of an exchange event, if the exchange rule has one."""
     if not exchanged.adapts:
         return thermostat, ()
     rate = swap_rate(exchanged.trials)

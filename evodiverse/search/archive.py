@@ -1,4 +1,4 @@
-"""Everything evaluated in a run: the one place where oracle calls are counted."""
+"""All evaluated candidates of a run, and the only place where oracle calls are counted."""
 
 import heapq
 from array import array
@@ -12,14 +12,14 @@ from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis
 
 
 class Archive:
-    """All candidates of a run by call and by key; it only ever grows.
+    """All candidates of a run, by call and by key. It only ever grows.
 
-    What a call returned is kept in arrays, so that a million calls take few hundred bytes each; objects are made of it
-    when they are asked for. Scores and energies have NaN for failed evaluations. A call is counted when it is reserved,
-    before the evaluation is made.
+    Results are kept in arrays, so that each of a million calls takes a few hundred bytes; objects are created on
+    request. Scores and energies of failed evaluations are NaN. A call is counted when it is reserved, before it is
+    evaluated.
 
     Args:
-        top: How many of the best scores `top_mean` averages; 0 keeps none.
+        top: The number of best scores that `top_mean` averages; 0 turns it off.
     """
 
     def __init__(self, top: int = 0) -> None:
@@ -37,46 +37,46 @@ class Archive:
 
     @property
     def n_calls(self) -> int:
-        """Oracle calls charged so far."""
+        """The number of oracle calls charged so far."""
         return len(self._call_of_key)
 
     @property
     def scores(self) -> FloatArray:
-        """``(n,)`` scores of the evaluated candidates; call ``c`` stands at ``c - 1``."""
+        """``(n,)`` scores of the evaluated candidates, NaN for failed ones; call ``c`` is at index ``c - 1``."""
         return self._scores[: len(self._keys)]
 
     @property
     def energies(self) -> FloatArray:
-        """``(n,)`` energies, like `scores`."""
+        """``(n,)`` energies of the evaluated candidates, in the same order as `scores`."""
         return self._energies[: len(self._keys)]
 
     def call_of(self, key: str) -> int | None:
-        """Return the call that this key was charged as, None if it never was."""
+        """Return the number of the call that was charged for a key; None if there was none."""
         return self._call_of_key.get(key)
 
     def candidate(self, call: int) -> Candidate:
-        """Return the candidate evaluated by this call."""
+        """Return the candidate that a call evaluated."""
         score, energy = self._result(call)
         hypothesis, error = self.hypothesis(call), self._errors.get(call, "")
         return Candidate(call, hypothesis.genotype, hypothesis.key, score, energy, error, self._details.of(call))
 
     def hypothesis(self, call: int) -> Hypothesis:
-        """Return what this call evaluated."""
+        """Return the hypothesis that a call evaluated."""
         return Hypothesis(self._genotypes[call - 1], self._keys[call - 1])
 
     def evaluation(self, call: int) -> Evaluation:
-        """Return what this call returned."""
+        """Return the result of a call."""
         score, energy = self._result(call)
         valid, error = bool(self._is_valid[call - 1]), self._errors.get(call, "")
         return Evaluation(score, energy, valid, error, self._details.of(call))
 
     def _result(self, call: int) -> tuple[float, float] | tuple[None, None]:
-        """Return the score and the energy of a call, None for both where it failed."""
+        """Return the score and the energy of a call, both None if it failed."""
         score = float(self.scores[call - 1])
         return (None, None) if isnan(score) else (score, float(self._energies[call - 1]))
 
     def reserve(self, key: str) -> int:
-        """Charge an oracle call for a key that has none and return its number.
+        """Charge an oracle call for a new key, and return its number.
 
         Raises:
             ValueError: The key was charged before.
@@ -88,11 +88,11 @@ class Archive:
         return call
 
     def record(self, hypothesis: Hypothesis, evaluation: Evaluation) -> None:
-        """Store the result of the oldest reserved call that has none yet, which must be this hypothesis'.
+        """Store the result of the oldest reserved call without one, which must be the call of this hypothesis.
 
         Raises:
-            ValueError: It is not, or its score and energy are neither both finite nor both None: a NaN would win every
-                swap.
+            ValueError: The call is that of another hypothesis, or score and energy are neither both finite nor both
+                None (a NaN would win every swap).
         """
         call = len(self._keys) + 1
         if self._call_of_key.get(hypothesis.key) != call:
@@ -122,19 +122,19 @@ class Archive:
             heapq.heappushpop(self._top_scores, score)
 
     def best(self) -> Candidate | None:
-        """Return the candidate with the highest score, the oldest of several, None when all failed."""
+        """Return the candidate with the highest score, the oldest among equals; None if all failed."""
         return None if self._best_call is None else self.candidate(self._best_call)
 
     def top_mean(self) -> float:
-        """Return the mean of the best ``top`` scores, NaN as long as there are fewer.
+        """Return the mean of the best ``top`` scores; NaN while there are fewer.
 
-        The sum is exactly rounded, so that it does not depend on the order in which scores came.
+        The sum is rounded exactly, so it does not depend on the order of the scores.
         """
         return fsum(self._top_scores) / self._top if self._top and len(self._top_scores) == self._top else nan
 
 
 class _Details:
-    """The details of all calls: the values of each, and the names that many have in common."""
+    """The details of all calls: the values of each call, and their names, which most calls share."""
 
     def __init__(self) -> None:
         self._names: list[tuple[str, ...]] = [()]

@@ -1,4 +1,4 @@
-"""The attempts of one iteration: how each proposal ends, what is charged, who joins which pool."""
+"""The attempts of one iteration: how each proposal ends, what is charged, and which candidate joins which pool."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Answer = tuple[Proposal, Hypothesis | Rejection]
 
 
 class _Settled(NamedTuple):
-    """An answer and how it ended; ``call`` is None for one that joins no pool."""
+    """An answer and its outcome; ``call`` is None if it joins no pool."""
 
     request: Request
     proposal: Proposal
@@ -29,11 +29,20 @@ class _Settled(NamedTuple):
 
 
 class Attempts:
-    """Settles the attempts of one iteration, round by round.
+    """Decides the attempts of one iteration, round by round.
 
-    A round is `settle`, which decides how each answer ends and charges what must be evaluated, then `close` with those
-    evaluations. `open_slots` are those the next round may try again. `screen` stands in for `settle` where there is but
-    one round.
+    A round consists of `settle`, which decides the outcome of each answer and charges what must be evaluated, and
+    `close`, which takes the evaluations. Screening has a single round, with `screen` in place of `settle`.
+
+    Args:
+        slots: The slots to fill, in order.
+        pools: The members of each pool.
+        archive: The archive of the run.
+
+    Attributes:
+        open_slots: The slots that are still empty, for the next round.
+        records: The records of all attempts so far.
+        screened: The proposals that screening did not choose.
     """
 
     def __init__(self, slots: Sequence[Slot], pools: Pools, archive: Archive) -> None:
@@ -48,24 +57,24 @@ class Attempts:
 
     @property
     def n_pools(self) -> int:
-        """Number of pools that offspring may join."""
+        """The number of pools that offspring may join."""
         return len(self._members)
 
     def settle(self, requests: Sequence[Request], answers: Sequence[Answer]) -> list[Hypothesis]:
-        """Decide how each answer ends, in the order (slot, pool), and return what must be evaluated, as charged."""
+        """Decide the outcome of each answer, in the order (slot, pool); return the hypotheses to evaluate, charged."""
         for request, (proposal, parsed) in zip(requests, answers, strict=True):
             self._settled.append(_Settled(request, proposal, parsed, *self._judge(request, parsed)))
         return self._pending
 
     def screen(self, requests: Sequence[Request], answers: Sequence[Answer], screening: Screening) -> list[Hypothesis]:
-        """Choose what is evaluated, for each pool as much as it has open slots, and return it, as charged.
+        """Choose which proposals to evaluate, as many for each pool as it has open slots; return them, charged.
 
-        What the run has evaluated, or this round has proposed before, is a duplicate, whichever pool it is for.
+        A proposal that the run has evaluated, or that came before in this round, is a duplicate, whichever its pool.
 
         Args:
-            requests: In the order (slot, pool, attempt), several for each slot.
-            answers: One for each.
-            screening: Says which of them are chosen.
+            requests: The requests in the order (slot, pool, attempt), several per slot.
+            answers: The answer to each request.
+            screening: The rule that chooses.
         """
         fresh: dict[str, tuple[int, Hypothesis]] = {}
         for place, (_, parsed) in enumerate(answers):
@@ -91,7 +100,7 @@ class Attempts:
         return self._pending
 
     def close(self, evaluations: Sequence[Evaluation]) -> None:
-        """Take the evaluations of what `settle` returned, in that order, and finish the round."""
+        """Record the evaluations of what `settle` or `screen` returned, in the same order, and end the round."""
         for hypothesis, evaluation in zip(self._pending, evaluations, strict=True):
             self._archive.record(hypothesis, evaluation)
         unfilled = {Slot(one.request.slot, one.request.pool) for one in self._settled if one.call is None}
@@ -100,7 +109,7 @@ class Attempts:
         self._pending, self._settled = [], []
 
     def offspring(self, pool: int) -> IntArray:
-        """Return the calls that join ``pool`` this iteration; a failed evaluation joins none."""
+        """Return the calls that join a pool in this iteration. A failed evaluation joins no pool."""
         calls = sorted(self._held[pool].values())
         return np.array([call for call in calls if self._archive.candidate(call).score is not None], dtype=np.int64)
 

@@ -1,6 +1,6 @@
 """The exchange of candidates between the pools of the ladder (paper, Algorithm "Swap operator").
 
-Pools are sorted arrays of calls. A key is evaluated once a run, so two candidates with one key are one call.
+A pool is a sorted array of calls. Each key is evaluated once per run, so equal keys are the same call.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,19 @@ def empty_pools(n_pools: int) -> Pools:
 
 @dataclass(frozen=True, slots=True)
 class SwapTrial:
-    """One pair of a swap event, as it was settled (a row of ``swaps``)."""
+    """One pair of candidates in a swap event, and the decision about it (a row of ``swaps``).
+
+    Attributes:
+        cold_pool: The colder pool.
+        hot_pool: The hotter pool.
+        cold_call: The call of the candidate that the colder pool offered.
+        hot_call: The call of the candidate that the hotter pool offered.
+        log_accept: The logarithm of the Metropolis ratio, in nats.
+        log_u: The logarithm of the uniform random number that it was compared with, in nats.
+        accepted: Whether the candidates were swapped.
+        blocked: Whether the pair could not be swapped, because a pool would have held a candidate twice.
+        xi: The powering factor ξ at the time.
+    """
 
     cold_pool: int
     hot_pool: int
@@ -38,7 +50,7 @@ class SwapTrial:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One candidate copied to another pool (a row of ``migrations``)."""
+    """A candidate that was copied to another pool (a row of ``migrations``)."""
 
     from_pool: int
     to_pool: int
@@ -47,9 +59,14 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """The pools after an exchange event, and everything that was tried.
+    """The result of an exchange event.
 
-    ``pairs`` are the adjacent rungs that met; ``adapts`` says whether the event's rate may move ξ.
+    Attributes:
+        pools: The pools after the event.
+        pairs: The pairs of adjacent rungs that took part.
+        trials: All pairs of candidates that were tried, in order.
+        migrations: All candidates that were copied, in order.
+        adapts: Whether the swap rate of the event may change ξ.
     """
 
     pools: Pools
@@ -61,7 +78,16 @@ class Exchanged:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What an exchange rule may know. ``scores`` and ``energies`` are ``(n_calls,)``, call ``c`` at ``c - 1``."""
+    """The information that an exchange rule may use.
+
+    Attributes:
+        iteration: The number of the iteration.
+        method: The settings of the method.
+        scores: ``(n_calls,)`` scores of all calls, higher is better; call ``c`` is at index ``c - 1``.
+        energies: ``(n_calls,)`` energies of all calls, lower is better, in the same order.
+        xi: The powering factor ξ.
+        streams: The random streams of the run.
+    """
 
     iteration: int
     method: Method
@@ -87,9 +113,10 @@ def none(pools: Pools, event: Event) -> Exchanged:  # noqa: ARG001
 def metropolis(pools: Pools, event: Event) -> Exchanged:
     """Swap candidates between adjacent rungs by the Metropolis rule at powering factor ξ.
 
-    It keeps the joint law of the pools if they follow their Boltzmann laws; an evolving population does so only
-    approximately, the more so as the weights of its survivors may be of another form: of molecules swaps follow
-    log(1 - s), survivors s^β. Beside a rung at β = ∞ exactly those swaps are accepted that do not raise its energy.
+    Swaps preserve the joint distribution of the pools if each pool follows its Boltzmann distribution. An evolving
+    population does so only approximately, especially if survivors are weighted by another function than the energy: for
+    molecules, swaps use log(1 - s) and survivors s^β. Next to a rung at β = ∞, exactly those swaps are accepted that do
+    not raise its energy.
     """
     cold_rungs = schedules[event.method.swap.schedule](event)
     members = [set(pool.tolist()) for pool in pools]
@@ -110,9 +137,10 @@ def random(pools: Pools, event: Event) -> Exchanged:
 
 @exchange_rules
 def ring(pools: Pools, event: Event) -> Exchanged:
-    """Copy to each pool the best ``swap.size`` of its predecessor that it lacks, from the state before the event.
+    """Copy the best ``swap.size`` candidates of each pool to the next pool, skipping those that it already has.
 
-    Nothing leaves a pool, so a pool may exceed its capacity until its next survivors are chosen.
+    All copies are taken from the state before the event. No pool loses anything, so a pool may exceed its capacity
+    until its next survivors are selected.
     """
     migrations: list[Migration] = []
     for source in range(len(pools)):
@@ -127,20 +155,21 @@ def ring(pools: Pools, event: Event) -> Exchanged:
 
 
 def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.Generator) -> list[SwapTrial]:
-    """Try ``swap.size`` swaps between the rungs ``cold`` and ``cold + 1`` and carry out those accepted.
+    """Try ``swap.size`` swaps between the rungs ``cold`` and ``cold + 1``, and carry out the accepted ones.
 
-    Candidates are drawn uniformly without replacement from both pools and paired in the order drawn; each pair is
-    settled after the effect of the one before. A pair is blocked when both sides are one candidate or either is
-    already in the other pool.
+    Candidates are drawn uniformly without replacement from both pools and paired in the order drawn. Each pair is
+    decided after the previous one has taken effect. A pair is blocked if both sides are the same candidate, or if one
+    of them is already in the other pool.
 
     Args:
-        members: The calls in each pool; changed in place.
+        members: The calls in each pool. Changed in place.
         cold: The colder rung.
-        event: Its swap size is capped at the smaller pool; its ξ is at least 0, and 0 accepts every unblocked pair.
+        event: The event. Its swap size is capped at the size of the smaller pool. Its ξ is at least 0; with 0, every
+            unblocked pair is accepted.
         rng: Consumed once per pair, blocked or not.
 
     Returns:
-        All pairs in the order settled.
+        All pairs, in the order in which they were decided.
     """
     hot = cold + 1
     size = min(event.method.swap.size, len(members[cold]), len(members[hot]))
@@ -164,34 +193,34 @@ def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.
 def log_acceptance(cold_energy: float, hot_energy: float, beta_gap: float, xi: float) -> float:
     """Return ``log a = -ξ (β_cold - β_hot) (h_hot - h_cold)``, in nats.
 
-    It is positive when the hotter pool holds the better (lower) energy: the colder pool always takes that one. A factor
-    of 0 makes it 0, even beside an infinite one.
+    It is positive if the hotter pool has the better (lower) energy: the colder pool always accepts that candidate. If
+    any factor is 0, the result is 0, even if another one is infinite.
     """
     energy_gap = float(hot_energy) - float(cold_energy)  # plain floats overflow to infinity without a warning
     return -xi * beta_gap * energy_gap if xi and beta_gap and energy_gap else 0.0
 
 
 def swap_rate(trials: Sequence[SwapTrial]) -> float | None:
-    """Return accepted over unblocked pairs, None when all were blocked."""
+    """Return the share of unblocked pairs that were accepted, in [0, 1]; None if all were blocked."""
     tried = sum(not trial.blocked for trial in trials)
     return sum(trial.accepted for trial in trials) / tried if tried else None
 
 
 @schedules
 def all_(event: Event) -> range:
-    """Every adjacent pair, cold to hot."""
+    """Return all adjacent pairs, cold to hot, each by its colder rung."""
     return range(event.method.n_pools - 1)
 
 
 @schedules
 def even_odd_random(event: Event) -> range:
-    """The even or the odd pairs, by a fair coin (reversible)."""
+    """Return the even or the odd pairs, as a fair coin decides (reversible parallel tempering)."""
     parity = int(event.streams.at(Purpose.SCHEDULE, event.iteration).rng().integers(2))
     return range(parity, event.method.n_pools - 1, 2)
 
 
 @schedules
 def even_odd_alternating(event: Event) -> range:
-    """The even and the odd pairs in turn, even first: non-reversible parallel tempering (Syed et al., 2022)."""
+    """Return the even and the odd pairs in turn, even first: non-reversible parallel tempering (Syed et al., 2022)."""
     parity = (event.iteration // event.method.swap.period - 1) % 2
     return range(parity, event.method.n_pools - 1, 2)

@@ -1,4 +1,4 @@
-"""Who mates with whom: mating pools, slots and the requests made of an operator."""
+"""Mating pools, slots, and the requests to an operator."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -16,16 +16,17 @@ from evodiverse.vocabulary import Candidate, Prompt, Request
 
 
 class Slot(NamedTuple):
-    """A place for one offspring. The order of the fields is the order in which slots are dealt and settled."""
+    """A place for one offspring. Slots are dealt and decided in the order (slot, pool)."""
 
     slot: int
     pool: int
 
 
 def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
-    """Return the slots of an iteration: ``offspring`` for each pool that has members, dealt over the pools in turn.
+    """Return the slots of an iteration: ``offspring`` for each pool with members, dealt to the pools in turn.
 
-    There are no more of them than oracle calls are left, so a budget that ends within an iteration ends fairly.
+    There are at most as many as there are oracle calls left, so that a budget which ends within an iteration is shared
+    fairly.
     """
     mating = [pool for pool, members in enumerate(pools) if members.size]
     slots = [Slot(slot, pool) for slot in range(offspring) for pool in mating]
@@ -35,7 +36,7 @@ def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
 def draw_mating_pools(
     iteration: int, pools: Pools, archive: Archive, method: Method, streams: Streams
 ) -> tuple[IntArray, ...]:
-    """Draw each pool's mating pool, as calls in the order drawn. An empty pool has an empty one."""
+    """Return the mating pool of each pool, as calls in the order drawn. That of an empty pool is empty."""
     rule = method.mating_pool
     sample = sample_with_replacement if rule.replacement else sample_without_replacement
     mating_pools = []
@@ -59,9 +60,9 @@ def make_requests(
     method: Method,
     streams: Streams,
 ) -> list[Request]:
-    """Draw parents for every attempt at each open slot and return what is asked of the operator.
+    """Draw parents for every attempt at each open slot, and return the requests to the operator.
 
-    Requests come in the order of the slots, and of the attempts within one.
+    Requests are in the order of the slots, and of the attempts within a slot.
     """
     bests = {pool: _best(pools[pool], archive) for pool in {slot.pool for slot in slots}}
     requests = []
@@ -85,6 +86,6 @@ def make_requests(
 
 
 def _best(members: IntArray, archive: Archive) -> Candidate:
-    """Return the member with the highest score, the oldest of several."""
+    """Return the member with the highest score, the oldest among equals."""
     calls = np.sort(members)
     return archive.candidate(int(calls[np.argmax(archive.scores[calls - 1])]))

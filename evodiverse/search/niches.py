@@ -1,4 +1,4 @@
-"""Keeping things apart: of those that are alike only a few are taken."""
+"""Niches: among similar candidates, only a few are taken."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +6,7 @@ from evodiverse.search.sampling import FloatArray
 from evodiverse.vocabulary import Hypothesis
 
 Similarities = Callable[[Hypothesis, Sequence[Hypothesis]], FloatArray]
-"""From a hypothesis and others to ``(n,)`` similarities in [0, 1], whatever the run did before."""
+"""A function of one hypothesis and ``n`` others that returns ``(n,)`` similarities in [0, 1]."""
 
 
 def keep_apart(
@@ -17,18 +17,18 @@ def keep_apart(
     similarities: Similarities,
     certain: int = 0,
 ) -> list[int]:
-    """Return the places of the hypotheses that are taken, in the order given, so that at most ``share`` are alike.
+    """Choose ``size`` hypotheses, of which at most ``share`` are similar to each other, and return their indices.
 
-    One is passed over while ``share`` of those taken before are similar to it. Where too few are left, those passed
-    over fill up, in their order.
+    A hypothesis is skipped if ``share`` of those taken before are similar to it. If too few are left, the skipped ones
+    fill up the rest, in their order.
 
     Args:
-        hypotheses: The best first.
-        size: How many are taken; fewer if there are fewer.
-        share: At least 1.
-        radius: Similarity, 0 to 1, from which two are alike.
-        similarities: Of the task.
-        certain: The first so many are taken, however similar.
+        hypotheses: The hypotheses, the preferred ones first.
+        size: How many to choose; all are chosen if there are fewer.
+        share: How many may be similar to each other, at least 1.
+        radius: The similarity in [0, 1] from which two hypotheses count as similar.
+        similarities: The task's similarities.
+        certain: How many of the first are taken even if they are similar.
     """
     taken: list[int] = []
     passed: list[int] = []

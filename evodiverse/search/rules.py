@@ -1,4 +1,4 @@
-"""Rules that configuration selects by name: a rule is one function beside its siblings."""
+"""Rules that are selected by name in the configuration; each rule is a function."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -7,9 +7,12 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Rules(Generic[F]):
-    """The named rules of one kind, for instance all weights.
+    """The named rules of one kind, such as all weights.
 
     Decorating a function with an instance adds it under its own name, without leading and trailing underscores.
+
+    Args:
+        kind: The kind, as error messages call it.
     """
 
     def __init__(self, kind: str) -> None:
@@ -17,15 +20,15 @@ class Rules(Generic[F]):
         self._functions: dict[str, F] = {}
 
     def __call__(self, function: F) -> F:
-        """Add ``function`` and return it unchanged."""
+        """Add a rule, and return the function unchanged."""
         self._functions[function.__name__.strip("_")] = function
         return function
 
     def __getitem__(self, name: str) -> F:
-        """Return the rule called ``name``.
+        """Return the rule with a name.
 
         Raises:
-            ValueError: There is none.
+            ValueError: There is no such rule.
         """
         if name not in self._functions:
             raise ValueError(f"unknown {self.kind} {name!r}, expected one of {', '.join(self.names)}")
@@ -33,5 +36,5 @@ class Rules(Generic[F]):
 
     @property
     def names(self) -> list[str]:
-        """All names, sorted."""
+        """The names of all rules, sorted."""
         return sorted(self._functions)

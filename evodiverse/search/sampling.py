@@ -1,4 +1,4 @@
-"""Weighted draws. Weights come as logarithms, so that no power of a score under- or overflows."""
+"""Weighted draws. Weights are given as logarithms, so that powers of scores neither under- nor overflow."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,15 +9,15 @@ BoolArray = NDArray[np.bool_]
 
 
 def sample_without_replacement(log_weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Draw distinct indices successively, each with probability proportional to its weight among those left.
+    """Draw distinct indices one after the other, each with probability proportional to its weight among those left.
 
-    Adding independent Gumbel noise to the log-weights and taking the largest is the same law as successive draws
-    (Gumbel top-k).
+    Adding independent Gumbel noise to the log-weights and taking the largest has the same distribution as successive
+    draws (Gumbel top-k).
 
     Args:
-        log_weights: ``(n,)``, up to a common constant; -inf is drawn only when nothing else is left.
-        size: How many; capped at ``n``.
-        rng: Consumed ``n`` times, whatever ``size`` is.
+        log_weights: ``(n,)`` log-weights, up to a common constant. One with -inf is drawn only if no other is left.
+        size: How many indices to draw, capped at ``n``.
+        rng: The generator, consumed ``n`` times for any ``size``.
 
     Returns:
         ``(min(size, n),)`` indices in the order drawn.
@@ -34,9 +34,9 @@ def sample_with_replacement(log_weights: FloatArray, size: int, rng: np.random.G
     """Draw indices independently with probability proportional to their weights.
 
     Args:
-        log_weights: ``(n,)`` with n ≥ 1, up to a common constant, not all -inf.
-        size: How many.
-        rng: Consumed ``size`` times.
+        log_weights: ``(n,)`` log-weights with n ≥ 1, up to a common constant, not all -inf.
+        size: How many indices to draw.
+        rng: The generator, consumed ``size`` times.
 
     Returns:
         ``(size,)`` indices in the order drawn.
@@ -54,10 +54,10 @@ def sample_with_replacement(log_weights: FloatArray, size: int, rng: np.random.G
 
 
 def draw_distinct(items: IntArray, count: int, rng: np.random.Generator) -> list[int]:
-    """Draw up to ``count`` different values uniformly from a list that may repeat values.
+    """Draw ``count`` different values from a list in which values may repeat.
 
-    Each value is drawn uniformly over the entries that differ from those drawn before. Fewer different values than
-    ``count`` give fewer.
+    Each draw is uniform over the entries that differ from the values drawn before. If there are fewer different values
+    than ``count``, all of them are returned.
     """
     drawn: list[int] = []
     for item in rng.permutation(items).tolist():

@@ -1,4 +1,4 @@
-"""Screening: of many proposals a few are paid for, those of which a surrogate expects most and that differ."""
+"""Screening: of many proposals, only those are evaluated that a surrogate rates highest and that differ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,17 @@ from evodiverse.search.niches import Similarities, keep_apart
 from evodiverse.search.settings import Screen
 from evodiverse.vocabulary import Hypothesis
 
-# A sum in another order, on another machine, changes no choice.
+# Rounding keeps choices the same on machines that add in another order.
 _DIGITS = 9
 
 
 class Forecast(NamedTuple):
-    """What a surrogate expects of a hypothesis, minus its energy, and how far the surrogate's trees disagree."""
+    """A surrogate's forecast for a hypothesis.
+
+    Attributes:
+        predicted: The expected negative energy, higher is better.
+        spread: The standard deviation among the trees of the surrogate.
+    """
 
     predicted: float
     spread: float
@@ -21,12 +26,12 @@ class Forecast(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """Chooses among proposals.
+    """The rule that chooses which proposals are evaluated.
 
     Attributes:
-        screen: Its ``explore``, ``radius`` and ``at_most`` are used.
-        surrogate: Forecasts hypotheses.
-        similarities: Of the task.
+        screen: The settings ``explore``, ``radius`` and ``at_most``.
+        surrogate: The function that returns a forecast for each hypothesis.
+        similarities: The task's similarities.
     """
 
     screen: Screen
@@ -36,15 +41,16 @@ class Screening:
     def choose(
         self, hypotheses: Sequence[Hypothesis], pools: Sequence[int], shares: Mapping[int, int]
     ) -> tuple[list[Forecast], list[int]]:
-        """Return the forecasts ``(n,)`` of all, and the places of those that are chosen, sorted.
+        """Return all ``n`` forecasts, and the sorted indices of the chosen hypotheses.
 
-        Each pool takes its share of the highest ``predicted + explore * spread``, the first among equals, passing over
-        what is similar to ``at_most`` that it has taken; where too few are left, those passed over fill up.
+        Each pool takes its share of the hypotheses with the highest ``predicted + explore * spread``, the first among
+        equals. It skips a hypothesis that is similar to ``at_most`` that it has taken; if too few are left, the skipped
+        ones fill up its share.
 
         Args:
-            hypotheses: ``(n,)`` that were never evaluated, all different, in the order (slot, pool, attempt).
-            pools: ``(n,)``, for which each was proposed.
-            shares: How many each pool may take.
+            hypotheses: ``n`` different hypotheses that were never evaluated, in the order (slot, pool, attempt).
+            pools: The pool of each of the ``n`` hypotheses.
+            shares: How many hypotheses each pool may take.
         """
         forecasts = self.surrogate(hypotheses)
         values = [round(one.predicted + self.screen.explore * one.spread, _DIGITS) for one in forecasts]

@@ -1,4 +1,4 @@
-"""The frozen settings of the search. Meanings and units are those of the configuration keys of the same names."""
+"""The frozen settings of the search. Attributes mean the same as the configuration keys of the same names."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from evodiverse.vocabulary import Prompt
 
 @dataclass(frozen=True, slots=True)
 class MatingPool:
-    """How parents are preselected: ``size`` draws by the weight rule named ``weight``."""
+    """How parents are preselected: by ``size`` draws with the weight rule named ``weight``."""
 
     size: int
     replacement: bool
@@ -16,7 +16,7 @@ class MatingPool:
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """Which survivor rule makes the next pool, and the weight rule it samples by."""
+    """The name of the survivor rule, and of the weight rule by which it samples."""
 
     rule: str
     weight: str
@@ -24,7 +24,7 @@ class Survivors:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The exchange between pools, and how ξ adapts; the paper's τ is ``target``, ε ``tolerance``, L ``window``."""
+    """The exchange between pools, and how ξ adapts. The paper's τ, ε, L are ``target``, ``tolerance``, ``window``."""
 
     rule: str
     schedule: str
@@ -38,7 +38,7 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Niche:
-    """How many of a pool's members may be alike: ``share`` of them, by rung, at a similarity of ``radius`` or more."""
+    """How many members of a pool may be similar: ``share`` for each rung, at a similarity of at least ``radius``."""
 
     radius: float
     share: tuple[int, ...]
@@ -46,9 +46,9 @@ class Niche:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Which of ``proposals`` a slot are paid for: those of high prediction plus ``explore`` times its spread.
+    """Which of the ``proposals`` per slot are evaluated: those with the highest prediction plus ``explore`` spreads.
 
-    At most ``at_most`` of a round are alike, at a similarity of ``radius`` or more, as long as there are others.
+    At most ``at_most`` of them are similar, at a similarity of at least ``radius``, as long as there are others.
     """
 
     proposals: int
@@ -59,7 +59,7 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method. ``ladder`` holds one inverse temperature a pool, cold to hot."""
+    """The settings of a method. ``ladder`` holds the inverse temperature of each pool, cold to hot."""
 
     ladder: tuple[float, ...]
     capacity: int
@@ -75,7 +75,7 @@ class Method:
 
     @property
     def n_pools(self) -> int:
-        """Number of pools."""
+        """The number of pools."""
         return len(self.ladder)
 
 
@@ -92,7 +92,8 @@ class EarlyStop:
 class Search:
     """Limits of the search that do not depend on the method.
 
-    A score above ``target`` ends it; so does a start from failed candidates alone, unless ``continue_on_failed_start``.
+    A score above ``target`` ends the search. So does a start in which all candidates failed, unless
+    ``continue_on_failed_start`` is set.
     """
 
     attempts: int

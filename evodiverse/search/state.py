@@ -1,4 +1,4 @@
-"""The state of a search, which the next iteration needs, and the record of an iteration, which a reader needs."""
+"""The state of a search, which the next iteration needs, and the record of an iteration, which readers need."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,13 @@ from evodiverse.vocabulary import Evaluation, Outcome
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counters that stop rules read. ``top_mean`` is None before the first iteration."""
+    """The counters of the stop rules.
+
+    Attributes:
+        idle: The number of iterations in a row without an oracle call.
+        stalled: The number of iterations in a row whose gain was too small.
+        top_mean: The mean of the best scores after the last iteration; None before the first.
+    """
 
     idle: int = 0
     stalled: int = 0
@@ -19,7 +25,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A search between two iterations. ``pools`` are sorted arrays of calls, cold to hot."""
+    """The state of a search between two iterations. ``pools`` holds the sorted calls of each pool, cold to hot."""
 
     iteration: int
     pools: Pools
@@ -29,11 +35,24 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a slot and how it ended (a row of ``evaluations``).
+    """One attempt to fill a slot, and its outcome (a row of ``evaluations``).
 
-    ``call`` is set when it was charged, ``reused_call`` when it joined with an earlier evaluation; ``evaluation`` is
-    that of either. ``pool`` is None for initial candidates shared by all pools. ``forecast`` is there when a surrogate
-    chose it.
+    Attributes:
+        iteration: The number of the iteration.
+        pool: The pool of the slot; None for an initial candidate that all pools share.
+        slot: The number of the slot in its pool.
+        attempt: How many attempts at this slot came before.
+        outcome: How the attempt ended.
+        operator: The name of the operator.
+        parents: The calls of the parents.
+        genotype: The proposed genotype; None if there is none.
+        key: The canonical identity; None if the genotype was rejected.
+        call: The number of the charged call; None if nothing was charged.
+        reused_call: The earlier call whose evaluation was reused; None if none was.
+        evaluation: The evaluation of either call; None without one.
+        error: Why the genotype was rejected or its evaluation failed; empty otherwise.
+        llm_call: The number of the request to a language model; None for a classical operator.
+        forecast: The surrogate's forecast; None without screening.
     """
 
     iteration: int
@@ -55,7 +74,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """A proposal that was not chosen, and its forecast (a row of ``screened``)."""
+    """A proposal that screening did not choose, with its forecast (a row of ``screened``)."""
 
     iteration: int
     pool: int
@@ -68,10 +87,16 @@ class Screened:
 
 @dataclass(frozen=True, slots=True)
 class Adaptation:
-    """What an exchange event did to ξ, once for each pair of rungs that met (a row of ``adaptation``).
+    """The effect of an exchange event on ξ; there is one record per pair of rungs (a row of ``adaptation``).
 
-    ``rate`` is that of the whole ladder, ``accepted`` and ``tried`` are the pair's own; ``xi`` is the value after the
-    event.
+    Attributes:
+        cold_pool: The colder rung of the pair.
+        hot_pool: The hotter rung of the pair.
+        rate: The swap rate of the whole ladder in this event, in [0, 1]; None if all pairs of candidates were blocked.
+        xi: The powering factor ξ after the event.
+        accepted: The number of swaps accepted between these two rungs.
+        tried: The number of unblocked swaps tried between these two rungs.
+        clamped: Whether ξ would have left its bounds and was clamped.
     """
 
     cold_pool: int
@@ -85,7 +110,7 @@ class Adaptation:
 
 @dataclass(frozen=True, slots=True)
 class IterationInfo:
-    """Everything that happened in one iteration; ``pools`` is the state after it."""
+    """Everything that happened in one iteration; ``pools`` holds the pools after it."""
 
     iteration: int
     pools: Pools

@@ -1,4 +1,4 @@
-"""When a search ends."""
+"""The rules that end a search."""
 
 from enum import StrEnum
 
@@ -19,10 +19,10 @@ def count_progress(progress: Progress, *, charged: bool, top_mean: float, search
     """Return the counters after an iteration.
 
     Args:
-        progress: The counters before it.
+        progress: The counters before the iteration.
         charged: Whether the iteration charged any oracle call.
-        top_mean: Mean of the best scores of all evaluated candidates, after it.
-        search: Names the gain below which an iteration counts as stalled.
+        top_mean: The mean of the best scores of all evaluated candidates after the iteration.
+        search: The settings, with the gain below which an iteration counts as stalled.
     """
     idle = 0 if charged else progress.idle + 1
     early_stop = search.early_stop
@@ -31,9 +31,9 @@ def count_progress(progress: Progress, *, charged: bool, top_mean: float, search
 
 
 def stop_reason(progress: Progress, calls_left: int, best_score: float | None, search: Search) -> StopReason | None:
-    """Return why the search ends here, None if it goes on.
+    """Return why the search ends now; None if it continues.
 
-    The target comes first, then the budget, early stop and patience. ``best_score`` is None before the first.
+    The target is checked first, then budget, early stop and patience. ``best_score`` is None before the first score.
     """
     if search.target is not None and best_score is not None and best_score > search.target:
         return StopReason.TARGET

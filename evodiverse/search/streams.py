@@ -1,4 +1,4 @@
-"""What each random stream is for, and the streams of one run."""
+"""The purposes of random streams, and the streams of one run."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -7,7 +7,7 @@ from evodiverse.vocabulary import Stream
 
 
 class Purpose(IntEnum):
-    """The decision a stream serves. Values are part of every logged result: never renumber, only append."""
+    """The kind of decision that a stream is for. Logged results depend on these values: append, but never renumber."""
 
     INITIAL = 1
     MATING_POOL = 2
@@ -21,7 +21,7 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """All random streams of the run with this ``seed`` (0 to 2**64 - 1)."""
+    """All random streams of the run with a ``seed`` from 0 to 2**64 - 1."""
 
     seed: int
 

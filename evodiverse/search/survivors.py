@@ -1,7 +1,7 @@
-"""Which of a pool and its offspring stay.
+"""Survivor rules: which members and offspring of a pool stay.
 
-Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices that survive. All but `founders`
-keep everybody while there is room, and at most ``method.capacity``.
+Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices of the survivors. All rules but
+`founders` keep at most ``method.capacity``, and keep everyone if there are no more.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from evodiverse.vocabulary import Hypothesis
 
 @dataclass(frozen=True, slots=True)
 class Contenders:
-    """A pool's members and offspring together, in the order of their calls.
+    """The members and offspring of a pool, in the order of their calls.
 
     Attributes:
-        scores: ``(n,)``, higher is better.
-        rung: The pool's place in the ladder.
-        is_new: ``(n,)``, whether each is offspring that was no member before.
-        hypotheses: ``(n,)``; looked at by rules that ask for similarities.
-        similarities: Of the task, None for one that knows of none.
+        scores: ``(n,)`` scores, higher is better.
+        rung: The index of the pool in the ladder.
+        is_new: ``(n,)`` booleans, true for offspring that was not a member before.
+        hypotheses: The ``n`` hypotheses, for rules that need similarities.
+        similarities: The task's similarities; None for a task without them.
     """
 
     scores: FloatArray
@@ -42,10 +42,9 @@ survivor_rules: Rules[SurvivorRule] = Rules("survivor rule")
 
 @survivor_rules
 def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Keep the best ``method.elites`` for certain and sample the rest without replacement by the survivor weight.
+    """Keep the best ``method.elites``, and sample the rest without replacement by the survivor weight.
 
-    Equal scores at the elites' edge are settled for the older candidate. Source: paper, "Molecular-discovery survivor
-    details".
+    Among equal scores, the older candidate is an elite. Source: paper, "Molecular-discovery survivor details".
     """
     elites, others = _split(contenders, method)
     return np.concatenate([elites, _draw(others, method.capacity - elites.size, contenders, method, rng)])
@@ -53,25 +52,25 @@ def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> 
 
 @survivor_rules
 def append(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
-    """Keep everything and drop the worst beyond capacity, the newer of two alike first."""
+    """Keep everything, and drop the worst beyond capacity, the newer first among equals."""
     return _best_first(contenders.scores)[: method.capacity]
 
 
 @survivor_rules
 def founders(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
-    """Keep the members and no offspring, so that all parents are those that the pool began with."""
+    """Keep the members and no offspring, so that all parents come from the initial pool."""
     return np.flatnonzero(~contenders.is_new)
 
 
 @survivor_rules
 def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Keep the best ``method.elites``, then the rest as `sample` draws them, at most ``method.niche.share`` alike.
+    """Keep the best ``method.elites``, then others in the order of `sample`, at most ``method.niche.share`` similar.
 
-    At β = ∞ the rest is ordered by score, the older first among equals. Where too few differ, those passed over fill
-    up.
+    At β = ∞, the others are ordered by score, the older first among equals. If too few differ, the skipped ones fill up
+    the pool.
 
     Raises:
-        ValueError: The method has no niches, or the task no similarities.
+        ValueError: The method has no niches, or the task has no similarities.
     """
     if method.niche is None or contenders.similarities is None:
         raise ValueError("niches need method.niche and a task with similarities")
@@ -101,7 +100,7 @@ def _split(contenders: Contenders, method: Method) -> tuple[IntArray, IntArray]:
 
 
 def _draw(others: IntArray, size: int, contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Return ``size`` of the others as the survivor weight draws them without replacement, in the order drawn."""
+    """Return ``size`` of the others, drawn without replacement by the survivor weight, in the order drawn."""
     beta = method.ladder[contenders.rung]
     log_weights = weights[method.survivors.weight](contenders.scores[others], beta)
     return others[sample_without_replacement(log_weights, size, rng)]

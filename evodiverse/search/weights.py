@@ -1,8 +1,8 @@
 """Weights by which pools are sampled (paper, "Domain-Specific Implementation Conventions").
 
-Each rule takes ``scores`` ``(n,)``, higher is better, and the pool's inverse temperature ``beta`` in [0, inf], and
-returns log-weights ``(n,)``. Where a rule sharpens with ``beta``, ``beta = inf`` is its limit: the best first, ties
-alike.
+Each rule takes ``(n,)`` ``scores``, higher is better, and the inverse temperature ``beta`` of the pool in [0, inf], and
+returns ``(n,)`` log-weights. For a rule that sharpens with ``beta``, ``beta = inf`` is the limit: the best first, equal
+scores with equal weights.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from evodiverse.search.sampling import FloatArray
 Weight = Callable[[FloatArray, float], FloatArray]
 weights: Rules[Weight] = Rules("weight")
 
-# Beyond the reach of Gumbel noise in double precision (about -4 to 37), so that ranks alone decide.
+# Larger than any Gumbel noise in double precision (about -4 to 37), so that only ranks decide.
 RANK_GAP = 1e6
 
 
@@ -43,8 +43,9 @@ def boltzmann(scores: FloatArray, beta: float) -> FloatArray:
 def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
     """Weigh by ``exp(s * beta / 0.8) + 0.05/n``: mating in the equation domain, where s = -MSE ≤ 0.
 
-    The exponent is not shifted by its maximum: the floor then matters for pools in which all errors are large. In the
-    limit of ``beta = inf`` the floor alone would be left, and all but exact fits alike; we take the best first.
+    The exponent is not shifted by its maximum, so that the floor matters in pools in which all errors are large. In the
+    limit ``beta = inf``, only the floor would remain, with the same weight for all but exact fits; we take the best
+    first instead.
     """
     if np.isinf(beta):
         return best_first(scores)
@@ -53,9 +54,9 @@ def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
 
 @weights
 def rank(scores: FloatArray, beta: float) -> FloatArray:
-    """Weigh by ``exp(beta * q)`` with q the quantile of the score, 0 to 1: the same pressure at any scale of scores.
+    """Weigh by ``exp(beta * q)``, where q in [0, 1] is the quantile of the score: the same pressure at any scale.
 
-    Equal scores share the mean of their ranks.
+    Equal scores get the mean of their quantiles.
     """
     if np.isinf(beta):
         return best_first(scores)
@@ -65,6 +66,6 @@ def rank(scores: FloatArray, beta: float) -> FloatArray:
 
 
 def best_first(scores: FloatArray) -> FloatArray:
-    """Return log-weights under which a draw takes the highest score left; equal scores are drawn alike."""
+    """Return ``(n,)`` log-weights with which each draw takes the highest score left, at random among equals."""
     _, ranks = np.unique(-scores, return_inverse=True)
     return -RANK_GAP * ranks.astype(np.float64)
