@@ -272,6 +272,30 @@ def test_help_is_printed_where_the_terminal_knows_no_greek(tmp_path: Path) -> No
     assert "GSK3\\u03b2" in told.stdout
 
 
+def test_help_is_printed_without_loading_a_library() -> None:
+    code = "import sys; from evodiverse.cli import main; main(); print(*sys.modules)"
+    command = [sys.executable, "-c", code, "--help"]
+    told = subprocess.run(command, env=FROM_ROOT, capture_output=True, text=True, check=True)
+    *page, loaded = told.stdout.splitlines()
+    assert page[0].startswith("EvoDiverse searches for")
+    assert not {"hydra", "omegaconf", "numpy", "pyarrow", "rich", "rdkit", "litellm"} & set(loaded.split())
+
+
+def test_a_mistake_is_answered_without_what_only_runs_need(tmp_path: Path) -> None:
+    code = """
+import sys
+from evodiverse.cli import main
+try:
+    main()
+finally:
+    print(*sys.modules)
+"""
+    command = [sys.executable, "-c", code, "sed=1"]
+    told = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
+    assert (told.returncode, told.stderr) == (2, "evodiverse: sed is unknown; did you mean seed?\n")
+    assert not {"pyarrow", "rich", "rdkit", "litellm", "httpx", "scipy"} & set(told.stdout.split())
+
+
 def test_help_lists_ones_own_options_in_their_groups(tmp_path: Path) -> None:
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "mine.yaml").write_text("# What I search for\nname: mine\n")
