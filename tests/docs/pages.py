@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,14 +56,20 @@ def save(block: Block, folder: Path) -> None:
     path.write_text(block.text, "utf-8")
 
 
-def run_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run commands in a shell in which those of this environment come first; both streams are one."""
+def run_shell(commands: str, folder: Path) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Run commands in a shell in which those of this environment come first.
+
+    Returns:
+        What they came to, with both streams in one, and the folder that they have changed to.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "EVODIVERSE_OFFLINE": "1", "COLUMNS": "200"}
-    bash = ["bash", "-euo", "pipefail", "-c", commands]
-    return subprocess.run(
-        bash, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100
-    )
+    with tempfile.NamedTemporaryFile("r") as folder_then:
+        bash = ["bash", "-euo", "pipefail", "-c", f"{commands}\npwd > {folder_then.name}"]
+        done = subprocess.run(
+            bash, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
+        )
+        return done, Path(folder_then.read().strip() or folder)
 
 
 def find_unsaid(claimed: str, printed: str) -> list[str]:
