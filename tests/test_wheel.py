@@ -88,11 +88,16 @@ def test_the_installed_wheel_writes_a_task_of_programs(installed: Path, tmp_path
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["README.md", "evaluator.py", "start.py"]
 
 
+PAGES = ("README.md", "docs/quickstart.md", "docs/log.md", "docs/data.md", "docs/results.md")
+
+
 def read_commands() -> Iterator[list[str]]:
-    """Yield the commands that README shows, in its order; ``make`` and ``pip install .`` are for a checkout."""
-    for line in (ROOT / "README.md").read_text().splitlines():
-        if re.match(r" {4}evodiverse[a-z-]* ", line):
-            yield shlex.split(line, comments=True)
+    """Yield the commands that README and the pages behind it show; ``make`` and ``pip install .`` are for a checkout."""
+    for page in PAGES:
+        for block in re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                if re.match(r"evodiverse[a-z-]* ", line):
+                    yield shlex.split(line, comments=True)
 
 
 def shrink(command: list[str]) -> list[str]:
@@ -109,12 +114,9 @@ def shrink(command: list[str]) -> list[str]:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
-    """An empty folder but for the files that README calls the user's own."""
-    (tmp_path / "start.smi").write_text("\n".join(["CCO", "CCN", "CCCO", "c1ccccc1O", "CCCCN", "CC(=O)O", ""]))
+    """An empty folder but for the files that the pages call the user's own."""
     (tmp_path / "my_oracle.py").write_text("def drug_likeness(batch):\n    return [0.5 for smiles in batch]\n")
-    ends = ["F", "Cl", "Br", "N", "O", "S", "C=O", "C#N"]
-    molecules = [f"c1ccccc1{end},1" for end in ends] + [f"CCC{end},0" for end in ends]
-    (tmp_path / "my_data.csv").write_text("\n".join(["smiles,label", *molecules]))
+    (tmp_path / "mine.csv").write_text("\n".join(["x,y", *(f"{x},{x * x}" for x in range(9))]))
     return tmp_path
 
 
@@ -133,7 +135,7 @@ def test_what_readme_shows_works_from_the_wheel_in_an_empty_folder_offline(insta
             small.rename(small.with_name("default"))  # as it is called where nothing makes it small
     assert failed == {}
     assert n_run >= 20
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "log.md").read_text(), re.DOTALL)
     (empty / "blocks.py").write_text("".join(blocks))
     read = starts.run("blocks.py", cwd=empty, env=OFFLINE, python=python)
     assert (read.returncode, "evaluated" in read.stdout) == (0, True), read.stderr

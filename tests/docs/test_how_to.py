@@ -14,6 +14,11 @@ PAGES = sorted(path.name for path in (ROOT / "docs" / "how-to").glob("*.md"))
 ENV = {**FROM_ROOT, "EVODIVERSE_OFFLINE": "1"} | {
     f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI")
 }
+MODULES = {
+    "evodiverse": "evodiverse",
+    "evodiverse-data": "evodiverse.data.cli",
+    "evodiverse-new": "evodiverse.commands.new",
+}
 SMALL = {"molecules": ["budget.oracle_calls=20", "task.initial.size=5"], "others": ["budget.oracle_calls=20"]}
 
 
@@ -48,7 +53,7 @@ def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
                 if words[0] in {"cd", "export"}:
                     folder = tmp_path / words[1] if words[0] == "cd" else folder
                     continue
-                module = {"evodiverse": "evodiverse", "evodiverse-new": "evodiverse.commands.new"}[words[0]]
+                module = MODULES[words[0]]
                 arguments = shrink(words[1:]) if words[0] == "evodiverse" else words[1:]
                 done = starts.run("-m", module, *arguments, cwd=folder, env=ENV)
                 assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
