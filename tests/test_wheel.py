@@ -92,7 +92,7 @@ PAGES = ("README.md", "docs/quickstart.md", "docs/log.md", "docs/data.md", "docs
 
 
 def read_commands() -> Iterator[list[str]]:
-    """Yield the commands that README and the pages behind it show; ``make`` and ``pip install .`` are for a checkout."""
+    """Yield the commands of README and the pages behind it; ``make`` and ``pip install .`` are for a checkout."""
     for page in PAGES:
         for block in re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
             for line in block.replace("\\\n", " ").splitlines():
