@@ -403,7 +403,9 @@ def test_a_stop_lets_evaluations_end_and_repeats_none(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     told = errors.splitlines()
-    assert told[-2] == "evodiverse: interrupted by SIGTERM: what is under way is ending; ask again to stop at once"
+    assert told[-2] == (
+        "evodiverse: interrupted by SIGTERM: finishing the work in progress; interrupt again to stop at once"
+    )
     assert process.returncode == 143
     assert evodiverse(*slow, cwd=tmp_path, env=FROM_ROOT).returncode == 0
     evaluated = (tmp_path / "diary").read_text().split()

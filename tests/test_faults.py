@@ -128,7 +128,7 @@ def test_a_worker_that_is_killed_costs_a_retry(tmp_path: Path, whole: dict[str, 
     os.kill(workers_of(process.pid)[0], signal.SIGKILL)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert "evodiverse: a worker process died (killed, or out of memory); what it was doing is done again" in errors
+    assert "evodiverse: a worker process died (killed, or out of memory); its work is repeated" in errors
     assert log(run) == whole
 
 

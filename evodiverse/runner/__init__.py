@@ -1,1 +1,1 @@
-"""The shell around the search core: the loop, worker processes, resuming, progress."""
+"""The runner around the search core: the loop, worker processes, resuming and progress display."""

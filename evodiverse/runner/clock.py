@@ -1,4 +1,4 @@
-"""Where a run's seconds went."""
+"""Where the wall time of a run went."""
 
 import time
 from collections.abc import Mapping
@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Clock:
-    """A run's seconds, up to now in this process and up to their last commits in those before it."""
+    """The wall time of a run: all of this process, and of earlier processes up to the last commit of each.
+
+    Attributes:
+        began: The value of `time.perf_counter` when this process began the run.
+        before: Wall time of earlier processes, in seconds.
+        operator: Seconds spent waiting for proposals, in all processes.
+        oracle: Seconds spent waiting for evaluations, in all processes.
+    """
 
     began: float = field(default_factory=time.perf_counter)
     before: float = 0.0
@@ -15,15 +22,15 @@ class Clock:
     oracle: float = 0.0
 
     def resume(self, seconds: Mapping[str, float]) -> None:
-        """Go on from what `seconds` gave in an earlier process."""
+        """Continue from the `seconds` of an earlier process."""
         self.before, self.operator, self.oracle = seconds["wall"], seconds["operator"], seconds["oracle"]
 
     @property
     def here(self) -> float:
-        """Wall time in this process."""
+        """The wall time in this process, in seconds."""
         return time.perf_counter() - self.began
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Wall time of the loop, and how much of it the operator and the oracle took."""
+        """The wall time of the loop and the parts of it spent on the operator and on the oracle."""
         return {"wall": self.before + self.here, "operator": self.operator, "oracle": self.oracle}

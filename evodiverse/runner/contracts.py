@@ -1,6 +1,6 @@
-"""What a run asks of a domain, with each answer checked against its port, whoever wrote the domain.
+"""Calls to a domain, with each answer checked against its port.
 
-A check takes a microsecond; without one, a wrong answer would surface far from the function that gave it, or never.
+A check takes a microsecond. Without it, a wrong answer would surface far from the function that gave it, or never.
 """
 
 import numbers
@@ -49,8 +49,13 @@ _MAX_SHOWN = 40
 def draw_initial(task: Task, stream: Stream, at_most: int) -> list[str]:
     """Return the genotypes that a pool starts from.
 
+    Args:
+        task: The task that draws them.
+        stream: The random stream of the draw.
+        at_most: The number that the domain's ``count_initial`` announced.
+
     Raises:
-        ContractError: They are not a list of text, or more than ``count_initial`` of the domain announced.
+        ContractError: The answer is not a list of strings, or is longer than ``at_most``.
     """
     genotypes = _listed(task.initial, call(task.initial, stream), "a list of genotypes, each a str")
     for genotype in genotypes:
@@ -63,10 +68,10 @@ def draw_initial(task: Task, stream: Stream, at_most: int) -> list[str]:
 
 
 def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-    """Return what the task reads in each genotype.
+    """Return the hypothesis that each genotype stands for, or why it stands for none.
 
     Raises:
-        ContractError: There is not one hypothesis or rejection for each.
+        ContractError: The task does not answer each genotype with a hypothesis or a rejection.
     """
     function = task.parse
     parsed = _one_each(function, call(function, genotypes), len(genotypes), "Hypothesis or Rejection", "genotype")
@@ -84,10 +89,11 @@ def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
 
 
 def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-    """Return the evaluation of each hypothesis, with plain numbers in place of numpy's.
+    """Return the evaluation of each hypothesis, with numpy's numbers converted to Python's.
 
     Raises:
-        ContractError: There is not one evaluation for each, or one cannot be logged; see `_checked_evaluation`.
+        ContractError: The task does not answer each hypothesis with an evaluation, or the log cannot hold one; see
+            `_checked_evaluation`.
     """
     function = task.evaluate
     answers = _one_each(function, call(function, hypotheses), len(hypotheses), "Evaluation", "hypothesis")
@@ -99,20 +105,20 @@ def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
 
 
 def rate(task: Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
-    """Return the evaluation of a hypothesis that somebody else scored.
+    """Return the evaluation of a hypothesis that was scored outside of the run.
 
     Raises:
-        ContractError: It is none, or cannot be logged.
-        InputError: A score cannot be this number.
+        ContractError: The task does not answer with an evaluation that the log can hold.
+        InputError: The task does not accept this number as a score.
     """
     return _checked_evaluation(task.rate, hypothesis, call(task.rate, hypothesis, score), task.columns)
 
 
 def trace(task: Tracing, columns: Mapping[str, type], hypothesis: Hypothesis, evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation of an initial candidate with what the task knows of where that comes from.
+    """Return the evaluation of an initial candidate, with the details that the task gives about its origin added.
 
     Raises:
-        ContractError: The log cannot hold it.
+        ContractError: The log cannot hold these details.
     """
     function = task.trace
     details = _plain_details(function, hypothesis, call(function, hypothesis), columns)
@@ -123,7 +129,7 @@ def propose(operator: Operator, requests: Sequence[Request]) -> list[Proposal]:
     """Return the operator's proposal for each request.
 
     Raises:
-        ContractError: There is not one proposal for each.
+        ContractError: The operator does not answer each request with a proposal.
     """
     function = operator.propose
     proposals = _one_each(function, call(function, requests), len(requests), "Proposal", "request")
@@ -138,10 +144,10 @@ def propose(operator: Operator, requests: Sequence[Request]) -> list[Proposal]:
 
 
 def messages(prompts: Prompts, request: Request) -> tuple[Message, ...]:
-    """Return what a model is asked for a request.
+    """Return the messages that ask a model to answer a request.
 
     Raises:
-        ContractError: It is not a sequence of messages, or none.
+        ContractError: The answer is not a sequence of at least one message.
     """
     asked = _listed(prompts.messages, call(prompts.messages, request), "a tuple of Message")
     if not asked or not all(isinstance(message, Message) for message in asked):
@@ -156,7 +162,7 @@ def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
     """Return the genotype that a reply proposes, or why it proposes none.
 
     Raises:
-        ContractError: It is neither.
+        ContractError: The answer is neither a genotype nor a rejection.
     """
     found = call(prompts.read, request, reply)
     if not isinstance(found, str | Rejection):
@@ -167,10 +173,10 @@ def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
 
 
 def summarize(task: Summarizer, candidates: Sequence[Candidate]) -> float:
-    """Return the task's summary of some candidates.
+    """Return the task's summary of a set of candidates.
 
     Raises:
-        ContractError: It is no number.
+        ContractError: The answer is not a number.
     """
     number = call(task.summarize, candidates)
     if not _is_number(number):
@@ -179,10 +185,10 @@ def summarize(task: Summarizer, candidates: Sequence[Candidate]) -> float:
 
 
 def similarities(task: Comparable, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-    """Return how similar a hypothesis is to others.
+    """Return the ``(n,)`` float64 similarities, in [0, 1], of a hypothesis to ``n`` others.
 
     Raises:
-        ContractError: It is not one number in [0, 1] for each.
+        ContractError: The answer is not one number in [0, 1] for each of the others.
     """
     function = task.similarities
     answer = _as_array(function, call(function, hypothesis, others), 1, len(others)).astype(np.float64, copy=False)
@@ -193,14 +199,14 @@ def similarities(task: Comparable, hypothesis: Hypothesis, others: Sequence[Hypo
 
 
 def features(task: Featured, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
-    """Return what describes hypotheses to a surrogate, a row for each.
+    """Return the ``(n, d)`` float32 features that describe ``n`` hypotheses to a surrogate.
 
     Raises:
-        ContractError: It is not a row of finite numbers for each.
+        ContractError: The answer is not one row of finite numbers for each hypothesis.
     """
     function = task.features
     answer = _as_array(function, call(function, hypotheses), 2, len(hypotheses))
-    with np.errstate(over="ignore"):  # too large for a float32, as told below
+    with np.errstate(over="ignore"):  # a number too large for a float32 becomes infinite and is refused below
         rows = answer.astype(np.float32, copy=False)
     if not np.isfinite(rows).all():
         raise broken(function, "returned a number that is not finite", "finite numbers, as float32")
@@ -211,7 +217,7 @@ def grade(task: Choosing, hypothesis: Hypothesis) -> int:
     """Return the grade of a hypothesis.
 
     Raises:
-        ContractError: It is no whole number.
+        ContractError: The answer is not an integer.
     """
     answer: object = call(task.grade, hypothesis)
     if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
@@ -220,10 +226,10 @@ def grade(task: Choosing, hypothesis: Hypothesis) -> int:
 
 
 def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
-    """Return what the task says of the candidate that it chooses, on one line.
+    """Return the task's description of the candidate that it chooses, on one line.
 
     Raises:
-        ContractError: It is no text.
+        ContractError: The answer is not a string.
     """
     answer = call(task.headline, discoveries)
     _check_text(task.headline, answer, "the headline")
@@ -231,10 +237,10 @@ def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
 
 
 def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-    """Return files about the best candidates, by name; None for one that must not be there.
+    """Return files about the best candidates, by name; None stands for a file that must not exist.
 
     Raises:
-        ContractError: They are not.
+        ContractError: The answer is not a mapping of names to bytes or None.
     """
     return _files(task.show_best, call(task.show_best, discoveries))
 
@@ -243,19 +249,26 @@ def show_improvement(task: ShowsImprovements, discovery: Discovery) -> Mapping[s
     """Return files about a candidate that was better than all before it, by name.
 
     Raises:
-        ContractError: They are not.
+        ContractError: The answer is not a mapping of names to bytes or None.
     """
     return _files(task.show_improvement, call(task.show_improvement, discovery))
 
 
 _REASONS = f"one of evodiverse.vocabulary.Reason: {', '.join(reason.name for reason in Reason)}"
-_PAIR = "a finite number for each, or None for both where the evaluation failed"
+_PAIR = "a finite number for each, or None for both if the evaluation failed"
 
 
 def _checked_evaluation(
     function: Callable[..., object], hypothesis: Hypothesis, answer: object, columns: Mapping[str, type]
 ) -> Evaluation:
-    """Return an evaluation whose score and energy are both finite or both None, and whose details the log can hold."""
+    """Return the evaluation, with score and energy both finite or both None, and details that the log can hold.
+
+    Args:
+        function: The function that gave the answer, named in errors.
+        hypothesis: The hypothesis that was evaluated.
+        answer: The function's answer.
+        columns: The names and types of the task's own columns.
+    """
     if not isinstance(answer, Evaluation):
         raise broken(function, f"answered {_quote(hypothesis.genotype)} with {show(answer)}", "an Evaluation")
     score, energy = answer.score, answer.energy
@@ -278,7 +291,7 @@ def _checked_evaluation(
 
 
 def _plain_pair(function: Callable[..., object], hypothesis: Hypothesis, answer: Evaluation) -> dict[str, float]:
-    """Return score and energy as Python's numbers."""
+    """Return score and energy as Python floats."""
     plain: dict[str, float] = {}
     for name in ("score", "energy"):
         value = getattr(answer, name)
@@ -293,24 +306,24 @@ def _plain_pair(function: Callable[..., object], hypothesis: Hypothesis, answer:
 def _plain_details(
     function: Callable[..., object], hypothesis: Hypothesis, details: object, columns: Mapping[str, type]
 ) -> Mapping[str, Detail]:
-    """Return details as Python's numbers and text, each in a column of its own type; themselves if they are so."""
+    """Return the details as Python values of the types of their columns; the same object if nothing changes."""
     if not isinstance(details, Mapping):
-        raise _unfit(function, hypothesis, f"details {show(details)}", "a dictionary of columns")
+        raise _unfit(function, hypothesis, f"details={show(details)}", "a dictionary of columns")
     plain: dict[str, Detail] = {}
     is_plain = True
     for name, value in details.items():
         kind = columns.get(name) if isinstance(name, str) else None
         if kind is None:
             named = ", ".join(f"{column} ({columns[column].__name__})" for column in columns) or "none"
-            expected = f"a name that is in the task's columns ({named}); add it there, or leave it out"
-            raise _unfit(function, hypothesis, f"a detail {_quote(str(name))}", expected)
+            expected = f"the name of one of the task's columns ({named}); add it there, or leave it out"
+            raise _unfit(function, hypothesis, f"the detail {_quote(str(name))}", expected)
         if value is not None and type(value) is not kind:
             if isinstance(value, bool | np.bool_) or not isinstance(value, _KINDS[kind]):
-                expected = f"{'an int' if kind is int else f'a {kind.__name__}'} or None, as the task's columns say"
-                raise _unfit(function, hypothesis, f"{name}={_brief(value)} among its details", expected)
+                expected = f"{'an int' if kind is int else f'a {kind.__name__}'} or None, the type of the task's column"
+                raise _unfit(function, hypothesis, f"the detail {name}={_brief(value)}", expected)
             value, is_plain = _as_float(value) if kind is float else kind(value), False
         if type(value) is int and not -(2**63) <= value < 2**63:
-            raise _unfit(function, hypothesis, f"{name}={value} among its details", "an int of at most 64 bits")
+            raise _unfit(function, hypothesis, f"the detail {name}={value}", "an int of at most 64 bits")
         if type(value) is str and not value.isascii():
             _check_text(function, value, f"the detail {name} of {_quote(hypothesis.genotype)}")
         plain[name] = value
@@ -344,11 +357,11 @@ def _listed(function: Callable[..., object], answers: Sequence[Answer], expected
 
 
 def _as_array(function: Callable[..., object], answer: object, n_axes: int, n: int) -> NDArray[Any]:
-    """Return an array of numbers with so many axes, the first of which is ``n`` long."""
+    """Return the answer as an array of numbers with ``n_axes`` axes, the first of length ``n``."""
     expected = f"{n} {'numbers' if n_axes == 1 else 'rows of numbers'}, one for each hypothesis"
     try:
         array = np.asarray(answer)
-    except Exception as error:  # whatever a user's objects raise, or rows of different lengths
+    except Exception as error:  # rows of different lengths, or anything that a user's objects raise
         raise broken(function, f"returned {show(answer)}", expected) from error
     if array.ndim != n_axes or len(array) != n or array.dtype.kind not in "bfiu":
         raise broken(function, f"returned an answer of type {array.dtype} and shape {array.shape}", expected)
@@ -356,7 +369,7 @@ def _as_array(function: Callable[..., object], answer: object, n_axes: int, n: i
 
 
 def _check_text(function: Callable[..., object], text: object, what: str, expected: str = "a str") -> None:
-    """Refuse what is no text, or text that no file can hold."""
+    """Raise a `ContractError` unless this is a string that can be written as UTF-8."""
     if not isinstance(text, str):
         raise broken(function, f"returned {show(text)} as {what}", expected)
     if not text.isascii():
@@ -387,11 +400,11 @@ def _as_float(value: Any) -> float:
 
 
 def _brief(value: object) -> str:
-    """Return a number or None as it is written, anything else with its kind."""
+    """Return a number as it is written, and anything else with its type."""
     return str(value) if _is_number(value) else show(value)
 
 
 def _quote(text: str) -> str:
-    """Return the beginning of a text on one line, in quotes."""
+    """Return the first `_MAX_SHOWN` characters of a text on one line, in quotes."""
     line = " ".join(text.split())
     return repr(line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}…")

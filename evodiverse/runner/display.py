@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on."""
+"""The display of a run in a terminal."""
 
 import shutil
 import sys
@@ -24,16 +24,18 @@ from evodiverse.ports import Display, PoolView, Snapshot
 from evodiverse.vocabulary import Usage
 
 DISPLAYS = ("auto", "none", "plain", "rich")
-MAX_HEADLINE = 120  # characters of it in a line
-_MAX_SHARE = 0.01  # of a run's time
+# The number of characters of a headline that a line shows.
+MAX_HEADLINE = 120
+# The share of a run's time that drawing may take.
+_MAX_SHARE = 0.01
 
 
 def choose_display(name: str, title: str) -> Display:
-    """Return the display of this name, see `DISPLAYS`; ``auto`` is rich on a terminal that can draw, else plain.
+    """Return the display of this name; ``auto`` chooses rich on a terminal that can draw, else plain.
 
     Args:
         name: One of `DISPLAYS`.
-        title: Says which run it is.
+        title: The title that identifies the run.
     """
     console = Console(stderr=True)
     if name == "rich" or (name == "auto" and can_draw(console)):
@@ -42,12 +44,12 @@ def choose_display(name: str, title: str) -> Display:
 
 
 def can_draw(console: Console) -> bool:
-    """Return whether a terminal can show pictures made of letters, in place."""
+    """Return whether a terminal can draw box characters and redraw them in place."""
     return console.is_terminal and not console.is_dumb_terminal and "utf" in console.encoding
 
 
 class NoDisplay:
-    """Shows nothing."""
+    """A display that shows nothing."""
 
     def __enter__(self) -> Self:
         """Show nothing."""
@@ -66,11 +68,11 @@ class NoDisplay:
 
 
 class PlainDisplay(NoDisplay):
-    """One line that says how the run stands: rewritten in place on a terminal, else printed anew now and then.
+    """A status line: rewritten in place on a terminal, else printed again every ten seconds.
 
     Args:
-        stream: Where it is written.
-        clock: Seconds, for instance `time.monotonic`.
+        stream: The stream that the line is written to.
+        clock: Returns the time in seconds, for instance `time.monotonic`.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -116,17 +118,17 @@ class PlainDisplay(NoDisplay):
         try:
             self._stream.write(text)
             self._stream.flush()
-        except OSError:  # nobody reads any more, which is no reason to end a search
+        except OSError:  # a closed pipe does not end the search
             self._interval = inf
 
 
 class RichDisplay(NoDisplay):
-    """A panel that is drawn anew in place, as often as it costs 1% of the time at most.
+    """A panel that is redrawn in place, at intervals that keep its cost below 1% of the time.
 
     Args:
-        console: Where it is drawn.
-        title: Says which run it is.
-        clock: Seconds, for instance `time.monotonic`.
+        console: The console that the panel is drawn on.
+        title: The title that identifies the run.
+        clock: Returns the time in seconds, for instance `time.monotonic`.
     """
 
     def __init__(self, console: Console, title: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -138,14 +140,14 @@ class RichDisplay(NoDisplay):
         self._cost = inf
 
     def __enter__(self) -> Self:
-        """Take the terminal; what is printed meanwhile stands above the panel."""
+        """Take over the terminal; anything printed from now on appears above the panel."""
         self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give the terminal back."""
+        """Release the terminal."""
         with suppress(OSError):
             self._live.stop()
 
@@ -156,25 +158,25 @@ class RichDisplay(NoDisplay):
             return
         try:
             self._live.update(draw(snapshot(), self._title), refresh=True)
-        except OSError:  # the terminal is gone, which is no reason to end a search
+        except OSError:  # the terminal is gone; that does not end the search
             self._due = inf
             return
         ended = self._clock()
-        self._cost = min(self._cost, ended - began)  # the first one loads what the others use
+        self._cost = min(self._cost, ended - began)  # the first drawing is slower: it loads modules
         self._due = ended + max(0.25, self._cost / _MAX_SHARE)
 
     def finish(self, snapshot: Snapshot) -> None:
-        """Put the summary in the panel's place."""
+        """Replace the panel with the summary."""
         table = Table(box=box.ROUNDED, show_header=False, title=Text(self._title), title_justify="left")
         for name, value in summarize(snapshot):
-            table.add_row(name, Text(value))  # as it is: brackets are markup elsewhere, and atoms here
+            table.add_row(name, Text(value))  # not a str, in which rich would read the brackets of SMILES as markup
         with suppress(OSError):
             self._live.stop()
             self._console.print(table)
 
 
 def format_snapshot(snapshot: Snapshot) -> str:
-    """Return a snapshot as one line; what is not known is left out or shown as ``-``."""
+    """Return a snapshot as one line; unknown values are left out or shown as ``-``."""
     parts = [
         f"iteration {snapshot.iteration}",
         f"{snapshot.oracle_calls:,}/{snapshot.budget:,} calls",
@@ -198,12 +200,12 @@ def format_snapshot(snapshot: Snapshot) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """Return what a language model was used for; a sum is unknown where one price in it is."""
+    """Return how many calls of a language model were made and what they cost."""
     return f"{usage.calls:,} calls, {usage.spent}"
 
 
 def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Return what there is to say of a run at its end, as pairs of name and value."""
+    """Return the summary of a finished run, as pairs of name and value."""
     rates = [rate for rate in snapshot.swap_rates if rate is not None]
     return [
         ("stopped by", str(snapshot.stopped_by)),
@@ -213,7 +215,7 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
         *([(snapshot.summary_name, format_number(snapshot.summary))] if snapshot.summary_name else []),
         *((f"pool {number}", _pool_line(pool)) for number, pool in enumerate(snapshot.pools)),
         *(
-            [("swaps accepted", f"{sum(rates) / len(rates):.3f} on average over the last {len(rates)}")]
+            [("swaps accepted", f"{sum(rates) / len(rates):.3f} on average over the last {len(rates)} exchanges")]
             if rates
             else []
         ),
@@ -279,12 +281,12 @@ def _pool_line(pool: PoolView) -> str:
 def _awaited(snapshot: Snapshot) -> str:
     if snapshot.awaited is None:
         return ""
-    there, asked = snapshot.awaited
-    return f" ({there} of {asked} replies are there)"
+    received, asked = snapshot.awaited
+    return f" ({received} of {asked} replies received)"
 
 
 def format_number(value: float | None) -> str:
-    """Return a score in few digits."""
+    """Return a score with few digits, ``-`` for None."""
     if value is None:
         return "-"
     return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.2e}"

@@ -11,7 +11,7 @@ from evodiverse.vocabulary import CostBound, Query, Reply, Request, Usage
 
 
 class Cap(StrEnum):
-    """What stopped a run that could have gone on (``stopped_by`` in ``run.json``)."""
+    """The cap that stopped a run before its search was over (``stopped_by`` in ``run.json``)."""
 
     LLM_CALLS = "llm_calls"
     TOKENS = "tokens"
@@ -30,7 +30,14 @@ class CallOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Hard limits of a run; None is none."""
+    """The hard limits of a run; None means unlimited.
+
+    Attributes:
+        llm_calls: Requests to language models.
+        tokens: Tokens of prompts and replies together.
+        usd: Cost of the requests in USD.
+        seconds: Wall time of the run.
+    """
 
     llm_calls: int | None = None
     tokens: int | None = None
@@ -39,14 +46,14 @@ class Caps:
 
 
 class Ledger:
-    """Counts what is asked of language models, pool by pool, and numbers it in logical order.
+    """The record of all requests to language models, counted by pool and numbered in logical order.
 
-    A reply counts as what it cost when it was bought, whether or not it came from the cache. One of unknown size or
-    price counts against the caps as what it could have cost at most.
+    A reply counts at the price it was bought for, whether or not it came from the cache. A reply of unknown size or
+    price counts against the caps at the most that it could have cost.
 
     Args:
-        caps: Limits.
-        n_pools: Pools that ask.
+        caps: The hard limits of the run.
+        n_pools: The number of pools that ask a model.
     """
 
     def __init__(self, caps: Caps, n_pools: int) -> None:
@@ -58,20 +65,20 @@ class Ledger:
 
     @property
     def pools(self) -> tuple[Usage, ...]:
-        """What each pool used."""
+        """The usage of each pool."""
         return tuple(self._pools)
 
     @property
     def total(self) -> Usage:
-        """What all pools used."""
+        """The usage of all pools together."""
         return sum(self._pools, Usage())
 
     def find_cap(self, bounds: Sequence[CostBound], seconds: float) -> Cap | None:
-        """Return which cap forbids a round, None if it fits under all of them even at its worst.
+        """Return the cap that a round might exceed, None if even its worst case fits under all caps.
 
         Args:
-            bounds: What each request of the round costs at most.
-            seconds: Wall time of the run so far.
+            bounds: The most that each request of the round can cost; empty for a round without requests.
+            seconds: The wall time of the run so far.
         """
         caps = self._caps
         worst_usd = sum(inf if bound.usd is None else bound.usd for bound in bounds)
@@ -87,7 +94,7 @@ class Ledger:
         )
 
     def record(self, request: Request, query: Query, bound: CostBound, reply: Reply, outcome: CallOutcome) -> int:
-        """Count a request and its reply, and return its number."""
+        """Count a request and its reply, and return the number of the request in the run, from 1."""
         self._pools[request.pool] += Usage(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_usd)
         if reply.prompt_tokens is None or reply.completion_tokens is None:
             self._tokens += bound.tokens
@@ -118,12 +125,12 @@ class Ledger:
         return number
 
     def take_rows(self) -> list[Row]:
-        """Return the rows of ``llm_calls`` since the last time."""
+        """Return the rows of ``llm_calls`` that were added since the last call."""
         rows, self._rows = self._rows, []
         return rows
 
     def saved(self) -> dict[str, object]:
-        """Return how the ledger stands, for people and for `resume`."""
+        """Return the totals, for the checkpoint and for `resume`."""
         return {
             **asdict(self.total),
             "pools": [asdict(usage) for usage in self._pools],
@@ -132,13 +139,13 @@ class Ledger:
         }
 
     def resume(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what `saved` gave in an earlier process."""
+        """Continue from the totals that `saved` returned in an earlier process."""
         self._pools = [Usage(**usage) for usage in saved["pools"]]
         self._tokens, self._usd = saved["counted_tokens"], saved["counted_usd"]
 
 
 def _prompt_text(query: Query) -> str:
-    """Return all messages as one text; who says what is told where there are several."""
+    """Return all messages as one text, with their roles if there are several."""
     if len(query.messages) == 1:
         return query.messages[0].content
     return "\n\n".join(f"{message.role}: {message.content}" for message in query.messages)

@@ -1,4 +1,4 @@
-"""The loop: propose, fulfil, advance, commit."""
+"""The loop of a run: propose, evaluate, advance, commit."""
 
 import logging
 import time
@@ -50,20 +50,33 @@ from evodiverse.search.streams import Purpose, Streams
 from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
 
 _LOG = logging.getLogger("evodiverse.runner")
-# The best candidates are laid out no more often than this, and at no more than this share of the time.
+# The files in best/ are rewritten no more often than this, and take no more than this share of the time.
 BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
-# Characters that are told of why a candidate failed.
+# The number of characters of a candidate's error that a message shows.
 MAX_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Everything a run is made of.
+    """The parts that a run is built from.
 
-    A pool starts from at most ``n_initial`` candidates. ``proposers`` answer the attempts at a slot, the first of them
-    the first. ``check`` raises `Interrupted` when somebody asked the run to stop, and ``committed`` is told of each
-    iteration, with what says how the run stands. ``evaluator`` is the workers where it is None.
+    Attributes:
+        method: The settings of the method.
+        search: The settings of the search around it, such as when it stops.
+        streams: The random streams of the run.
+        oracle_calls: The budget of oracle calls.
+        n_initial: The largest number of candidates that a pool starts from.
+        shared_start: Whether all pools start from the same candidates.
+        task: The task of the run.
+        workers: The worker processes.
+        proposers: The proposers of a slot's attempts: the first one answers the first attempt, and so on.
+        ledger: The ledger of the run.
+        store: The store that keeps the log.
+        display: The display of the run.
+        check: Raises `Interrupted` if the run was asked to stop.
+        committed: Called after each committed iteration with a function that returns a snapshot of the run.
+        evaluator: The evaluator of the run; None evaluates in the workers.
     """
 
     method: Method
@@ -84,7 +97,7 @@ class Setup:
 
 
 class Loop:
-    """One run, from its first or its last committed iteration to its end."""
+    """One run, from its start, or from the last committed iteration of an earlier process, to its end."""
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
@@ -105,11 +118,10 @@ class Loop:
             self._screening = Screening(screen, self._surrogate.forecast, self._similarities)
 
     def run(self) -> Snapshot:
-        """Run to the end and return how it ended.
+        """Run to the end and return the last snapshot.
 
         Raises:
-            InputError: All initial candidates failed, or nothing that was proposed could be evaluated; the log is
-                committed.
+            InputError: All initial candidates failed, or no proposal could be evaluated. The log is committed.
         """
         try:
             ended = self._run()
@@ -149,7 +161,7 @@ class Loop:
         return self._setup.oracle_calls - self._archive.n_calls
 
     def _iterate(self, state: State) -> tuple[State, IterationInfo] | None:
-        """Return the next state and what happened, None if a cap keeps the first round from starting."""
+        """Return the next state and the record of the iteration, None if a cap forbids its first round."""
         setup, iteration = self._setup, state.iteration + 1
         attempts = Attempts(
             deal_slots(state.pools, setup.method.offspring, self._calls_left), state.pools, self._archive
@@ -192,13 +204,13 @@ class Loop:
         return answers
 
     def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis], *, is_start: bool = False) -> None:
-        """Evaluate what a round has charged, but for what an earlier process did, and close the round."""
+        """Evaluate the hypotheses that a round has charged, except those in the journal, and close the round."""
         fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
         began = time.perf_counter()
-        made = (self._setup.evaluator or self._setup.workers).evaluate(fresh, self._note_finished)
+        evaluated = (self._setup.evaluator or self._setup.workers).evaluate(fresh, self._note_finished)
         self.clock.oracle += time.perf_counter() - began
         self._view.n_evaluated += len(charged) - len(fresh)
-        answers = iter(made)
+        answers = iter(evaluated)
         timed = [
             read_record(self._journalled.pop(hypothesis.key)) if hypothesis.key in self._journalled else next(answers)
             for hypothesis in charged
@@ -214,13 +226,13 @@ class Loop:
         self._setup.check()
 
     def _note_reply(self, n: int) -> None:
-        """Take note that ``n`` more replies of a language model are there."""
+        """Count ``n`` more replies of a language model."""
         self._view.n_replies += n
         self._update_display()
         self._setup.check()
 
     def _note_finished(self, n: int) -> None:
-        """Take note that ``n`` more evaluations are there."""
+        """Count ``n`` more evaluations."""
         self._view.n_evaluated += n
         self._update_display()
         self._setup.check()
@@ -243,12 +255,12 @@ class Loop:
         return state
 
     def _check_start(self, state: State) -> None:
-        """Refuse to search from failed candidates alone, unless that is asked for; from none at all nobody can.
+        """Refuse to search from failed candidates alone, unless the settings allow it, or from no candidates at all.
 
-        It looks at the state alone, so that a run that ended here says the same when it is resumed.
+        The answer depends on the committed state alone, so a run that ended here gives the same error when resumed.
 
         Raises:
-            InputError: There is no initial candidate that did not fail; says why the first did.
+            InputError: Every initial candidate failed. The message says why the first one did.
         """
         members = [call for pool in state.pools for call in pool.tolist()]
         if any(self._archive.evaluation(call).valid for call in members):
@@ -256,28 +268,30 @@ class Loop:
         reasons = self._initial_errors()
         first = f"; the first: {reasons[0]}" if reasons else ""
         counts = Counter(reason.split(":")[0] for reason in reasons)
-        counted = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items())) or "there is none"
+        counted = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items())) or "the task has none"
         if not members:
-            raise InputError(f"no initial candidate can enter a pool ({counted}{first}); the log says why of each")
+            raise InputError(
+                f"no initial candidate can enter a pool ({counted}{first}); the log has the reason for each"
+            )
         if not self._setup.search.continue_on_failed_start:
             raise InputError(
-                f"every initial candidate failed ({counted}{first}); start from one that does not, "
-                "or search on all the same with search.on_failed_start=continue"
+                f"every initial candidate failed ({counted}{first}); start from one that does not fail, "
+                "or search anyway with search.on_failed_start=continue"
             )
-        _LOG.warning("every initial candidate failed (%s%s); the search goes on from them", counted, first)
+        _LOG.warning("every initial candidate failed (%s%s); the search continues from them", counted, first)
 
     def _check_offspring(self) -> None:
-        """Refuse to call a run complete that gave up before it could evaluate a single offspring.
+        """Refuse to call a run complete that stopped before it could evaluate a single offspring.
 
-        It looks at the log alone, so that a run that ended here says the same when it is started again.
+        The answer depends on the log alone, so a run that ended here gives the same error when started again.
 
         Raises:
-            InputError: Nothing but initial candidates was evaluated; says what the proposals came to.
+            InputError: Only initial candidates were evaluated. The message says what became of the proposals.
         """
         setup = self._setup
         n_draws = 1 if setup.shared_start else setup.method.n_pools
         if self._archive.n_calls > setup.n_initial * n_draws:
-            return  # without a look at a log that may be long
+            return  # the common case is decided without reading the log, which may be long
         setup.store.write()
         rows = [row for row in setup.store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
         if not rows or any(row["outcome"] == Outcome.EVALUATED for row in rows):
@@ -288,11 +302,11 @@ class Loop:
         (often, n_often), *_ = Counter(_one_line(end) for end in ends).most_common(1)
         raise InputError(
             f"no offspring of the initial candidates could be evaluated ({counted}; most often, in {n_often} of "
-            f"{len(ends)} attempts: {often}); start from other candidates, or let another operator or model propose"
+            f"{len(ends)} attempts: {often}); start from other candidates, or use another operator or model"
         )
 
     def _resume(self) -> State | None:
-        """Return the last committed state, None if nothing was committed."""
+        """Refill the archive from the log and return the last committed state, None if nothing was committed."""
         store = self._setup.store
         saved = store.checkpoint()
         if saved is None:
@@ -304,11 +318,13 @@ class Loop:
                 refill_archive(self._archive, rows, details)
                 self._view.note_logged(rows)
         except ValueError as error:
-            raise InputError(f"evaluations is damaged ({error}); use overwrite=true to start afresh") from error
+            raise InputError(
+                f"the dataset evaluations is damaged ({error}); use overwrite=true to start over"
+            ) from error
         if self._archive.n_calls != n_calls:
             raise InputError(
-                f"evaluations is damaged ({self._archive.n_calls} charged calls, the checkpoint says {n_calls}); "
-                "use overwrite=true to start afresh"
+                f"the dataset evaluations is damaged (it has {self._archive.n_calls} charged calls, the checkpoint "
+                f"{n_calls}); use overwrite=true to start over"
             )
         self.clock.resume(saved["seconds"])
         self._setup.ledger.resume(saved["ledger"])
@@ -338,7 +354,7 @@ class Loop:
         self._setup.display.update(lambda: self._view.snapshot(self._state))
 
     def _show_best(self) -> None:
-        """Lay out the best candidates, now and then, since it costs time."""
+        """Rewrite the files about the best candidates, and choose when to do so again, since it takes time."""
         if isinstance(self._setup.task, ShowsBest):
             began = time.perf_counter()
             files = contracts.show_best(self._setup.task, self._view.best_discoveries())
@@ -347,13 +363,13 @@ class Loop:
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
 
     def _show_improvements(self) -> None:
-        """Lay out what was better than all before it."""
+        """Write the files about each new candidate that was better than all before it."""
         if isinstance(self._setup.task, ShowsImprovements):
             for discovery in self._view.new_improvements():
                 self._setup.store.write_best(contracts.show_improvement(self._setup.task, discovery))
 
     def _initial_errors(self) -> list[str]:
-        """Return why each initial candidate failed, on one line each, in the order of the log."""
+        """Return the error of each initial candidate that failed, on one line each, in the order of the log."""
         self._setup.store.write()
         rows = self._setup.store.rows("evaluations", ["outcome", "error"])
         errors = [row["error"] or "no reason given" for row in rows if row["outcome"] != Outcome.DUPLICATE]
@@ -365,5 +381,5 @@ def _one_line(reason: str) -> str:
 
 
 def _similarities(task: Task) -> Similarities | None:
-    """Return what tells how alike the task's hypotheses are, None for one that does not know."""
+    """Return the task's measure of similarity, None if it has none."""
     return partial(contracts.similarities, task) if isinstance(task, Comparable) else None

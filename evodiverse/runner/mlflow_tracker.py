@@ -1,4 +1,4 @@
-"""Runs in MLflow: parameters, the numbers of each iteration, and ``best/`` as artifacts."""
+"""Tracking in MLflow: parameters, the numbers of each iteration, and ``best/`` as artifacts."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from typing import Final
 
 from evodiverse.ports import TrackedRun
 
-# How long MLflow tries what a server does not answer, unless the environment says otherwise: a search waits for it.
+# How long MLflow waits for a server that does not answer, unless the environment says otherwise: the search waits too.
 _PATIENCE: Final = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -22,23 +22,24 @@ _STATUS: Final = {"complete": "FINISHED", "interrupted": "KILLED", "failed": "FA
 
 
 class MlflowTracker:
-    """One tracked run, see `evodiverse.ports.Tracker`.
+    """A run in MLflow, see `evodiverse.ports.Tracker`.
 
     Args:
-        uri: Where MLflow keeps runs; None is the variable MLFLOW_TRACKING_URI, else a file in the folder of all runs.
-        experiment: Name of the experiment, which is made if there is none.
+        uri: The address where MLflow keeps runs; None uses the variable MLFLOW_TRACKING_URI if it is set, else a file
+            in the folder of all runs.
+        experiment: The name of the experiment, which is created if it does not exist.
         outputs: The folder of all runs.
     """
 
     def __init__(self, uri: str | None, experiment: str, outputs: Path) -> None:
         for name, value in _PATIENCE.items():
             os.environ.setdefault(name, value)
-        from mlflow import MlflowClient  # takes seconds
+        from mlflow import MlflowClient  # the import takes seconds
         from mlflow.entities import Metric, Param
 
         for noisy in ("mlflow", "alembic"):
             logging.getLogger(noisy).setLevel(logging.WARNING)
-        logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # warns of each request that it repeats
+        logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # it warns at each retry
         folder = outputs.absolute()
         own = None if uri or os.environ.get("MLFLOW_TRACKING_URI") else f"sqlite:///{folder / 'mlflow.db'}"
         self._artifacts = None if own is None else (folder / "mlflow").as_uri()
@@ -49,15 +50,15 @@ class MlflowTracker:
         self._run = ""
 
     def begin(self, run: TrackedRun) -> str:
-        """Make the run, or go on with the one that there is, and return its identifier."""
+        """Create the tracked run, or continue the existing one, and return its identifier."""
         if run.name is not None:
             self._run = run.name
             self._client.update_run(self._run, status="RUNNING")
             return self._run
         parts = [str(run.settings[key]) for key in ("task.name", "method.name", "llm.name")]
         name = "/".join([*parts, f"seed{run.settings['seed']}"])
-        made = self._client.create_run(self._find_experiment(), run_name=name, tags={"evodiverse.path": str(run.path)})
-        self._run = made.info.run_id
+        tags = {"evodiverse.path": str(run.path)}
+        self._run = self._client.create_run(self._find_experiment(), run_name=name, tags=tags).info.run_id
         params = [self._param(key, _write(value)) for key, value in run.settings.items()]
         for at in range(0, len(params), _MOST_PARAMS):
             self._client.log_batch(self._run, params=params[at : at + _MOST_PARAMS])
@@ -70,7 +71,7 @@ class MlflowTracker:
         self._client.log_batch(self._run, metrics=metrics)
 
     def end(self, status: str, best: Path) -> None:
-        """Copy the best candidates, and say how the run ended."""
+        """Copy the files of the best candidates, and record how the run ended."""
         if best.is_dir():
             self._client.log_artifacts(self._run, str(best), best.name)
         self._client.set_terminated(self._run, _STATUS[status])

@@ -1,4 +1,4 @@
-"""What a person sees of a sweep while its runs go on, in this process or in others."""
+"""The display of a sweep whose runs are made by this process or by others."""
 
 import shutil
 import sys
@@ -33,7 +33,13 @@ _STYLES: Final = {"complete": "green", "failed": "red", "running": "bold"}
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A run of a sweep: its number, what tells it from the others, and its folder."""
+    """A run of a sweep.
+
+    Attributes:
+        number: Its number in the sweep, from 1.
+        label: The settings that distinguish it from the other runs.
+        path: The run directory.
+    """
 
     number: int
     label: str
@@ -41,21 +47,26 @@ class Listed:
 
 
 class Sheet(Protocol):
-    """Shows how the runs of a sweep stand."""
+    """A display of the runs of a sweep."""
 
     def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
-        """Show how each run stands by its number; those that began or ended since the last time are named."""
+        """Show how the runs stand.
+
+        Args:
+            standings: How each run stands, by its number.
+            changed: The numbers of the runs that started or ended since the last call.
+        """
 
     def close(self) -> None:
-        """Show nothing more."""
+        """End the display."""
 
 
 class Overview:
-    """Follows the runs of a sweep by their files, which any process may write. Use it as a context manager.
+    """A watcher of a sweep's runs through their files, which any process may write. Use it as a context manager.
 
     Args:
-        listed: The runs that are about to be made.
-        sheet: Shows how they stand.
+        listed: The runs that are about to start.
+        sheet: The display that shows how they stand.
     """
 
     def __init__(self, listed: Sequence[Listed], sheet: Sheet) -> None:
@@ -68,27 +79,27 @@ class Overview:
         self.standings: dict[int, Standing] = dict.fromkeys(self._listed, _WAITING)
 
     def __enter__(self) -> Self:
-        """Begin to look."""
+        """Start watching."""
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Look for the last time."""
+        """Look at the runs once more and end the display."""
         self._is_closed.set()
         self._thread.join()
         self._look(list(self._listed))
         self._sheet.close()
 
     def begin(self, number: int) -> None:
-        """Take note that a run begins in this process."""
+        """Record that a run starts in this process."""
         with self._lock:
             self.standings[number] = Standing("running")
             self._sheet.show(self.standings, [number])
 
     def end(self, number: int, error: str | None) -> None:
-        """Take note that a run has ended, and what it failed with."""
+        """Record that a run has ended; ``error`` is the message it failed with, None if it did not fail."""
         with self._lock:
             is_shown, standing = self.standings[number].is_over, read_standing(self._listed[number].path)
             if error is not None:
@@ -106,7 +117,7 @@ class Overview:
             for number in numbers:
                 before, path = self.standings[number], self._listed[number].path
                 if before.is_over or _stamp(path) == self._before[number]:
-                    continue  # what an earlier start of the same run left says nothing about this one
+                    continue  # the record is still that of an earlier start of the same run
                 standing = read_standing(path)
                 self.standings[number] = standing
                 changed += [number] if standing.state != before.state else []
@@ -114,12 +125,12 @@ class Overview:
 
 
 def choose_sheet(name: str, listed: Sequence[Listed], n_runs: int) -> Sheet:
-    """Return what shows a sweep under the ``display`` of this name, as `display.choose_display` chooses for a run.
+    """Return the display of a sweep for the setting ``display``, as `display.choose_display` does for one run.
 
     Args:
         name: One of `display.DISPLAYS`.
-        listed: The runs that are about to be made.
-        n_runs: How many runs the sweep has with those that are complete.
+        listed: The runs that are about to start.
+        n_runs: The number of runs in the sweep, including those that are already complete.
     """
     console = Console(stderr=True)
     if name == "rich" or (name == "auto" and can_draw(console)):
@@ -128,7 +139,7 @@ def choose_sheet(name: str, listed: Sequence[Listed], n_runs: int) -> Sheet:
 
 
 class NoSheet:
-    """Shows nothing."""
+    """A sheet that shows nothing."""
 
     def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
         """Show nothing."""
@@ -138,13 +149,13 @@ class NoSheet:
 
 
 class PlainSheet(NoSheet):
-    """A line for each run as it begins and as it ends, and for those that go on one now and then.
+    """A line for each run when it starts and when it ends, and every ten seconds one for each of the running ones.
 
     Args:
         listed: The runs.
-        n_runs: How many runs the sweep has with those that are complete.
-        stream: Where the lines are written.
-        clock: Seconds, for instance `time.monotonic`.
+        n_runs: The number of runs in the sweep, including those that are already complete.
+        stream: The stream that the lines are written to.
+        clock: Returns the time in seconds, for instance `time.monotonic`.
     """
 
     def __init__(
@@ -157,7 +168,7 @@ class PlainSheet(NoSheet):
         self._due = clock() + _LINE_SECONDS
 
     def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
-        """Write the lines that are due."""
+        """Write a line for each change, and progress lines if they are due."""
         for number in changed:
             run, standing = self._listed[number], standings[number]
             self._write(number, run.label if standing.state == "running" else f"{describe_end(standing)} | {run.path}")
@@ -172,17 +183,17 @@ class PlainSheet(NoSheet):
         try:
             self._stream.write(f"run {number:,} of {self._n_runs:,}: {printable(' '.join(text.split()))}\n")
             self._stream.flush()
-        except OSError:  # nobody reads any more, which is no reason to end a sweep
+        except OSError:  # a closed pipe does not end the sweep
             self._due = inf
 
 
 class RichSheet(NoSheet):
-    """A table in place, a row for each run: as many as the terminal has lines for, those that go on first.
+    """A table that is redrawn in place: one row per run, as many as fit on the terminal, running ones first.
 
     Args:
         listed: The runs.
-        n_runs: How many runs the sweep has with those that are complete.
-        console: Where the table is drawn.
+        n_runs: The number of runs in the sweep, including those that are already complete.
+        console: The console that the table is drawn on.
     """
 
     def __init__(self, listed: Sequence[Listed], n_runs: int, console: Console) -> None:
@@ -199,7 +210,7 @@ class RichSheet(NoSheet):
             self._live.update(self._draw(standings), refresh=True)
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Release the terminal."""
         with suppress(OSError):
             self._live.stop()
 
@@ -217,7 +228,7 @@ class RichSheet(NoSheet):
         return Group(table, Text(summarize(standings, self._n_runs)))
 
     def _choose(self, standings: Mapping[int, Standing]) -> list[int]:
-        """Return the runs that have a row."""
+        """Return the numbers of the runs that get a row."""
         n_rows = max(shutil.get_terminal_size().lines - 8, 3)
         running = [number for number, standing in standings.items() if standing.state == "running"]
         failed = [number for number, standing in standings.items() if standing.state == "failed"]
@@ -228,7 +239,7 @@ class RichSheet(NoSheet):
 
 
 def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
-    """Return in a line how many runs are in each state, and how long the others take if they are like these."""
+    """Return a line with the number of runs in each state, and the time left if runs take as long as those so far."""
     counts = Counter(standing.state for standing in standings.values())
     counts["complete"] += n_runs - len(standings)
     parts = [f"{count:,} {state}" for state, count in sorted(counts.items()) if count]
@@ -241,7 +252,7 @@ def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
 
 
 def describe_end(standing: Standing) -> str:
-    """Return how a run ended."""
+    """Return a line on how a run ended."""
     if standing.error is not None:
         return f"{standing.state}: {standing.error}"
     stopped = f", stopped by {standing.stopped_by}" if standing.stopped_by else ""
@@ -255,7 +266,7 @@ def _describe_progress(standing: Standing) -> str:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return what changes when the record of a run is written again."""
+    """Return a value that changes whenever the record of a run is written, None if it does not exist."""
     try:
         status = (path / RECORD).stat()
     except OSError:

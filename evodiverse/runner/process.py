@@ -1,4 +1,4 @@
-"""The process as its surroundings see it: signals, standard streams, messages."""
+"""The process: its signals, its standard streams and its messages."""
 
 import io
 import logging
@@ -19,7 +19,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class _Signals:
-    """SIGINT and SIGTERM: raised at once, or noted while a run goes on, to be raised where nothing is lost."""
+    """The handler of SIGINT and SIGTERM: raises at once, or during a run at the next point where nothing is lost."""
 
     def __init__(self) -> None:
         self.deferred = False
@@ -27,13 +27,13 @@ class _Signals:
 
     def receive(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002
         for again in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(again, signal.SIG_DFL)  # whoever asks twice means it
+            signal.signal(again, signal.SIG_DFL)  # a second signal ends the process at once
         if not self.deferred:
             raise Interrupted(signum)
         self.noted = signum
-        if sys.stderr.isatty():  # a second signal ends the process before a display could
+        if sys.stderr.isatty():  # now, since a second signal leaves the display no time to do it
             sys.stderr.write(_SHOW_CURSOR)
-        complain(f"{Interrupted(signum)}: what is under way is ending; ask again to stop at once")
+        complain(f"{Interrupted(signum)}: finishing the work in progress; interrupt again to stop at once")
 
     def check(self) -> None:
         if self.noted is not None:
@@ -41,7 +41,7 @@ class _Signals:
 
 
 class _Complaints(logging.Handler):
-    """Prints log messages where standard error is now: a display may stand in for it."""
+    """A handler that prints log messages on the current `sys.stderr`, which a display may have replaced."""
 
     def emit(self, record: logging.LogRecord) -> None:
         complain(self.format(record))
@@ -51,17 +51,17 @@ _signals = _Signals()
 
 
 def prepare() -> None:
-    """Make signals an `Interrupted`, warnings one line each, and standard output fit for any terminal.
+    """Turn signals into `Interrupted`, print warnings on one line each, and make standard output fit any terminal.
 
-    In another thread than the main one signals stay as they are.
+    Outside of the main thread, the handling of signals is left unchanged.
     """
     if threading.current_thread() is threading.main_thread():
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, _signals.receive)
     logging.basicConfig(handlers=[_Complaints()], format="%(message)s", level=logging.WARNING)
     logging.getLogger("evodiverse").setLevel(logging.INFO)
-    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None where it was closed
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without Greek gets its letters as numbers
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None if closed
+    if isinstance(sys.stdout, io.TextIOWrapper):  # escape letters that the terminal's encoding lacks, such as Greek
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
@@ -70,7 +70,7 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
     """Note SIGINT and SIGTERM instead of raising at once.
 
     Yields:
-        A function that raises `Interrupted` if one was noted.
+        A function that raises `Interrupted` if a signal was noted.
     """
     _signals.deferred = True
     try:
@@ -80,22 +80,22 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
 
 
 def say(line: str) -> None:
-    """Print a line, in which nothing controls the terminal; that nobody reads it any more is no reason to end a search.
+    """Print a line, with control characters made harmless. A closed pipe does not end the search.
 
     Raises:
-        ServiceError: Standard output cannot be written.
+        ServiceError: Standard output cannot be written, for instance to a full disk.
     """
     try:
         sys.stdout.write("".join(f"{printable(each)}\n" for each in line.split("\n")))
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more as it exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again at exit
         if not isinstance(error, BrokenPipeError):
             raise ServiceError(f"cannot write to standard output ({error.strerror})") from error
 
 
 def complain(message: str) -> None:
-    """Print each line of a message on standard error, if anybody reads it."""
+    """Print each line of a message on standard error, unless that is closed."""
     with suppress(OSError):
         sys.stderr.write("".join(f"evodiverse: {printable(line)}\n" for line in message.splitlines()))
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Who answers the requests of a round: worker processes with a classical operator, or a language model."""
+"""Proposers answer the requests of a round: a classical operator in worker processes, or a language model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -26,27 +26,27 @@ _MAX_SEED = 2**31
 
 
 class Proposer(Protocol):
-    """Answers requests."""
+    """The source of proposals for the requests of a round."""
 
     def propose(
         self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
     ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or the cap that forbids to ask.
+        """Return one answer per request, in order, or the cap that forbids asking.
 
         Args:
-            requests: A round of attempts.
-            seconds: Wall time of the run so far.
-            report: Is told now and then how many more answers are there; stops the rest by raising.
+            requests: The attempts of one round.
+            seconds: The wall time of the run so far.
+            report: Called now and then with the number of new answers; it may raise to stop the rest.
         """
 
 
 class OperatorProposer:
-    """Asks the classical operator, in the worker processes.
+    """A proposer that asks the classical operator, in the worker processes.
 
     Args:
-        workers: Have the operator.
-        ledger: Knows the caps.
-        is_fallback: It fills slots that a language model left empty; then the log says so of every proposal.
+        workers: The worker processes, which hold the operator.
+        ledger: The ledger of the run, which knows the caps.
+        is_fallback: Whether it fills slots that a language model left empty; the log then marks its proposals.
     """
 
     def __init__(self, workers: Workers, ledger: Ledger, *, is_fallback: bool = False) -> None:
@@ -58,9 +58,9 @@ class OperatorProposer:
         self,
         requests: Sequence[Request],
         seconds: float,
-        report: Callable[[int], object],  # noqa: ARG002 (they come all at once)
+        report: Callable[[int], object],  # noqa: ARG002 (all answers come at once)
     ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or that the time is up."""
+        """Return one answer per request, in order, or the cap on time if it is reached."""
         cap = self._ledger.find_cap((), seconds)
         if cap is not None:
             return cap
@@ -71,14 +71,14 @@ class OperatorProposer:
 
 
 class ModelProposer:
-    """Asks a language model, for all pools and slots at once, and enters every request into the ledger.
+    """A proposer that asks a language model, for all pools and slots at once, and records each request in the ledger.
 
     Args:
-        model: Answers.
-        samplers: What each pool asks, and how.
-        prompts: The domain's.
-        task: Parses what is proposed.
-        ledger: Of the run.
+        model: The language model.
+        samplers: The model and the decoding parameters of each pool, in the order of the pools.
+        prompts: The prompts of the domain.
+        task: The task, which parses the proposals.
+        ledger: The ledger of the run.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ModelProposer:
     def propose(
         self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
     ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or the cap that they might pass at their worst."""
+        """Return one answer per request, in order, or the cap that the requests might exceed in the worst case."""
         queries = [self._query(request) for request in requests]
         bounds = self._model.bound_costs(queries)
         cap = self._ledger.find_cap(bounds, seconds)
@@ -121,7 +121,6 @@ class ModelProposer:
         return Query(sampler.model, contracts.messages(self._prompts, request), decoding, request.stream)
 
     def _read(self, request: Request, reply: Reply) -> str | Rejection:
-        """Return the genotype that a reply proposes, or why it proposes none."""
         if reply.finish is Finish.ERROR:
             return Rejection(Reason.MODEL_ERROR, reply.error)
         if reply.finish is Finish.LENGTH:

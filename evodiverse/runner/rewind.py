@@ -1,4 +1,4 @@
-"""The checkpoint of an earlier iteration, made again from the log."""
+"""The checkpoint of an earlier iteration, rebuilt from the log."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def find_uncut(evaluations: Rows, last: int, slots: int, oracle_calls: int) -> int:
-    """Return the last iteration that a budget did not cut: until then a run of a larger one is the same.
+    """Return the last iteration that the budget did not cut short; up to it, a run with a larger budget is the same.
 
     Args:
-        evaluations: The rows of the run, with ``iteration`` and ``call``.
+        evaluations: All rows of the dataset, with ``iteration`` and ``call``.
         last: The last iteration committed.
-        slots: Offspring of an iteration in all pools.
-        oracle_calls: The budget.
+        slots: The number of offspring in one iteration, over all pools.
+        oracle_calls: The budget of the run.
     """
     charged = _count_charged(evaluations)
     n_calls = charged[0]
@@ -47,16 +47,18 @@ def rewind(
     method: Method,
     search: Search,
 ) -> dict[str, object] | None:
-    """Return what the checkpoint of an iteration held, None where the log does not say what was spent on a model.
+    """Return the checkpoint of an iteration, None if the log does not say what was spent on a model by then.
+
+    Every dataset holds its rows up to this iteration.
 
     Args:
-        iteration: The iteration.
-        evaluations: The rows of the run up to it; so are the others.
-        populations: With ``iteration``, ``pool`` and ``members``.
-        adaptation: With ``iteration`` and ``rate``.
-        llm_calls: With ``pool``, ``prompt_tokens``, ``completion_tokens`` and ``cost_usd``.
-        method: Of the run.
-        search: Of the run.
+        iteration: The iteration to return to.
+        evaluations: Rows with ``iteration`` and `EVALUATION_COLUMNS`.
+        populations: Rows with ``iteration``, ``pool`` and ``members``.
+        adaptation: Rows with ``iteration`` and ``rate``.
+        llm_calls: Rows with ``pool``, ``prompt_tokens``, ``completion_tokens`` and ``cost_usd``.
+        method: The method of the run.
+        search: The search settings of the run.
     """
     archive = Archive(search.early_stop.top if search.early_stop else 0)
     by_iteration: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
@@ -74,7 +76,7 @@ def rewind(
         else:
             progress = Progress(top_mean=top_mean)
     thermostat = Thermostat(method.swap.xi)
-    rates = {row["iteration"]: row["rate"] for row in adaptation}  # an event has one rate, in a row for each pair
+    rates = {row["iteration"]: row["rate"] for row in adaptation}  # each row of an event repeats its rate
     for event in sorted(rates):
         thermostat, _ = adapt_xi(thermostat, rates[event], method.swap)
     members = {row["pool"]: row["members"] for row in populations if row["iteration"] == iteration}
@@ -96,7 +98,7 @@ def _count_charged(evaluations: Rows) -> dict[int, int]:
 
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:
-    """Return how the ledger stood after these requests, None if the size or the price of one is not known."""
+    """Return the ledger's totals after these requests, None if the size or the price of one of them is unknown."""
     pools = [Usage()] * n_pools
     for row in llm_calls:
         used = (row["prompt_tokens"], row["completion_tokens"], row["cost_usd"])

@@ -1,4 +1,4 @@
-"""Records of the search core as rows of the log, and back."""
+"""Conversions between records of the search core and rows of the log."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -16,7 +16,7 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 
 
 def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int, float]) -> dict[str, list[Row]]:
-    """Return the rows of one iteration by dataset. ``seconds`` are those of its charged calls."""
+    """Return the rows of one iteration by dataset; ``seconds`` holds the duration of each charged call."""
     iteration = {"iteration": info.iteration}
     return {
         "evaluations": [_attempt_row(attempt, seconds) for attempt in info.attempts],
@@ -32,7 +32,7 @@ def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int,
 
 
 def _row(record: SwapTrial | Migration | Adaptation | Screened, iteration: int) -> Row:
-    """Return the fields of a record by name, without the copies that `dataclasses.asdict` makes of them."""
+    """Return the fields of a record by name; unlike `dataclasses.asdict`, it copies no values."""
     return {"iteration": iteration} | {field.name: getattr(record, field.name) for field in fields(record)}
 
 
@@ -63,7 +63,7 @@ def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
 
 
 def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> dict[str, object]:
-    """Return what `restore` needs beside the log, and how the run stands."""
+    """Return what `restore` needs in addition to the log, and how the run stands."""
     best, top_mean = archive.best(), state.progress.top_mean
     return {
         "seconds": dict(seconds),
@@ -93,7 +93,13 @@ EVALUATION_COLUMNS = ("iteration", "pool", "outcome", "call", "genotype", "key",
 
 
 def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_columns: Sequence[str]) -> None:
-    """Put the evaluations of logged rows, in any order, into an empty archive."""
+    """Add the evaluations of logged rows to an archive, in the order of their calls.
+
+    Args:
+        archive: The archive, which holds all earlier calls.
+        rows: Rows of ``evaluations``, in any order.
+        detail_columns: The task's own columns.
+    """
     charged = [row for row in rows if row["outcome"] == Outcome.EVALUATED]
     for row in sorted(charged, key=lambda row: row["call"]):
         details = {name: row[name] for name in detail_columns if row[name] is not None}
@@ -103,11 +109,11 @@ def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_c
 
 
 def journal_record(hypothesis: Hypothesis, evaluation: Evaluation, seconds: float) -> Row:
-    """Return what the journal keeps of an evaluation; `read_record` reads it."""
+    """Return the record of an evaluation for the journal; `read_record` reads it."""
     values = {field.name: getattr(evaluation, field.name) for field in fields(Evaluation)}
     return {"key": hypothesis.key, "seconds": seconds, **values, "details": dict(evaluation.details)}
 
 
 def read_record(record: Mapping[str, Any]) -> tuple[Evaluation, float]:
-    """Return the evaluation that a record of the journal keeps, and the seconds it took."""
+    """Return the evaluation in a record of the journal, and the seconds that it took."""
     return Evaluation(**{field.name: record[field.name] for field in fields(Evaluation)}), record["seconds"]

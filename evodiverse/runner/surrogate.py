@@ -1,4 +1,4 @@
-"""The surrogate of a run: a forest that forecasts, from what was evaluated, which proposals are worth a call."""
+"""The surrogate of a run: a random forest that predicts which proposals are worth an oracle call."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,22 +20,22 @@ GROWTH: Final = 1.25
 N_BEST: Final = 1_500
 N_OTHERS: Final = 1_500
 N_TREES: Final = 32
-# The share of the features that each split tries, and the candidates in a leaf at least: fits take a twentieth of the
-# time that scikit-learn's defaults take, and rank molecules no worse.
+# The share of the features that each split tries, and the least number of candidates in a leaf. Fits take a twentieth
+# of the time of scikit-learn's defaults, and rank molecules no worse.
 _SHARE_TRIED: Final = 0.1
 _MIN_IN_LEAF: Final = 3
 
 
 class Surrogate:
-    """A random forest on the task's features, fitted again as the run grows.
+    """A random forest on the task's features, refitted as the run grows.
 
-    What it forecasts depends on the archive's first `n_fitted` calls alone, so that a resumed run fits the same again.
-    It is fitted in a thread, while worker processes make the proposals that it will be asked about.
+    Its forecasts depend on the archive's first `n_fitted` calls alone, so a resumed run fits the same forest again.
+    It is fitted in a thread, while worker processes make the proposals that it will judge.
 
     Args:
-        describe: Returns the features of hypotheses, at least one, as a sparse matrix with a row for each.
-        archive: Of the run.
-        streams: Of the run.
+        describe: Returns the ``(n, d)`` sparse features of ``n`` hypotheses, at least one.
+        archive: The archive of the run.
+        streams: The random streams of the run.
     """
 
     def __init__(
@@ -50,14 +50,17 @@ class Surrogate:
         self.n_fitted = 0
 
     def is_ready(self) -> bool:
-        """Begin to fit when it is time, and tell whether there will be forecasts."""
+        """Start a fit if one is due, and return whether there is a forest to ask."""
         n_calls = self._archive.n_calls
         if is_due(n_calls, self.n_fitted):
             self.fit(n_calls)
         return self._trees is not None
 
     def fit(self, n_calls: int) -> None:
-        """Begin to fit to the first ``n_calls``, failed ones as bad as the worst; if all failed, there is no fit."""
+        """Start a fit to the first ``n_calls`` calls.
+
+        A failed call counts as the worst one that did not fail. If all of them failed, there is no fit.
+        """
         self.n_fitted = n_calls
         self._trees = None
         energies = self._archive.energies[:n_calls]
@@ -70,13 +73,13 @@ class Surrogate:
         self._trees = self._thread.submit(_grow, self._described(n_calls)[sample], values[sample], seed)
 
     def forecast(self, hypotheses: Sequence[Hypothesis]) -> list[Forecast]:
-        """Return the mean of the trees' predictions for each hypothesis, and their standard deviation.
+        """Return the mean and the standard deviation of the trees' predictions for each hypothesis.
 
         Raises:
-            ValueError: It was never fitted.
+            ValueError: There is no fit.
         """
         if self._trees is None:
-            raise ValueError("there is nothing to forecast from")
+            raise ValueError("the surrogate has no fit to forecast from; check is_ready() first")
         if not hypotheses:
             return []
         rows = self._describe(hypotheses)
@@ -85,7 +88,7 @@ class Surrogate:
         return [Forecast(*pair) for pair in pairs]
 
     def _described(self, n_calls: int) -> "csr_matrix":
-        """Return the features of the first ``n_calls`` calls."""
+        """Return the ``(n_calls, d)`` features of the first calls."""
         from scipy.sparse import vstack
 
         n_known = 0 if self._rows is None else self._rows.shape[0]
@@ -96,12 +99,12 @@ class Surrogate:
 
 
 def is_due(n_calls: int, n_fitted: int) -> bool:
-    """Return whether it is time to fit to ``n_calls`` calls, after the last fit to ``n_fitted``."""
+    """Return whether ``n_calls`` calls are enough for another fit, after the last one to ``n_fitted`` calls."""
     return n_calls >= max(FIRST_FIT, GROWTH * n_fitted)
 
 
 def _grow(rows: "csr_matrix", values: FloatArray, seed: int) -> list[Any]:
-    """Return the trees of a forest, each as scikit-learn's arrays."""
+    """Return the trees of a forest fitted to ``(n, d)`` rows and ``(n,)`` values, each as scikit-learn's arrays."""
     from sklearn.ensemble import RandomForestRegressor
 
     forest = RandomForestRegressor(
@@ -111,7 +114,10 @@ def _grow(rows: "csr_matrix", values: FloatArray, seed: int) -> list[Any]:
 
 
 def choose_sample(values: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Return the places of the best `N_BEST` values, the older first among equals, and of `N_OTHERS` drawn, sorted."""
+    """Return the sorted indices of the best `N_BEST` values and of up to `N_OTHERS` others, drawn at random.
+
+    Among equal values, the older ones count as better.
+    """
     ranking = np.argsort(-values, kind="stable")
     drawn = rng.permutation(ranking[N_BEST:])[:N_OTHERS]
     return np.sort(np.concatenate([ranking[:N_BEST], drawn]))

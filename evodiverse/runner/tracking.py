@@ -1,4 +1,4 @@
-"""A copy of how a run goes, for services that follow many runs. The log on disk stays the truth."""
+"""Copies of a run's progress for services that track many runs. The log on disk stays authoritative."""
 
 import importlib
 import json
@@ -17,22 +17,22 @@ from evodiverse.ports import Snapshot, TrackedRun, Tracker
 _LOG = logging.getLogger("evodiverse.runner")
 NONE: Final = "none"
 TRACKERS: Final[Mapping[str, str]] = MappingProxyType({"mlflow": "evodiverse.runner.mlflow_tracker"})
-"""The module of each tracker by its name; it offers ``open_tracker(uri, experiment, outputs)``."""
+"""The modules of the trackers by name; each has a function ``open_tracker(uri, experiment, outputs)``."""
 
 NAMES: Final = "tracking.json"
-"""A run directory's file that says by what name a service knows the run."""
+"""The file of a run directory that holds the name of the run at each service."""
 _MOST_BYTES: Final = 1 << 16
 
 Committed = Callable[[Callable[[], Snapshot]], None]
 
 
 def open_tracker(name: str, uri: str | None, experiment: str, outputs: Path) -> Tracker | None:
-    """Return what follows runs, None for nothing.
+    """Return the tracker of this name, None for ``none``.
 
     Args:
         name: ``none``, or one of `TRACKERS`.
-        uri: Where the service is, None for its usual place.
-        experiment: What the service calls the runs that belong together.
+        uri: The address of the service, None for its default.
+        experiment: The service's name for the runs that belong together.
         outputs: The folder of all runs.
     """
     if name == NONE:
@@ -43,16 +43,15 @@ def open_tracker(name: str, uri: str | None, experiment: str, outputs: Path) -> 
 
 @contextmanager
 def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mapping[str, Any]) -> Iterator[Committed]:
-    """Let a tracker follow a run while it goes on; whatever it raises is one warning, and the run goes on without it.
+    """Track a run within this context. If the tracker raises, one warning is logged and the run continues without it.
 
     Args:
-        open_it: Makes the tracker.
-        path: The run directory, which is open. It keeps the name by which the tracker knows the run, so that a run that
-            is resumed goes on there.
+        open_it: Opens the tracker; returns None for no tracking.
+        path: The open run directory. It keeps the tracker's name of the run, under which a resumed run continues.
         settings: The flat settings of the run.
 
     Yields:
-        What is to be told of each commit.
+        The function to call after each commit, with a function that returns a snapshot.
     """
     follower = _Follower(path)
     follower.begin(open_it, settings)
@@ -101,16 +100,14 @@ class _Follower:
     def _try(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception as error:  # noqa: BLE001 (somebody else's service is no reason to end a search)
+        except Exception as error:  # noqa: BLE001 (no failure of an outside service may end a search)
             self._tracker = None
-            _LOG.warning(
-                "tracking failed (%s); the run goes on without it, and its log has everything", describe(error)
-            )
+            _LOG.warning("tracking failed (%s); the run continues without it, and its log is complete", describe(error))
 
 
 def read_numbers(snapshot: Snapshot) -> dict[str, float]:
-    """Return the numbers of an iteration by name, those that there are and that are finite."""
-    found: dict[str, float | None] = {
+    """Return the numbers of an iteration by name, without those that are unknown or not finite."""
+    numbers: dict[str, float | None] = {
         "oracle_calls": snapshot.oracle_calls,
         "best": snapshot.best,
         "summary": snapshot.summary,
@@ -121,12 +118,12 @@ def read_numbers(snapshot: Snapshot) -> dict[str, float]:
         "wall_seconds": snapshot.seconds.get("wall"),
     }
     for at, pool in enumerate(snapshot.pools):
-        found |= {f"pool{at}.best": pool.best, f"pool{at}.median": pool.median, f"pool{at}.size": pool.size}
+        numbers |= {f"pool{at}.best": pool.best, f"pool{at}.median": pool.median, f"pool{at}.size": pool.size}
     if snapshot.llm is not None:
-        found |= {
+        numbers |= {
             "llm.calls": snapshot.llm.calls,
             "llm.prompt_tokens": snapshot.llm.prompt_tokens,
             "llm.completion_tokens": snapshot.llm.completion_tokens,
             "llm.cost_usd": snapshot.llm.cost_usd,
         }
-    return {name: float(value) for name, value in found.items() if value is not None and isfinite(value)}
+    return {name: float(value) for name, value in numbers.items() if value is not None and isfinite(value)}

@@ -1,4 +1,4 @@
-"""What a person sees of a run beside its state: counts, curves, and where its best candidates were found."""
+"""The view of a run for displays: counts, curves, and where its best candidates were found."""
 
 from array import array
 from collections import Counter, deque
@@ -26,15 +26,15 @@ N_BEST = 1000
 
 
 class View:
-    """Follows a run as it is committed.
+    """The view of one run, updated at each commit.
 
     Args:
-        method: Of the run.
-        budget: Oracle calls it may charge.
-        task: May be a `Summarizer`.
-        archive: Of the run.
-        clock: Of the run.
-        ledger: Of the run.
+        method: The method of the run.
+        budget: The number of oracle calls that the run may charge.
+        task: The task; a `Summarizer` or `Choosing` task adds its summary or headline.
+        archive: The archive of the run.
+        clock: The clock of the run.
+        ledger: The ledger of the run.
     """
 
     def __init__(self, method: Method, budget: int, task: Task, archive: Archive, clock: Clock, ledger: Ledger) -> None:
@@ -48,7 +48,7 @@ class View:
         self._rates: deque[float | None] = deque(maxlen=N_EXCHANGES)
         self._xis: deque[float] = deque(maxlen=N_EXCHANGES)
         self._iterations = array("l")
-        self._pools_of = array("l")  # -1 where all pools share a candidate
+        self._pools_of = array("l")  # -1 for a candidate that all pools share
         self._n_before = 0
         self._n_seen = 0
         self._record = -inf
@@ -61,7 +61,7 @@ class View:
         self.n_awaited = 0
 
     def note(self, info: IterationInfo) -> None:
-        """Take note of an iteration that was committed."""
+        """Add an iteration that was just committed."""
         self._note_attempts(
             (attempt.outcome, attempt.iteration, attempt.pool, attempt.call) for attempt in info.attempts
         )
@@ -69,18 +69,18 @@ class View:
         self._note_exchange(info.trials)
 
     def note_logged(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
-        """Take note of logged rows of earlier processes, those of whole iterations, in the order committed."""
+        """Add logged rows of earlier processes: all rows of some iterations, in the order committed."""
         self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
 
     def resume(self, swaps: Sequence[Mapping[str, Any]]) -> None:
-        """Go on from what was noted, and from the logged exchanges."""
+        """Continue after the logged rows were added; ``swaps`` are the logged exchanges."""
         self.n_evaluated = self._n_before = self._archive.n_calls
         names = [field.name for field in fields(SwapTrial)]
         for _, rows in groupby(swaps, key=itemgetter("iteration")):
             self._note_exchange([SwapTrial(**{name: row[name] for name in names}) for row in rows])
 
     def snapshot(self, state: State | None, stopped_by: str | None = None) -> Snapshot:
-        """Return how the run stands; ``state`` is the last one committed, None before the first."""
+        """Return a snapshot of the run; ``state`` is the last one committed, None before the first commit."""
         best = self._archive.best()
         rate = (self.n_evaluated - self._n_before) / max(self._clock.here, 1e-9)
         n_attempts = max(self._outcomes.total(), 1)
@@ -109,14 +109,14 @@ class View:
         )
 
     def best_discoveries(self) -> list[Discovery]:
-        """Return the best candidates of the whole run and of each grade, best first, the older first of equals."""
+        """Return the `N_BEST` best candidates of the run and the best of each grade, best first, ties by age."""
         scores = self._archive.scores
-        ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, of failed evaluations, stands last
+        ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, the score of failed evaluations, sorts last
         calls = {*(ranked[~np.isnan(scores[ranked])] + 1).tolist(), *self._graded().values()}
         return [self._discovery(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
 
     def new_improvements(self) -> list[Discovery]:
-        """Return the candidates that were better than all before them, but for those returned before."""
+        """Return the candidates better than all before them that were evaluated since the last call."""
         scores = self._archive.scores
         records = []
         for call in range(self._n_seen + 1, scores.size + 1):
@@ -127,7 +127,7 @@ class View:
         return records
 
     def headline(self) -> str | None:
-        """Return what a task says of the candidate that it chooses, None for a task that chooses none."""
+        """Return the task's description of the candidate that it chooses, None if it chooses none."""
         if not isinstance(self._task, Choosing):
             return None
         n_known = len(self._iterations)
@@ -137,7 +137,7 @@ class View:
         return None if self._headline is None else self._headline[1]
 
     def _graded(self) -> Mapping[int, int]:
-        """Return the best call of each grade; none for a task without grades."""
+        """Return the best call of each grade; empty for a task without grades."""
         if isinstance(self._task, Choosing):
             scores, n_known = self._archive.scores, len(self._iterations)
             for call in range(self._n_graded + 1, n_known + 1):
@@ -177,7 +177,7 @@ class View:
         return tuple(views)
 
     def _summarize(self, state: State | None) -> tuple[str | None, float | None]:
-        """Return the task's name for its summary and the number of all pools' members, made once an iteration."""
+        """Return the name and the value of the task's summary over the members of all pools, cached by iteration."""
         if not isinstance(self._task, Summarizer):
             return None, None
         if state is None:

@@ -1,4 +1,4 @@
-"""Worker processes, and threads, that make and evaluate offspring."""
+"""Worker processes and threads that propose and evaluate offspring."""
 
 import logging
 import multiprocessing
@@ -36,16 +36,16 @@ TimedEvaluation = tuple[Evaluation, float]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Batches of proposals a worker gets; several, so that an uneven one does not leave the others idle.
+# Proposals are split into several batches per worker, so that a slow batch does not leave other workers idle.
 BATCHES_PER_WORKER = 4
-# How often work is given out again whose process died: what kills it every time ends the run.
+# How often work is repeated after its process died. Work that kills its process every time ends the run.
 RETRIES = 2
-# Evaluations are batched to take about so long, since a kill loses the batches under way.
+# The time that a batch of evaluations should take. A kill loses the batches in progress, so they are short.
 BATCH_SECONDS = 0.02
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use; within a job of SLURM, at most those that it asked for."""
+    """Return how many cores this process may use; within a SLURM job, at most as many as the job requested."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("SLURM_CPUS_PER_TASK", "")
     return min(cores, max(1, int(asked))) if asked.isdecimal() else cores
@@ -53,14 +53,14 @@ def available_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What the work is done with, in this process or in another."""
+    """The objects that do the work, in this process or in a worker process."""
 
     task: Task
     operator: Operator
     journal: Journal
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return for each request the operator's proposal and what the task reads in it."""
+        """Return for each request the operator's proposal and its hypothesis, or why it has none."""
         proposals = contracts.propose(self.operator, requests)
         genotypes = [proposal.genotype for proposal in proposals if proposal.genotype is not None]
         read = iter(contracts.parse(self.task, genotypes))
@@ -70,15 +70,15 @@ class Bench:
         ]
 
     def describe(self, hypotheses: Sequence[Hypothesis]) -> list["csr_matrix"]:
-        """Return the features of all hypotheses in one matrix, most of which is zero."""
-        from scipy.sparse import csr_matrix  # which takes longer to load than most runs need without it
+        """Return the ``(n, d)`` features of all hypotheses as a list with one sparse matrix."""
+        from scipy.sparse import csr_matrix  # the import is slow, and few runs need it
 
         if not isinstance(self.task, Featured):
             raise TypeError("the task has no features")
         return [csr_matrix(contracts.features(self.task, hypotheses))]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
-        """Return for each hypothesis its evaluation, journalled, and the seconds it took, the batch's shared evenly."""
+        """Return and journal for each hypothesis its evaluation and an even share of the batch's time in seconds."""
         began = time.perf_counter()
         evaluations = contracts.evaluate(self.task, hypotheses)
         seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
@@ -89,7 +89,13 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Hypotheses that one process evaluates: where they begin, how many they are, how often their process died."""
+    """A batch of hypotheses that one process evaluates.
+
+    Attributes:
+        at: The index of the first hypothesis.
+        size: The number of hypotheses.
+        n_retries: How often a process died on this batch.
+    """
 
     at: int
     size: int
@@ -97,17 +103,17 @@ class _Batch:
 
 
 class Workers:
-    """Does the work of a bench over ``n`` processes; with one, in this process.
+    """The ``n`` worker processes of a run; if ``n`` is 1, all work is done in this process.
 
-    A task that is a `ThreadedTask` evaluates in threads of this process: it has processes of its own. Answers come in
-    the order of the items, whichever worker finishes first. Use it as a context manager.
+    A `ThreadedTask` has processes of its own, so it evaluates in threads of this process. Answers come in the order of
+    the items, whichever worker finishes first. Use it as a context manager.
 
     Args:
-        bench: What the work is done with.
-        n: Processes, or threads.
-        batch: Evaluations a worker makes at a time; None leaves it to a task that is `Batching`, else to their speed,
-            see `BATCH_SECONDS`.
-        proposes: Whether the operator will be asked.
+        bench: The objects that do the work.
+        n: The number of processes or threads.
+        batch: The number of evaluations in a batch. None takes the number that a `Batching` task gives, and for other
+            tasks adapts it to their speed, see `BATCH_SECONDS`.
+        proposes: Whether the operator will be asked for proposals.
     """
 
     def __init__(self, bench: Bench, n: int, batch: int | None = None, *, proposes: bool = True) -> None:
@@ -125,10 +131,10 @@ class Workers:
         self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        """Start the workers, which load in the background."""
+        """Start the workers, which load their modules in the background."""
         if self._outsourced is not None:
             self._threads = ThreadPoolExecutor(self._n, "evaluator")
-            for _ in range(self._n):  # what keeps one from it, an evaluation will say
+            for _ in range(self._n):  # errors are ignored here; the first evaluation reports them
                 self._threads.submit(self._outsourced.prepare)
         if self._has_processes:
             os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
@@ -138,12 +144,12 @@ class Workers:
                 None,
                 *multiprocessing.get_all_start_methods(),
             ):
-                multiprocessing.set_start_method(method, force=True)  # joblib's own, which no child would know
+                multiprocessing.set_start_method(method, force=True)  # joblib's start method, which no child knows
             context = multiprocessing.get_context(method)
             if sys.platform == "linux":
                 used = [type(part).__module__ for part in (self._bench.task, self._bench.operator, self._bench.journal)]
                 context.set_forkserver_preload(["__main__", __name__, *used])
-                with _signals_ignored():  # the server that forks the workers, and they, stay so
+                with _signals_ignored():  # inherited by the fork server and by the workers it forks
                     forkserver.ensure_running()
             self._context = context
             self._start_processes()
@@ -152,7 +158,7 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the workers; after an error at once, whatever they are doing."""
+        """Stop the workers. After an error, kill them in the middle of their work."""
         if self._outsourced is not None and kind is not None:
             self._outsourced.abandon()
         if self._threads is not None:
@@ -164,9 +170,9 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _start_processes(self) -> None:
-        """Start the processes, in place of those whose pool broke if there are any."""
+        """Start the processes, replacing those of a pool that broke."""
         for process in self._processes:
-            process.kill()  # they ignore the signal by which a broken pool would end them
+            process.kill()  # they ignore SIGTERM, which the executor sends when its pool breaks
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
         others = multiprocessing.active_children()
@@ -175,18 +181,18 @@ class Workers:
             for _ in range(self._n):
                 self._pool.submit(os.getpid)
             self._processes = [process for process in multiprocessing.active_children() if process not in others]
-        except (EOFError, OSError) as error:  # the server was killed
+        except (EOFError, OSError) as error:  # the fork server was killed
             raise _dead_worker() from error
-        except Exception as error:  # whatever a user's objects raise that cannot be sent
+        except Exception as error:  # anything that pickling a user's objects raises
             _check_sendable(self._bench)
             raise RuntimeError("the workers cannot be started") from error
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return for each request the operator's proposal and what the task reads in it."""
+        """Return for each request the operator's proposal and its hypothesis, or why it has none."""
         return self._share_out(Bench.propose, requests)
 
     def describe(self, hypotheses: Sequence[Hypothesis]) -> "csr_matrix":
-        """Return the features of hypotheses, at least one, a row for each."""
+        """Return the ``(n, d)`` features of ``n`` hypotheses, at least one."""
         from scipy.sparse import vstack
 
         return vstack(self._share_out(Bench.describe, hypotheses), format="csr")
@@ -197,21 +203,21 @@ class Workers:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:
-            hypotheses: What to evaluate. Each batch is journalled by the process that evaluated it.
-            report: Is told of each batch how many it held. Where this or a batch raises, no other batch begins,
-                those under way end, and the first error goes on.
+            hypotheses: The hypotheses to evaluate. Each batch is journalled by the process that evaluated it.
+            report: Called after each batch with its size. If it or a batch raises, no new batch is started, those in
+                progress finish, and the first error is raised.
         """
         answers: dict[int, list[TimedEvaluation]] = {}
         running: dict[Future[list[TimedEvaluation]], _Batch] = {}
         again: list[_Batch] = []
         failure: BaseException | None = None
-        share = -(-len(hypotheses) // self._n)  # a few that are quick do not queue in one process
+        share = -(-len(hypotheses) // self._n)  # spreads a small round of quick evaluations over all processes
         begun = 0
         while running or (failure is None and (again or begun < len(hypotheses))):
             if again and not running:
-                _LOG.warning("a worker process died (killed, or out of memory); what it was doing is done again")
+                _LOG.warning("a worker process died (killed, or out of memory); its work is repeated")
                 self._start_processes()
-            is_broken = bool(again and running)  # the others say so too, sooner or later
+            is_broken = bool(again and running)  # the pool is restarted after its other futures have failed too
             while (
                 failure is None and not is_broken and len(running) < self._window and (again or begun < len(hypotheses))
             ):
@@ -229,14 +235,14 @@ class Workers:
                         again.append(replace(batch, n_retries=batch.n_retries + 1))
                     else:
                         failure = failure or _dead_worker(error)
-                except BaseException as error:  # noqa: BLE001 (goes on below)
+                except BaseException as error:  # noqa: BLE001 (raised below)
                     failure = failure or error
         if failure is not None:
             raise failure
         return [answer for at in sorted(answers) for answer in answers[at]]
 
     def _submit_batch(self, hypotheses: Sequence[Hypothesis], batch: "_Batch") -> Future[list[TimedEvaluation]]:
-        """Give out a batch; where the processes have died, its future says so like those of the others."""
+        """Submit a batch; if the processes have died, return a future that fails with `BrokenProcessPool`."""
         items = hypotheses[batch.at : batch.at + batch.size]
         try:
             return self._submit(self._threads or self._pool, Bench.evaluate, items)
@@ -246,7 +252,7 @@ class Workers:
             return broken
 
     def _share_out(self, work: Callable[[Bench, Sequence[Item]], list[Result]], items: Sequence[Item]) -> list[Result]:
-        """Return what the processes make of the items, in batches of about the same size."""
+        """Return the results of the work on all items, shared out in batches of about the same size."""
         n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
         size = max(1, -(-len(items) // n_batches))
         batches = [items[at : at + size] for at in range(0, len(items), size)]
@@ -257,17 +263,17 @@ class Workers:
             except BrokenProcessPool as error:
                 if n_retries == RETRIES:
                     raise _dead_worker() from error
-                _LOG.warning("a worker process died (killed, or out of memory); what it was doing is done again")
+                _LOG.warning("a worker process died (killed, or out of memory); its work is repeated")
                 self._start_processes()
         raise AssertionError("unreachable")
 
     @property
     def _window(self) -> int:
-        """Batches given out at once. Long ones do not queue behind each other, which would delay a stop."""
+        """The number of batches submitted at once. Slow evaluations are not queued, since that would delay a stop."""
         return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
 
     def _adapt(self, batch: Sequence[TimedEvaluation]) -> None:
-        """Choose the size of the next batches by the speed of this one."""
+        """Adapt the size of the next batches to the speed of this one."""
         if self._adapts:
             seconds = sum(seconds for _, seconds in batch) / len(batch)
             self._batch = min(2 * self._batch, max(1, int(BATCH_SECONDS / max(seconds, 1e-9))))
@@ -285,19 +291,18 @@ class Workers:
         future: Future[list[Result]] = Future()
         try:
             future.set_result(work(self._bench, batch))
-        except BaseException as error:  # noqa: BLE001 (goes on where the result is asked for)
+        except BaseException as error:  # noqa: BLE001 (raised when the result is read)
             future.set_exception(error)
         return future
 
 
 @contextmanager
 def _signals_ignored() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM for a moment, so that a process started in it ignores them for good.
+    """Ignore SIGINT and SIGTERM within this context, so that processes started in it ignore them permanently.
 
-    A terminal sends Ctrl-C, and a scheduler its SIGTERM, to all processes of a run; what becomes of it is the main
-    process's business.
+    A terminal sends SIGINT, and a scheduler SIGTERM, to all processes of a run. Only the main process handles them.
     """
-    if threading.current_thread() is not threading.main_thread():  # where signals cannot be set
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can set handlers
         yield
         return
     before = {signum: signal.signal(signum, signal.SIG_IGN) for signum in (signal.SIGINT, signal.SIGTERM)}
@@ -312,7 +317,7 @@ _bench: Bench | None = None
 
 
 def _start_worker(bench: Bench) -> None:
-    """Keep what this worker process works with. Signals are the main process's business."""
+    """Prepare a worker process: keep its bench and leave signals to the main process."""
     global _bench
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, signal.SIG_IGN)
@@ -321,7 +326,7 @@ def _start_worker(bench: Bench) -> None:
 
 
 def _end_with_main_process() -> None:
-    """End this process when the main one dies; an executor's workers would wait for work for ever."""
+    """End this process when the main one dies; otherwise it would wait for work forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -335,10 +340,10 @@ def _serve(work: Callable[[Bench, Sequence[Item]], list[Result]], batch: Sequenc
 
 
 def _check_sendable(bench: Bench) -> None:
-    """Refuse a task or an operator that cannot be sent to another process.
+    """Check that the task and the operator can be sent to another process.
 
     Raises:
-        ContractError: It cannot; says why.
+        ContractError: One of them cannot be pickled.
     """
     for part in (bench.task, bench.operator):
         try:
@@ -352,8 +357,8 @@ def _check_sendable(bench: Bench) -> None:
 
 def _dead_worker(cause: BaseException | None = None) -> ServiceError:
     error = ServiceError(
-        f"a worker process died {RETRIES + 1} times over the same work (killed, or out of memory); start the same "
-        "command to resume"
+        f"a worker process died {RETRIES + 1} times on the same work (killed, or out of memory); run the same "
+        "command again to resume"
     )
     error.__cause__ = cause
     return error

@@ -1,4 +1,4 @@
-"""Whatever a domain answers that its port does not allow is refused in one line that names the function."""
+"""An answer of a domain that its port does not allow is refused in one line that names the function."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ GOOD = Evaluation(0.5, -0.5)
 
 
 class Scripted:
-    """A part of a domain that answers what it is told to."""
+    """A part of a domain that gives a scripted answer."""
 
     columns: Mapping[str, type] = MappingProxyType({"ones": int, "mass": float, "name": str})
     sha256 = "of nothing"
@@ -84,13 +84,13 @@ class Scripted:
 
 
 def refusal(function: str, ask: Any, *arguments: Any) -> str:
-    """Return what is told after the name of the function."""
-    with pytest.raises(ContractError) as told:
+    """Return the error message after the name of the function."""
+    with pytest.raises(ContractError) as raised:
         ask(*arguments)
     name = f"tests.runner.test_contracts.Scripted.{function} "
-    assert str(told.value).startswith(name)
-    assert len(str(told.value).splitlines()) == 1
-    return str(told.value).removeprefix(name)
+    assert str(raised.value).startswith(name)
+    assert len(str(raised.value).splitlines()) == 1
+    return str(raised.value).removeprefix(name)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_each_genotype_is_answered_by_a_hypothesis_or_a_rejection(answer: Any, e
     assert refusal("parse", contracts.parse, Scripted(answer), ["0101"]).startswith(expected)
 
 
-PAIR = "expected a finite number for each, or None for both where the evaluation failed"
-NAMES = "expected a name that is in the task's columns (ones (int), mass (float), name (str)); add it there, or"
+PAIR = "expected a finite number for each, or None for both if the evaluation failed"
+NAMES = "expected the name of one of the task's columns (ones (int), mass (float), name (str)); add it there, or"
 
 
 @pytest.mark.parametrize(
@@ -149,20 +149,20 @@ NAMES = "expected a name that is in the task's columns (ones (int), mass (float)
         ([GOOD, Evaluation(True, 1.0)], f"gave '11' score a bool (True) and energy 1.0; {PAIR}"),
         ([GOOD, replace(GOOD, valid=1)], "gave '11' valid=an int (1); expected True or False"),  # type: ignore[arg-type]
         ([GOOD, replace(GOOD, error=None)], "returned None as the error of the Evaluation of '11'; expected a str"),  # type: ignore[arg-type]
-        ([GOOD, replace(GOOD, details=[1])], "gave '11' details a list ([1]); expected a dictionary of columns"),  # type: ignore[arg-type]
-        ([GOOD, replace(GOOD, details=None)], "gave '11' details None; expected a dictionary of columns"),  # type: ignore[arg-type]
-        ([GOOD, replace(GOOD, details={"zeros": 1})], f"gave '11' a detail 'zeros'; {NAMES}"),
+        ([GOOD, replace(GOOD, details=[1])], "gave '11' details=a list ([1]); expected a dictionary of columns"),  # type: ignore[arg-type]
+        ([GOOD, replace(GOOD, details=None)], "gave '11' details=None; expected a dictionary of columns"),  # type: ignore[arg-type]
+        ([GOOD, replace(GOOD, details={"zeros": 1})], f"gave '11' the detail 'zeros'; {NAMES}"),
         (
             [GOOD, replace(GOOD, details={"ones": 1.0})],
-            "gave '11' ones=1.0 among its details; expected an int or None, as the task's columns say",
+            "gave '11' the detail ones=1.0; expected an int or None, the type of the task's column",
         ),
         (
             [GOOD, replace(GOOD, details={"mass": "1"})],
-            "gave '11' mass=a str ('1') among its details; expected a float or None, as the task's columns say",
+            "gave '11' the detail mass=a str ('1'); expected a float or None, the type of the task's column",
         ),
-        ([GOOD, replace(GOOD, details={"ones": True})], "gave '11' ones=a bool (True) among its details; expected an"),
-        ([GOOD, replace(GOOD, details={"name": 1})], "gave '11' name=1 among its details; expected a str or None"),
-        ([GOOD, replace(GOOD, details={"ones": 2**63})], f"gave '11' ones={2**63} among its details; expected an int"),
+        ([GOOD, replace(GOOD, details={"ones": True})], "gave '11' the detail ones=a bool (True); expected an"),
+        ([GOOD, replace(GOOD, details={"name": 1})], "gave '11' the detail name=1; expected a str or None"),
+        ([GOOD, replace(GOOD, details={"ones": 2**63})], f"gave '11' the detail ones={2**63}; expected an int"),
         ([GOOD, replace(GOOD, details={"name": "\ud800"})], r"returned a str ('\ud800') as the detail name of '11'"),
     ],
 )
@@ -174,18 +174,18 @@ def test_each_hypothesis_is_answered_by_an_evaluation_that_the_log_can_hold(answ
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (None, "gave '01' details None; expected a dictionary of columns"),
-        ({"line": 1}, "gave '01' a detail 'line'; expected a name that is in the task's columns"),
-        ({"ones": "1"}, "gave '01' ones=a str ('1') among its details; expected an int or None"),
+        (None, "gave '01' details=None; expected a dictionary of columns"),
+        ({"line": 1}, "gave '01' the detail 'line'; expected the name of one of the task's columns"),
+        ({"ones": "1"}, "gave '01' the detail ones=a str ('1'); expected an int or None"),
     ],
 )
-def test_where_a_candidate_comes_from_fits_the_tasks_columns(answer: Any, expected: str) -> None:
+def test_the_origin_of_a_candidate_fits_the_tasks_columns(answer: Any, expected: str) -> None:
     scripted = Scripted(answer)
-    told = refusal("trace", contracts.trace, scripted, scripted.columns, Hypothesis("01", "01"), GOOD)
-    assert told.startswith(expected)
+    message = refusal("trace", contracts.trace, scripted, scripted.columns, Hypothesis("01", "01"), GOOD)
+    assert message.startswith(expected)
 
 
-def test_where_a_candidate_comes_from_is_added_to_its_evaluation() -> None:
+def test_the_origin_of_a_candidate_is_added_to_its_evaluation() -> None:
     scripted, evaluation = Scripted({"ones": np.int64(3)}), replace(GOOD, details={"mass": 2.0})
     traced = contracts.trace(scripted, scripted.columns, Hypothesis("01", "01"), evaluation)
     assert traced == replace(evaluation, details={"mass": 2.0, "ones": 3})
@@ -196,7 +196,7 @@ def test_a_failed_evaluation_has_neither_score_nor_energy() -> None:
     assert contracts.evaluate(Scripted([failed]), [Hypothesis("01", "01")]) == [failed]
 
 
-def test_numbers_of_other_libraries_become_pythons() -> None:
+def test_numbers_of_other_libraries_are_converted_to_pythons() -> None:
     given = Evaluation(
         np.float32(0.5),  # type: ignore[arg-type]
         np.int64(-1),  # type: ignore[arg-type]
@@ -209,7 +209,7 @@ def test_numbers_of_other_libraries_become_pythons() -> None:
     assert [type(value) for value in values] == [float, float, bool, int, float, str]
 
 
-def test_what_is_plain_already_stays_as_it_is() -> None:
+def test_an_evaluation_of_plain_values_is_returned_unchanged() -> None:
     given = Evaluation(0.5, -1.0, details={"ones": 3, "mass": None, "name": "β"})
     (answered,) = contracts.evaluate(Scripted((given,)), [Hypothesis("01", "01")])
     assert answered is given
@@ -261,7 +261,7 @@ PAIR = (Hypothesis("a", "a"), Hypothesis("b", "b"))
         ([math.nan, 0.5], "returned nan; expected a number from 0 to 1 for each"),
     ],
 )
-def test_a_hypothesis_is_from_0_to_1_similar_to_each_other(answer: Any, expected: str) -> None:
+def test_similarities_lie_between_0_and_1(answer: Any, expected: str) -> None:
     assert refusal("similarities", contracts.similarities, Scripted(answer), PAIR[0], PAIR).endswith(expected)
 
 
@@ -304,7 +304,7 @@ def test_files_are_bytes_by_name(answer: Any, expected: str) -> None:
     assert refusal("show_improvement", contracts.show_improvement, Scripted(answer), None) == expected
 
 
-def test_none_stands_for_a_file_that_must_not_be_there() -> None:
+def test_none_stands_for_a_file_that_must_not_exist() -> None:
     assert contracts.show_best(Scripted({"a.png": None}), []) == {"a.png": None}
 
 
@@ -322,12 +322,12 @@ def test_a_headline_is_text_and_becomes_one_line() -> None:
 
 
 class Raising(Scripted):
-    """Stumbles."""
+    """A domain with a bug."""
 
     def parse(self, genotypes: Sequence[str]) -> Any:
         return [{}[genotype] for genotype in genotypes]
 
 
-def test_what_a_domain_raises_is_told_with_its_place() -> None:
+def test_an_error_that_a_domain_raises_is_reported_with_its_place() -> None:
     with pytest.raises(ServiceError, match=r"Raising\.parse raised KeyError: '01' \(.*test_contracts\.py, line \d+\)"):
         contracts.parse(Raising(None), ["01"])

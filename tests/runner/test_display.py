@@ -76,14 +76,14 @@ def drawn(snapshot: Snapshot, width: int = 100, title: str = "jnk3/pt") -> str:
 # One line
 
 
-def test_a_line_says_all_that_is_known() -> None:
+def test_a_line_shows_all_that_is_known() -> None:
     assert format_snapshot(SNAPSHOT) == (
         "iteration 12 | 1,680/10,000 calls | best 0.720 | diverse top-10 0.612 | swaps 0.400, ξ 2.75 | 312 calls/s | "
         "1:01:01 left"
     )
 
 
-def test_what_a_task_chooses_stands_in_the_line_the_panel_and_the_summary() -> None:
+def test_the_choice_of_a_task_is_shown_in_the_line_the_panel_and_the_summary() -> None:
     told = replace(SNAPSHOT, headline="y = 3 * x**2 + 1  (held-out NMSE 1.2e-05)")
     assert format_snapshot(told).endswith(" left | y = 3 * x**2 + 1 (held-out NMSE 1.2e-05)")
     assert "y = 3 * x**2 + 1" in drawn(told)
@@ -154,7 +154,7 @@ def test_a_stopped_display_leaves_a_whole_line_behind() -> None:
     assert stream.getvalue().endswith("\n")
 
 
-def test_a_closed_stream_is_no_reason_to_end() -> None:
+def test_a_closed_stream_does_not_end_the_search() -> None:
     class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError
@@ -232,7 +232,7 @@ def test_brackets_are_atoms_and_lists_not_markup() -> None:
     assert "method.ladder=[red]" in drawn(SNAPSHOT, title="method.ladder=[red]")
 
 
-def test_what_is_printed_meanwhile_stands_above_the_panel(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_printed_during_a_run_appear_above_the_panel(capsys: pytest.CaptureFixture[str]) -> None:
     console = Console(file=Terminal(), force_terminal=True, width=100)
     with RichDisplay(console, "jnk3/pt", Clock()) as display:
         display.update(lambda: SNAPSHOT)
@@ -252,7 +252,7 @@ def test_a_clock_that_jumps_does_not_disturb(clock_steps: list[float]) -> None:
 # The rest
 
 
-def test_a_summary_says_how_a_run_ended() -> None:
+def test_a_summary_shows_how_a_run_ended() -> None:
     assert dict(summarize(replace(SNAPSHOT, stopped_by="budget"))) == {
         "stopped by": "budget",
         "oracle calls": "1,680 of 10,000 in 12 iterations",
@@ -260,7 +260,7 @@ def test_a_summary_says_how_a_run_ended() -> None:
         "diverse top-10": "0.612",
         "pool 0": "β = 0.8: best 0.720, median 0.610, size 120",
         "pool 1": "β = 0.2: best 0.500, median 0.250, size 117",
-        "swaps accepted": "0.400 on average over the last 3",
+        "swaps accepted": "0.400 on average over the last 3 exchanges",
         "attempts": "12.5% rejected, 4.0% duplicate",
         "time": "wall 0:01:10, operator 0:00:40, oracle 0:00:20",
     }
@@ -276,7 +276,7 @@ def test_a_summary_says_how_a_run_ended() -> None:
         ("none", True, NoDisplay),
     ],
 )
-def test_a_display_is_chosen_by_name_and_by_what_there_is(
+def test_a_display_is_chosen_by_name_and_by_terminal(
     monkeypatch: pytest.MonkeyPatch, name: str, on_terminal: bool, expected: type
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -304,7 +304,7 @@ ASKED = replace(SNAPSHOT, llm=Usage(1234, 400_000, 50_000, 0.5), awaited=(35, 14
         (Usage(2, None, 40, 0.0), "2 calls, unknown tokens, $0.0000"),
     ],
 )
-def test_what_a_model_was_used_for_is_shown_and_the_unknown_is_not_zero(usage: Usage, shown: str) -> None:
+def test_the_usage_of_a_model_is_shown_and_unknown_is_not_zero(usage: Usage, shown: str) -> None:
     snapshot = replace(ASKED, llm=usage, awaited=None)
     assert f"| llm {shown} |" in format_snapshot(snapshot)
     assert ("language model", shown) in summarize(snapshot)
@@ -312,8 +312,8 @@ def test_what_a_model_was_used_for_is_shown_and_the_unknown_is_not_zero(usage: U
 
 
 def test_replies_that_are_awaited_are_counted() -> None:
-    assert "tokens, $0.5000 (35 of 140 replies are there)" in format_snapshot(ASKED)
-    assert "(35 of 140 replies are there)" in drawn(ASKED)
+    assert "tokens, $0.5000 (35 of 140 replies received)" in format_snapshot(ASKED)
+    assert "(35 of 140 replies received)" in drawn(ASKED)
 
 
 def test_a_run_without_a_model_shows_none() -> None:

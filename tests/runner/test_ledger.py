@@ -1,4 +1,4 @@
-"""What was asked of language models is counted once, and caps hold even at the worst."""
+"""Each request to a language model is counted once, and caps hold even in the worst case."""
 
 from dataclasses import asdict
 
@@ -27,7 +27,7 @@ def test_calls_are_numbered_and_summed_by_pool() -> None:
     assert ledger.total == Usage(3, 90, 36, 0.75)
 
 
-def test_a_row_says_all_there_is_to_say() -> None:
+def test_a_row_holds_all_that_is_known_of_a_call() -> None:
     ledger = Ledger(Caps(), 2)
     record(ledger, reply(), 1)
     assert ledger.take_rows() == [
@@ -53,7 +53,7 @@ def test_a_row_says_all_there_is_to_say() -> None:
     assert ledger.take_rows() == []
 
 
-def test_several_messages_are_one_text_that_says_who_spoke() -> None:
+def test_several_messages_become_one_text_with_their_roles() -> None:
     ledger = Ledger(Caps(), 1)
     query = Query("toy", (Message("system", "be brief"), Message("user", "hello")), QUERY.decoding, QUERY.stream)
     record(ledger, reply(), query=query)
@@ -87,7 +87,7 @@ def test_a_sum_with_an_unknown_part_is_unknown(unknown: Reply, expected: Usage) 
         (Caps(), 1000),
     ],
 )
-def test_a_round_starts_only_if_it_fits_at_its_worst(caps: Caps, n_fitting: int) -> None:
+def test_a_round_starts_only_if_its_worst_case_fits(caps: Caps, n_fitting: int) -> None:
     ledger = Ledger(caps, 1)
     record(ledger, reply())
     assert ledger.find_cap([QUOTE] * n_fitting, 59.9) is None
@@ -96,12 +96,12 @@ def test_a_round_starts_only_if_it_fits_at_its_worst(caps: Caps, n_fitting: int)
         assert ledger.find_cap([QUOTE] * (n_fitting + 1), 59.9) == name
 
 
-def test_time_that_is_up_stops_even_what_costs_nothing() -> None:
+def test_the_cap_on_time_stops_even_rounds_that_cost_nothing() -> None:
     ledger = Ledger(Caps(seconds=60.0), 1)
     assert ledger.find_cap([], 60.0) is Cap.SECONDS
 
 
-def test_caps_on_models_do_not_stop_what_asks_none() -> None:
+def test_caps_on_models_do_not_stop_rounds_without_a_model() -> None:
     ledger = Ledger(Caps(llm_calls=1, tokens=1, usd=0.1), 1)
     record(ledger, reply())
     assert ledger.find_cap([], 0.0) is None
@@ -115,7 +115,7 @@ def test_caps_on_models_do_not_stop_what_asks_none() -> None:
         (Caps(usd=0.99), reply(usd=None)),
     ],
 )
-def test_what_is_unknown_counts_as_the_worst(caps: Caps, unknown: Reply) -> None:
+def test_unknown_counts_and_costs_count_as_the_worst_case(caps: Caps, unknown: Reply) -> None:
     ledger = Ledger(caps, 1)
     record(ledger, unknown)
     assert ledger.find_cap([QUOTE], 0.0) is not None
@@ -128,7 +128,7 @@ def test_an_unknown_price_fits_under_no_cap_on_usd() -> None:
     assert Ledger(Caps(usd=1e9), 1).find_cap([CostBound(1, None)], 0.0) is Cap.USD
 
 
-def test_a_ledger_goes_on_from_what_was_saved() -> None:
+def test_a_ledger_continues_from_its_saved_totals() -> None:
     caps = Caps(llm_calls=3, tokens=10_000, usd=100.0)
     ledger = Ledger(caps, 2)
     record(ledger, reply(), 1)

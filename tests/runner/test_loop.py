@@ -151,7 +151,7 @@ def test_a_search_that_can_charge_nothing_more_ends_by_patience(tmp_path: Path) 
     )
 
 
-def test_a_search_that_could_evaluate_no_offspring_says_what_its_proposals_came_to(tmp_path: Path) -> None:
+def test_a_search_that_could_evaluate_no_offspring_reports_what_became_of_its_proposals(tmp_path: Path) -> None:
     single = ("task.length=1", "task.shared=true", "search.patience=4")
     for _ in range(2):  # started again, it says the same
         with pytest.raises(InputError, match=NO_OFFSPRING) as raised:
@@ -201,7 +201,7 @@ FAILED = r"^every initial candidate failed \(crashed 16; the first: crashed: the
 
 
 def test_a_search_does_not_begin_from_failed_candidates_alone(tmp_path: Path) -> None:
-    for _ in range(2):  # resumed, it says the same
+    for _ in range(2):  # a resumed run gives the same error
         with pytest.raises(InputError, match=FAILED):
             run_toy(tmp_path, "task.spoiled=failing")
         run = tmp_path / "bits/pt/off/task.spoiled=failing/seed0"
@@ -209,7 +209,7 @@ def test_a_search_does_not_begin_from_failed_candidates_alone(tmp_path: Path) ->
         assert json.loads((run / "run.json").read_text())["status"] == "failed"
 
 
-def test_a_search_from_failed_candidates_goes_on_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_search_from_failed_candidates_continues_if_that_is_requested(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=FAILED):
         run_toy(tmp_path / "resumed", "task.spoiled=failing")
     resumed = run_toy(tmp_path / "resumed", "task.spoiled=failing", "search.on_failed_start=continue")
@@ -219,7 +219,7 @@ def test_a_search_from_failed_candidates_goes_on_where_that_is_asked_for(tmp_pat
     assert resumed.parent.name == "task.spoiled=failing"
 
 
-def test_a_search_that_went_on_from_failed_candidates_resumes(tmp_path: Path) -> None:
+def test_a_search_that_continued_from_failed_candidates_resumes(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         run_toy(tmp_path, "task.spoiled=failing", "search.on_failed_start=continue", display=stop_after(3))
     run = run_toy(tmp_path, "task.spoiled=failing")
@@ -227,13 +227,13 @@ def test_a_search_that_went_on_from_failed_candidates_resumes(tmp_path: Path) ->
 
 
 def test_what_happens_after_a_failed_start_does_not_change_a_log(tmp_path: Path) -> None:
-    stopping, going_on = (plan("task=bits", f"search.on_failed_start={choice}") for choice in ("stop", "continue"))
-    assert stopping.settings == going_on.settings
+    stopping, continuing = (plan("task=bits", f"search.on_failed_start={choice}") for choice in ("stop", "continue"))
+    assert stopping.settings == continuing.settings
     assert "search.on_failed_start" not in stopping.settings
 
 
-def test_a_worker_that_dies_fails_the_run_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ServiceError, match=r"a worker process died .* start the same command to resume"):
+def test_a_worker_that_dies_fails_the_run_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match=r"a worker process died .* run the same command again to resume"):
         run_toy(tmp_path, "task.spoiled=worker", "evaluator.workers=2")
 
 
@@ -245,7 +245,7 @@ def test_an_exception_in_the_oracle_is_recorded_and_raised(tmp_path: Path) -> No
     assert "RuntimeError: the toy oracle is spoiled" in record["error"]
 
 
-def test_the_last_snapshot_tells_how_the_run_ended(tmp_path: Path) -> None:
+def test_the_last_snapshot_shows_how_the_run_ended(tmp_path: Path) -> None:
     display = Silent()
     run = run_toy(tmp_path, display=display)
     record, last = json.loads((run / "run.json").read_text()), display.snapshots[-1]
@@ -254,7 +254,7 @@ def test_the_last_snapshot_tells_how_the_run_ended(tmp_path: Path) -> None:
     assert last.xi == rows(run, "adaptation")[-1]["xi"]
 
 
-def test_a_resumed_run_shows_what_one_that_nobody_stopped_shows(tmp_path: Path) -> None:
+def test_a_resumed_run_shows_the_same_as_an_uninterrupted_one(tmp_path: Path) -> None:
     whole, parts = Silent(), Silent()
     run_toy(tmp_path / "whole", display=whole)
     with pytest.raises(Interrupted):
@@ -270,7 +270,7 @@ def screened(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_toy(tmp_path_factory.mktemp("screened"), "method=pt_diverse", "seed=6")
 
 
-def test_every_proposal_of_a_screened_round_is_told_once(screened: Path) -> None:
+def test_every_proposal_of_a_screened_round_is_logged_once(screened: Path) -> None:
     places = Counter(
         (row["iteration"], row["slot"], row["pool"], row["attempt"])
         for dataset in ("evaluations", "screened")
@@ -297,7 +297,7 @@ def test_there_are_forecasts_once_there_is_enough_to_learn_from(screened: Path) 
         assert (row["predicted"] is None) == (row["spread"] is None) == (row["iteration"] < first)
 
 
-def test_what_is_paid_for_was_expected_to_be_better_than_what_was_not(screened: Path) -> None:
+def test_screened_proposals_were_expected_to_be_better_than_rejected_ones(screened: Path) -> None:
     def value(row: Mapping[str, Any]) -> float:
         return round(row["predicted"] + 0.5 * row["spread"], 9)
 
@@ -311,12 +311,12 @@ def test_what_is_paid_for_was_expected_to_be_better_than_what_was_not(screened: 
     assert all(np.mean(paid[place]) > np.mean(passed[place]) for place in paid if passed[place])
 
 
-def test_no_more_are_screened_than_asked_for(tmp_path: Path) -> None:
+def test_no_more_proposals_are_screened_than_requested(tmp_path: Path) -> None:
     run = run_toy(tmp_path, "method=pt_diverse", "method.screen.proposals=1")
     assert rows(run, "screened") == []
 
 
-def test_niches_drop_somebody_whom_the_rule_without_them_keeps(tmp_path: Path) -> None:
+def test_niches_drop_a_candidate_that_the_rule_without_them_keeps(tmp_path: Path) -> None:
     """The pools of the toy are full, and no member has more alike than its share, but for those that fill up."""
     run = run_toy(tmp_path, "method=niche_ga", "method.elites=0", "method.niche.share=[1]")
     best = run_toy(tmp_path, "method=niche_ga", "method.elites=0", "method.survivors.rule=append")

@@ -30,7 +30,7 @@ def look(overview: Overview) -> None:
     overview._look([number for number, standing in overview.standings.items() if not standing.is_over])
 
 
-def test_runs_of_other_processes_are_told_of_as_they_begin_and_end(tmp_path: Path) -> None:
+def test_runs_of_other_processes_are_reported_as_they_start_and_end(tmp_path: Path) -> None:
     listed, stream = list_runs(tmp_path), io.StringIO()
     overview = Overview(listed, PlainSheet(listed, 5, stream))
     look(overview)
@@ -48,7 +48,7 @@ def test_runs_of_other_processes_are_told_of_as_they_begin_and_end(tmp_path: Pat
     ]
 
 
-def test_what_an_earlier_start_left_is_not_how_a_run_stands(tmp_path: Path) -> None:
+def test_the_record_of_an_earlier_start_is_not_the_state_of_a_run(tmp_path: Path) -> None:
     write(tmp_path / "1", "failed", 7, "as before")
     overview = Overview(list_runs(tmp_path, 1), NoSheet())
     look(overview)
@@ -58,7 +58,7 @@ def test_what_an_earlier_start_left_is_not_how_a_run_stands(tmp_path: Path) -> N
     assert overview.standings[1].state == "running"
 
 
-def test_a_run_that_fails_before_it_has_a_folder_is_told_of(tmp_path: Path) -> None:
+def test_a_run_that_fails_before_it_has_a_folder_is_reported(tmp_path: Path) -> None:
     listed, stream = list_runs(tmp_path, 1), io.StringIO()
     overview = Overview(listed, PlainSheet(listed, 1, stream))
     overview.begin(1)
@@ -66,7 +66,7 @@ def test_a_run_that_fails_before_it_has_a_folder_is_told_of(tmp_path: Path) -> N
     assert stream.getvalue().splitlines()[1] == f"run 1 of 1: failed: no data\ufffd[2J | {tmp_path / '1'}"
 
 
-def test_now_and_then_a_line_says_how_those_that_go_on_stand(tmp_path: Path) -> None:
+def test_now_and_then_a_line_shows_the_progress_of_each_running_run(tmp_path: Path) -> None:
     listed, stream, now = list_runs(tmp_path), io.StringIO(), [0.0]
     sheet = PlainSheet(listed, 3, stream, lambda: now[0])
     standings = {1: Standing("running", 25, 100, 0.5, 60.0), 2: Standing("waiting"), 3: Standing("running")}
@@ -77,7 +77,7 @@ def test_now_and_then_a_line_says_how_those_that_go_on_stand(tmp_path: Path) -> 
     assert stream.getvalue() == "run 1 of 3: 25/100 calls | best 0.500 | 0:03:00 left\n"
 
 
-def test_a_table_has_a_row_for_what_goes_on_and_a_line_about_all(tmp_path: Path) -> None:
+def test_a_table_has_a_row_for_each_running_run_and_a_line_about_all(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     sheet = RichSheet(list_runs(tmp_path), 4, console)
     standings = {1: Standing("complete", 100, 100, 0.5, 60.0), 2: Standing("running", 25, 100), 3: Standing("waiting")}
@@ -88,7 +88,7 @@ def test_a_table_has_a_row_for_what_goes_on_and_a_line_about_all(tmp_path: Path)
     assert "4 runs: 2 complete, 1 running, 1 waiting" in shown
 
 
-def test_the_time_that_is_left_is_that_of_the_runs_so_far() -> None:
+def test_the_time_left_is_estimated_from_the_runs_so_far() -> None:
     standings = {number: Standing("complete", 10, 10, 0.5, 60.0) for number in range(2)}
     standings |= {2: Standing("running", 5, 10, 0.1, 40.0), 3: Standing("waiting"), 4: Standing("waiting")}
     assert summarize(standings, 5) == "5 runs: 2 complete, 1 running, 2 waiting, about 0:02:40 left"

@@ -67,14 +67,14 @@ def _skip(rng: np.random.Generator) -> np.random.Generator:
     return rng
 
 
-def test_forecasts_tell_good_from_bad() -> None:
+def test_forecasts_distinguish_good_from_bad() -> None:
     surrogate, _ = new(600)
     surrogate.fit(600)
     predicted = [one.predicted for one in surrogate.forecast(ASKED)]
     assert np.corrcoef(predicted, [-energy_of(one.key) for one in ASKED])[0, 1] > 0.5
 
 
-def test_it_is_fitted_at_first_when_there_are_enough_and_again_when_a_quarter_has_come() -> None:
+def test_the_first_fit_needs_enough_calls_and_each_next_one_a_quarter_more() -> None:
     surrogate, archive = new(FIRST_FIT - 1)
     assert not surrogate.is_ready()
     fitted = []
@@ -111,18 +111,18 @@ def test_a_failure_counts_as_the_worst_that_did_not_fail() -> None:
     assert surrogate.is_ready()
 
 
-def test_there_is_no_forecast_of_failures_alone() -> None:
+def test_there_is_no_forecast_from_failures_alone() -> None:
     surrogate, _ = new(FIRST_FIT, failed=range(1, FIRST_FIT + 1))
     assert not surrogate.is_ready()
 
 
-def test_nothing_asked_is_nothing_told() -> None:
+def test_no_hypotheses_have_no_forecasts() -> None:
     surrogate, _ = new(100)
     surrogate.fit(100)
     assert surrogate.forecast([]) == []
 
 
-def test_the_best_are_learned_from_and_as_many_others() -> None:
+def test_a_fit_uses_the_best_candidates_and_as_many_others() -> None:
     values = np.random.default_rng(0).normal(size=5_000).round(2)
     sample = choose_sample(values, np.random.default_rng(1)).tolist()
     ranking = sorted(range(5_000), key=lambda place: (-values[place], place))
@@ -134,7 +134,7 @@ def test_the_best_are_learned_from_and_as_many_others() -> None:
     assert abs(np.mean(others) - (N_BEST + 5_000) / 2) < 4.5 * 1011 / np.sqrt(N_OTHERS)
 
 
-def test_without_a_fit_there_is_nothing_to_forecast_from() -> None:
+def test_without_a_fit_there_is_no_forecast() -> None:
     surrogate, _ = new(100)
-    with pytest.raises(ValueError, match="nothing to forecast from"):
+    with pytest.raises(ValueError, match="no fit to forecast from"):
         surrogate.forecast(ASKED)

@@ -1,4 +1,4 @@
-"""A tracker is told how a run goes; nothing that it does changes the run."""
+"""A tracker receives the progress of a run; nothing that it does changes the run."""
 
 import importlib.util
 import json
@@ -17,7 +17,7 @@ SHORT = ("budget.oracle_calls=60",)
 
 
 class Toy:
-    """Remembers what it is told, and fails where it is asked to."""
+    """A tracker that remembers its calls and fails at the one named by ``fails_at``."""
 
     place = "memory"
 
@@ -55,7 +55,7 @@ def follow_with(monkeypatch: pytest.MonkeyPatch, toy: Toy) -> Toy:
     return toy
 
 
-def test_a_tracker_is_told_the_settings_and_the_numbers_of_every_iteration(tmp_path: Path, toy: Toy) -> None:
+def test_a_tracker_receives_the_settings_and_the_numbers_of_every_iteration(tmp_path: Path, toy: Toy) -> None:
     run = run_toy(tmp_path, *SHORT)
     (begun,) = toy.begun
     assert (begun.path, begun.name, begun.settings["task.name"]) == (run, None, "bits")
@@ -67,7 +67,7 @@ def test_a_tracker_is_told_the_settings_and_the_numbers_of_every_iteration(tmp_p
     assert [status for status, _ in toy.ends] == ["complete"]
 
 
-def test_a_run_that_is_followed_has_the_log_of_one_that_is_not(tmp_path: Path, toy: Toy) -> None:
+def test_a_tracked_run_has_the_log_of_an_untracked_one(tmp_path: Path, toy: Toy) -> None:
     followed = run_toy(tmp_path / "followed", *SHORT)
     assert toy.numbers
     followed_log = log(followed)
@@ -76,7 +76,7 @@ def test_a_run_that_is_followed_has_the_log_of_one_that_is_not(tmp_path: Path, t
         assert log(run_toy(tmp_path / "alone", *SHORT)) == followed_log
 
 
-def test_a_run_that_is_resumed_goes_on_in_the_same_tracked_run(
+def test_a_resumed_run_continues_the_same_tracked_run(
     tmp_path: Path, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_at_once(monkeypatch)
@@ -91,21 +91,21 @@ def test_a_run_that_is_resumed_goes_on_in_the_same_tracked_run(
     assert json.loads((run / "tracking.json").read_text()) == {"memory": "run 7"}
 
 
-def test_a_run_that_is_made_afresh_is_another_tracked_run(tmp_path: Path, toy: Toy) -> None:
+def test_a_run_that_starts_over_is_another_tracked_run(tmp_path: Path, toy: Toy) -> None:
     for more in ((), ("overwrite=true",)):
         run_toy(tmp_path, *SHORT, *more)
     assert [begun.name for begun in toy.begun] == [None, None]
 
 
 @pytest.mark.parametrize("where", ["begin", "log", "end"])
-def test_a_tracker_that_fails_is_one_warning_and_is_asked_nothing_more(
+def test_a_tracker_that_fails_causes_one_warning_and_is_not_called_again(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failing = follow_with(monkeypatch, Toy(fails_at=where))
     run = run_toy(tmp_path, *SHORT)
-    told = [record.getMessage() for record in caplog.records if "tracking" in record.getMessage()]
-    assert told == [
-        "tracking failed (ConnectionError: nobody answers); the run goes on without it, and its log has everything"
+    warnings = [record.getMessage() for record in caplog.records if "tracking" in record.getMessage()]
+    assert warnings == [
+        "tracking failed (ConnectionError: nobody answers); the run continues without it, and its log is complete"
     ]
     assert json.loads((run / "run.json").read_text())["status"] == "complete"
     assert len(failing.numbers) == {"begin": 0, "log": 1}.get(where, len(failing.numbers))
@@ -138,13 +138,13 @@ def test_a_damaged_file_of_names_ends_no_run(
     assert "run 7" not in [begun.name for begun in toy.begun]
 
 
-def test_what_follows_runs_is_no_part_of_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracking_is_not_part_of_a_runs_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.settings.plan.find_spec", lambda name: object())
     alone, followed = (plan("task=bits", f"tracking={name}") for name in ("none", "mlflow"))
     assert (followed.path, followed.settings, followed.overrides) == (alone.path, alone.settings, alone.overrides)
 
 
-def test_a_tracker_that_is_not_installed_is_told_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tracker_that_is_not_installed_is_reported_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.settings.plan.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"tracking=mlflow needs mlflow; pip install 'evodiverse\[mlflow\]'"):
         plan("task=bits", "tracking=mlflow")
@@ -179,7 +179,7 @@ def read_mlflow(uri: str, cwd: Path) -> list[tuple[str, dict[str, str], dict[str
 
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
-def test_a_run_stands_in_mlflow_with_its_parameters_numbers_and_best_candidates(tmp_path: Path) -> None:
+def test_a_run_appears_in_mlflow_with_its_parameters_numbers_and_best_candidates(tmp_path: Path) -> None:
     made = evodiverse(*RUN, "budget.oracle_calls=40", cwd=tmp_path, env=FROM_ROOT)
     assert (made.returncode, made.stderr) == (0, "")
     uri = f"sqlite:///{tmp_path / 'runs' / 'mlflow.db'}"
@@ -213,7 +213,7 @@ def test_a_folder_of_files_serves_too_and_a_resumed_run_is_the_same_one(tmp_path
 
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
-def test_a_server_that_does_not_answer_is_one_warning(tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_causes_one_warning(tmp_path: Path) -> None:
     made = evodiverse(*RUN, "budget.oracle_calls=20", "tracking.uri=http://127.0.0.1:9", cwd=tmp_path, env=FROM_ROOT)
     assert made.returncode == 0
     (warning,) = made.stderr.splitlines()

@@ -59,7 +59,7 @@ def test_the_best_of_a_grade_is_shown_however_many_are_better() -> None:
 
 
 @given(st.lists(st.floats(0, 1) | st.none(), min_size=1, max_size=60))
-def test_what_is_found_best_is_sorted(scores: list[float | None]) -> None:
+def test_the_best_discoveries_are_sorted(scores: list[float | None]) -> None:
     view = view_of(ByOnes(6, 1), [(f"{number:06b}", score) for number, score in enumerate(scores)])
     found = [(-(one.candidate.score or 0.0), one.candidate.call) for one in view.best_discoveries()]
     assert found == sorted(found)

@@ -59,21 +59,21 @@ def workers_of(task: BitTask, operator: BitCrossover, n: int, batch: int | None 
 
 
 class ShortTask(BitTask):
-    """Forgets its last answer."""
+    """A part that leaves out its last answer."""
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         return super().evaluate(hypotheses)[:-1]
 
 
 class ShortOperator(BitCrossover):
-    """Forgets its last answer."""
+    """A part that leaves out its last answer."""
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         return super().propose(requests)[:-1]
 
 
 class ThreadsTask(BitTask):
-    """Says how many threads numerical libraries will use where it reads proposals."""
+    """A task whose parsing reports how many threads numerical libraries will use."""
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         return [Hypothesis(os.environ.get("OMP_NUM_THREADS", "as many as cores"), "") for _ in genotypes]
@@ -157,14 +157,14 @@ def test_an_operator_that_does_not_answer_each_request_breaks_its_contract() -> 
 
 
 class UnsendableTask(BitTask):
-    """Holds what no other process can have."""
+    """A task that cannot be pickled."""
 
     def __init__(self) -> None:
         super().__init__(6, 1)
         self.worth = lambda bit: bit + 1
 
 
-def test_a_task_that_cannot_be_sent_to_a_worker_is_told_of_one_worker() -> None:
+def test_a_task_that_cannot_be_sent_to_a_worker_is_refused_with_a_remedy() -> None:
     expected = r"UnsendableTask cannot be sent to worker processes \(.*lambda.*\); .* or use evaluator\.workers=1$"
     with pytest.raises(ContractError, match=expected), workers_of(UnsendableTask(), BitCrossover(), 2):
         pass
@@ -181,7 +181,7 @@ def test_a_dead_worker_is_a_service_that_failed() -> None:
 
 
 class MortalTask(BitTask):
-    """Takes its process with it the first time that it evaluates a string, and marks that in a folder."""
+    """A task that kills its process the first time that it evaluates a string, and marks that in a folder."""
 
     def __init__(self, marks: Path) -> None:
         super().__init__(6, 1)
@@ -196,7 +196,7 @@ class MortalTask(BitTask):
         return super().evaluate(hypotheses)
 
 
-def test_what_a_dead_worker_was_doing_is_done_again(tmp_path: Path) -> None:
+def test_the_work_of_a_dead_worker_is_repeated(tmp_path: Path) -> None:
     few = [HYPOTHESES[0], next(one for one in HYPOTHESES if one.key.endswith("1"))]
     with workers_of(BitTask(6, 1), BitCrossover(), 1) as workers:
         expected = [evaluation for evaluation, _ in workers.evaluate(few)]
@@ -206,7 +206,7 @@ def test_what_a_dead_worker_was_doing_is_done_again(tmp_path: Path) -> None:
 
 
 class SlowTask(BitTask):
-    """Takes ``seconds`` for each evaluation, and remembers how many it was given at a time."""
+    """A task that takes ``seconds`` for each evaluation, and remembers the sizes of its batches."""
 
     def __init__(self, seconds: float, poison: str = "") -> None:
         super().__init__(6, 1)
@@ -222,14 +222,14 @@ class SlowTask(BitTask):
         return super().evaluate(hypotheses)
 
 
-def test_slow_evaluations_are_made_one_at_a_time() -> None:
+def test_slow_evaluations_run_one_at_a_time() -> None:
     task = SlowTask(0.02)
     with workers_of(task, BitCrossover(), 1) as workers:
         workers.evaluate(HYPOTHESES[:8])
     assert task.batches == [1] * 8
 
 
-def test_quick_evaluations_are_made_in_growing_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_evaluations_run_in_growing_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)  # a busy machine would make one of them slow
     task = SlowTask(0.0)
     with workers_of(task, BitCrossover(), 1) as workers:
@@ -238,7 +238,7 @@ def test_quick_evaluations_are_made_in_growing_batches(monkeypatch: pytest.Monke
     assert task.batches == [1, 2, 4, 8, 16, 8, 39]
 
 
-def test_a_chosen_batch_is_kept_to() -> None:
+def test_a_chosen_batch_size_does_not_change() -> None:
     task = SlowTask(0.01)
     with workers_of(task, BitCrossover(), 1, batch=16) as workers:
         workers.evaluate(HYPOTHESES)
@@ -264,7 +264,7 @@ def test_each_evaluation_is_journalled_with_its_seconds() -> None:
 
 
 class TogetherTask(BitTask):
-    """Is cheaper in threes, and takes note of how many it gets."""
+    """A task that is cheaper in batches of three, and remembers the sizes of its batches."""
 
     batch_size = 3
 
@@ -278,7 +278,7 @@ class TogetherTask(BitTask):
 
 
 @pytest.mark.parametrize(("batch", "sizes"), [(None, [3, 3, 2]), (5, [5, 3])])
-def test_a_task_may_say_how_many_evaluations_are_made_together(batch: int | None, sizes: list[int]) -> None:
+def test_a_task_may_choose_the_size_of_its_batches(batch: int | None, sizes: list[int]) -> None:
     task = TogetherTask()
     with workers_of(task, BitCrossover(), 1, batch) as workers:
         workers.evaluate(HYPOTHESES[:8])
@@ -286,7 +286,7 @@ def test_a_task_may_say_how_many_evaluations_are_made_together(batch: int | None
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_a_stop_begins_no_other_batch_and_keeps_those_under_way(tmp_path: Path, n: int) -> None:
+def test_after_a_stop_no_batch_starts_and_those_in_progress_are_kept(tmp_path: Path, n: int) -> None:
     journal = Journal(tmp_path / "journal")
 
     def stop(n_finished: int) -> None:

@@ -1,4 +1,4 @@
-"""Who evaluates candidates, where that is not done by the worker processes of the run."""
+"""Evaluators other than the worker processes of the run."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Evaluation by somebody else: the run asks, ends, and goes on when it is told."""
+"""Evaluation outside of the run: the run writes a table of candidates, ends, and resumes with their scores."""
 
 import csv
 import io
@@ -14,10 +14,10 @@ COLUMNS = ("key", "genotype", "score")
 
 
 class AskingEvaluator:
-    """Evaluates nothing: it writes what must be evaluated before the run can go on, and ends it.
+    """An evaluator that writes the candidates the run is waiting for to a table, and ends the run.
 
     Args:
-        path: The table to write.
+        path: The CSV file to write.
     """
 
     def __init__(self, path: Path) -> None:
@@ -28,10 +28,10 @@ class AskingEvaluator:
         hypotheses: Sequence[Hypothesis],
         report: Callable[[int], object] = lambda _: None,  # noqa: ARG002
     ) -> list[TimedEvaluation]:
-        """Return nothing for nothing.
+        """Return no evaluations if there are no hypotheses; otherwise write the table and raise.
 
         Raises:
-            Asked: There is anything to evaluate.
+            Asked: There is something to evaluate; the table is written.
             ServiceError: The table cannot be written.
         """
         if not hypotheses:

@@ -1,4 +1,4 @@
-"""Evaluation by a program of the user's: a docking suite, a queue, an array of cluster jobs."""
+"""Evaluation by a user's program, such as a docking suite or a submitter of cluster jobs."""
 
 import logging
 import time
@@ -25,14 +25,14 @@ _MOST_REASON: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """How the program is started.
+    """The settings of an evaluator program.
 
     Attributes:
         command: The program and its arguments.
-        side_by_side: How many of it run at a time.
-        batch: Candidates that one start gets, None for an even share of what a round needs.
-        timeout: Seconds that one start may take, None for any time.
-        retries: How often a candidate is given out again that came back without an answer.
+        side_by_side: The number of its processes that run at the same time.
+        batch: The number of candidates that one process gets, None for an even share of the round's candidates.
+        timeout: The seconds that one process may take, None for no limit.
+        retries: How often a candidate that got no answer is submitted again.
     """
 
     command: tuple[str, ...]
@@ -43,17 +43,17 @@ class CommandSettings:
 
 
 class CommandEvaluator:
-    """Evaluates by starting a program, which reads candidates as JSON lines and writes scores as JSON lines.
+    """An evaluator that starts a program, which reads candidates as JSON lines and writes scores as JSON lines.
 
-    Each start is a process of its own in a session of its own, which goes on when the run is stopped or killed. A start
-    of the same run later reads what was written meanwhile and waits for what is still at work.
+    Each process has a session of its own and continues when the run is stopped or killed. When the run is started
+    again, it reads the scores written in the meantime and waits for the processes that are still running.
 
     Args:
-        task: Makes an evaluation of a score.
-        settings: How the program is started.
-        folder: Where the starts have their folders.
-        journal: Keeps each evaluation as it comes.
-        has_answered: Whether an earlier start of the run got an answer from the program.
+        task: The task, which turns a score into an evaluation.
+        settings: The settings of the program.
+        folder: The folder in which each job gets a folder of its own.
+        journal: The journal, which records each evaluation as it arrives.
+        has_answered: Returns whether the program has answered in an earlier process of the run.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class CommandEvaluator:
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
     ) -> list[TimedEvaluation]:
-        """Return for each hypothesis its evaluation and the seconds until it came.
+        """Return for each hypothesis its evaluation and the seconds until it arrived.
 
         Args:
-            hypotheses: What to evaluate.
-            report: Is told how many answers more are there, and now and then of none; raises to stop. What is at
-                work then goes on.
+            hypotheses: The hypotheses to evaluate.
+            report: Called with the number of new answers, now and then with 0. It may raise to stop waiting; the
+                programs then continue.
 
         Raises:
-            InputError: The program cannot be started, or a score is none that the task knows.
-            ServiceError: The program has never answered, however often it was started.
+            InputError: The program cannot be started, or the task does not accept a score.
+            ServiceError: The program has never answered, in all of its retries.
         """
         if not hypotheses:
             return []
@@ -110,19 +110,19 @@ class CommandEvaluator:
             pause = _SHORTEST_PAUSE if came else min(2 * pause, _LONGEST_PAUSE)
             if len(answers) < len(hypotheses) and not (todo and len(running) < self._settings.side_by_side):
                 time.sleep(pause)
-        for job in running:  # another start has answered for all that they were asked
+        for job in running:  # other jobs have answered for all of their candidates
             job.kill()
             job.remove()
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_jobs(self, waiting: Mapping[str, Hypothesis]) -> list[Job]:
-        """Return what earlier starts of the run left behind that says something about these candidates."""
+        """Return the jobs of earlier starts of the run for these candidates, and remove all others that have ended."""
         found: list[Job] = []
         for folder in sorted(self._folder.glob("[0-9]*"), key=lambda path: int(path.name)):
             self._n_begun = max(self._n_begun, int(folder.name) + 1)
             try:
                 job = Job.find(folder)
-            except OSError:  # it died before there was anything
+            except OSError:  # the run was killed before it had written the folder's files
                 job = None
             if job is not None and job.keys & waiting.keys():
                 job.keys &= waiting.keys()
@@ -131,13 +131,13 @@ class CommandEvaluator:
                 (job or Job(folder, set(), 0.0, None, None)).remove()
         if found:
             n_alive = sum(job.is_alive() for job in found)
-            _LOG.info("%d starts of the evaluator are taken up again, %d of them at work", len(found), n_alive)
+            _LOG.info("resuming %d evaluator jobs of an earlier start, %d of them still running", len(found), n_alive)
         return found
 
     def _begin(
         self, todo: deque[str], waiting: Mapping[str, Hypothesis], n_starts: Counter[str], n_running: int
     ) -> Job:
-        """Start the program on what it is to do next; what came back without an answer goes by itself."""
+        """Start the program on the next candidates. A candidate that got no answer before is sent alone."""
         share = -(-len(todo) // max(self._settings.side_by_side - n_running, 1))
         size = self._settings.batch or share
         keys = [todo.popleft()]
@@ -151,24 +151,24 @@ class CommandEvaluator:
     def _collect(
         self, job: Job, waiting: Mapping[str, Hypothesis], answers: Mapping[str, TimedEvaluation]
     ) -> Iterator[tuple[str, TimedEvaluation]]:
-        """Yield each answer that a program has written since the last time; the first one for a candidate counts."""
-        for told in job.read():
-            key = told.get("key")
+        """Yield the answers that a program has written since the last call; a candidate's first answer counts."""
+        for line in job.read():
+            key = line.get("key")
             if not isinstance(key, str) or key not in job.keys:
                 continue
             job.keys.discard(key)
             if key not in answers:
                 try:
-                    evaluation = self._read(waiting[key], told)
-                except InputError:  # a program that is corrected begins again
+                    evaluation = self._read(waiting[key], line)
+                except InputError:  # after the user fixes the program, it must start over
                     job.kill()
                     job.remove()
                     raise
                 yield key, self._keep(waiting[key], evaluation, job)
                 self._answered = True
 
-    def _read(self, hypothesis: Hypothesis, told: Mapping[str, Any]) -> Evaluation:
-        score, error = told.get("score"), told.get("error")
+    def _read(self, hypothesis: Hypothesis, line: Mapping[str, Any]) -> Evaluation:
+        score, error = line.get("score"), line.get("error")
         if error is not None:
             return _fail(Reason.CRASHED, str(error))
         if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
@@ -192,7 +192,7 @@ class CommandEvaluator:
         n_starts: Counter[str],
         todo: deque[str],
     ) -> int:
-        """Give out again what a program has not answered, and return how many candidates have failed for good."""
+        """Requeue the candidates that a program left unanswered, and return how many have failed for good."""
         is_overdue = job.is_alive()
         job.kill()
         answers.update(self._collect(job, waiting, answers))
@@ -203,14 +203,14 @@ class CommandEvaluator:
             return 0
         hopeless = [key for key in lost if n_starts[key] > self._settings.retries]
         if hopeless and not (self._answered or self._has_answered()):
-            raise ServiceError(f"the evaluator has never answered ({why}); correct it and run the same command again")
+            raise ServiceError(f"the evaluator has never answered ({why}); fix it and run the same command again")
         for key in hopeless:
             reason = Reason.TIMED_OUT if is_overdue else Reason.CRASHED
             answers[key] = self._keep(waiting[key], _fail(reason, why), job)
         again = [key for key in lost if key not in hopeless]
         if again:
             _LOG.warning(
-                "the evaluator left %d candidates without an answer (%s); they are given out again", len(again), why
+                "the evaluator left %d candidates without an answer (%s); they are submitted again", len(again), why
             )
         todo.extend(again)
         return len(hopeless)

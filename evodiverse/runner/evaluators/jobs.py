@@ -1,4 +1,4 @@
-"""Programs that evaluate, each started apart from the run, which may end and be started again meanwhile."""
+"""Processes of an evaluator program, which outlive the run and are found by its next start."""
 
 import json
 import os
@@ -28,14 +28,16 @@ _MOST_ERRORS: Final = 10_000
 
 @dataclass(slots=True)
 class Job:
-    """One start of the program, in a folder of its own.
+    """One process of the program, with a folder of its own.
 
     Attributes:
-        folder: What the program reads and writes.
-        keys: The candidates that it evaluates and has not answered yet.
-        began: When it was started, in seconds since 1970.
-        mark: What tells its process from a later one with the same number, None where that is not known.
-        process: Its process, None if an earlier start of the run began it.
+        folder: The folder with the candidates that the program reads and the scores that it writes.
+        keys: The keys of the candidates that it has not answered yet.
+        began: The time when it was started, in seconds since 1970.
+        pid: The identifier of its process, None if unknown or on another machine.
+        mark: The start time of its process, which tells it from a later one with the same ``pid``; None if unknown.
+        process: The process itself, None if an earlier start of the run began it.
+        offset: The number of bytes of the scores that were read.
     """
 
     folder: Path
@@ -48,10 +50,10 @@ class Job:
 
     @classmethod
     def begin(cls, folder: Path, command: Sequence[str], hypotheses: Sequence[Hypothesis]) -> Self:
-        """Start the program on some candidates.
+        """Start the program on these candidates.
 
         Raises:
-            InputError: It cannot be started; says why.
+            InputError: The program cannot be started.
         """
         folder.mkdir(parents=True)
         lines = [json.dumps({"key": one.key, "genotype": one.genotype}) for one in hypotheses]
@@ -79,24 +81,24 @@ class Job:
 
     @classmethod
     def find(cls, folder: Path) -> Self:
-        """Return the job that an earlier start of the run left in a folder, whether its process goes on or not."""
+        """Return the job that an earlier start of the run left in a folder, whether or not it is still running."""
         keys = {str(line["key"]) for line in _parse((folder / CANDIDATES).read_bytes()) if "key" in line}
         try:
             record: Mapping[str, Any] = read_json(folder / _PROCESS, _MOST_RECORD)
-        except (OSError, ValueError):  # it died between the two files
+        except (OSError, ValueError):  # the run was killed between writing the two files
             record = {}
         is_here = record.get("host") == socket.gethostname()
         pid, mark = (record.get("pid"), record.get("mark")) if is_here else (None, None)
         return cls(folder, keys, float(record.get("began") or 0.0), pid, mark)
 
     def is_alive(self) -> bool:
-        """Return whether the program goes on."""
+        """Return whether the program is still running."""
         if self.process is not None:
             return self.process.poll() is None
         return self.pid is not None and self.mark is not None and _find_mark(self.pid) == self.mark
 
     def read(self) -> Iterator[Mapping[str, Any]]:
-        """Yield what the program has written since the last time, each whole line that is a JSON object."""
+        """Yield the complete lines that the program has written since the last call, if they are JSON objects."""
         with (self.folder / SCORES).open("rb") as file:
             file.seek(self.offset)
             content = file.read(_MOST_RECORD)
@@ -109,7 +111,7 @@ class Job:
         yield from _parse(whole)
 
     def kill(self) -> None:
-        """End the program and what it has started."""
+        """Kill the program and all processes of its group."""
         if self.pid is not None and self.is_alive():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -117,7 +119,7 @@ class Job:
             self.process.wait()
 
     def describe_end(self) -> str:
-        """Return how the program ended: its exit code where that is known, and its last line on standard error."""
+        """Return how the program ended: its exit code, if that is known, and its last line on standard error."""
         code = None if self.process is None else self.process.poll()
         ended = "it ended" if code is None else f"exit code {code}"
         with suppress(OSError):
@@ -134,13 +136,13 @@ class Job:
 def _parse(content: bytes) -> Iterator[Mapping[str, Any]]:
     for line in content.splitlines():
         with suppress(ValueError, RecursionError):
-            told = json.loads(line[:_MOST_LINE])
-            if isinstance(told, dict):
-                yield told
+            parsed = json.loads(line[:_MOST_LINE])
+            if isinstance(parsed, dict):
+                yield parsed
 
 
 def _find_mark(pid: int) -> str | None:
-    """Return when a process began, as the system writes it, None if there is none; a zombie is none."""
-    told = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True)  # noqa: S607
-    state, _, began = told.stdout.strip().partition(" ")
-    return None if told.returncode or state.startswith("Z") else began.strip()
+    """Return when a process began, as ``ps`` prints it, None if it does not exist or is a zombie."""
+    listed = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True)  # noqa: S607
+    state, _, began = listed.stdout.strip().partition(" ")
+    return None if listed.returncode or state.startswith("Z") else began.strip()

@@ -22,20 +22,20 @@ _POLL_SECONDS: Final = 0.5
 _CONNECT_SECONDS: Final = 5.0
 
 Batch = tuple[str, ...]
-"""The keys of the candidates that one task evaluates, which are its name."""
+"""The keys of the candidates that one Ray task evaluates. They identify the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class RaySettings:
-    """Where and how tasks run.
+    """The settings of evaluation on a Ray cluster.
 
     Attributes:
-        address: The cluster, "auto" or host:port of its head node.
-        cpus: Cores that a task takes.
-        batch: Candidates of a task, None for an even share of what a round needs over the cluster's cores.
-        timeout: Seconds that a task may take, None for any time.
-        retries: How often a task is given out again whose worker, node or time ran out.
-        name: Tells this run from others on the cluster.
+        address: The address of the cluster, ``auto`` or host:port of its head node.
+        cpus: The number of cores that a task takes.
+        batch: The number of candidates in a task, None for an even share of the round over the cluster's cores.
+        timeout: The seconds that a task may take, None for no limit.
+        retries: How often a task is submitted again after its worker or node died or its time ran out.
+        name: The name that identifies this run on the cluster.
     """
 
     address: str
@@ -47,14 +47,14 @@ class RaySettings:
 
 
 class Broker:
-    """Owns the tasks of one run, on the cluster, so that they go on when the run is stopped or killed.
+    """An actor on the cluster that owns the Ray tasks of one run, so that they continue when the run stops or dies.
 
-    Where its own node dies, its tasks end with it, and Ray starts it again on another node, without them.
+    If its own node dies, its Ray tasks end with it, and Ray starts it again on another node without them.
 
     Args:
-        task: The run's task.
-        cpus: Cores that a task takes.
-        retries: How often Ray itself starts one again whose worker or node died.
+        task: The task of the run.
+        cpus: The number of cores that a Ray task takes.
+        retries: How often Ray itself restarts a Ray task whose worker or node died.
     """
 
     def __init__(self, task: Task, cpus: float, retries: int) -> None:
@@ -65,22 +65,22 @@ class Broker:
         self._refs: dict[Batch, Any] = {}
 
     def submit(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> None:
-        """Begin a task, in place of one of the same name."""
+        """Start the Ray task of a batch, replacing an earlier one of the same batch."""
         self._refs[batch] = self._evaluate.remote(self._task, hypotheses)
 
     def find(self) -> list[Batch]:
-        """Return the tasks that were begun and not taken away."""
+        """Return the batches that were submitted and not forgotten."""
         return list(self._refs)
 
     def take(self, batches: Sequence[Batch], seconds: float) -> dict[Batch, list[TimedEvaluation] | BaseException]:
-        """Return what became of some tasks that are over, each with its answers or what it failed with.
+        """Return the outcomes of those batches that have finished.
 
         Args:
-            batches: The tasks.
-            seconds: How long to wait for the first of them, if none is lost.
+            batches: The batches to look at.
+            seconds: How long to wait for the first of them to finish, if none is lost.
 
         Returns:
-            The tasks that are over or lost, a lost one with no answers.
+            For each finished batch its answers or its error. If batches are lost, these alone, each with no answers.
         """
         import ray
 
@@ -95,13 +95,13 @@ class Broker:
             if self._refs[batch] in done:
                 try:
                     taken[batch] = ray.get(self._refs[batch])
-                except Exception as error:  # noqa: BLE001 (the run decides what becomes of it)
+                except Exception as error:  # noqa: BLE001 (handed to the run, which raises it)
                     cause = getattr(error, "cause", None)
                     taken[batch] = cause if isinstance(cause, EvoDiverseError) else ServiceError(describe(error))
         return taken
 
     def forget(self, batch: Batch) -> None:
-        """Take a task away, and end it if it goes on."""
+        """Drop a batch, and cancel its Ray task if that is still running."""
         import ray
 
         if batch in self._refs:
@@ -109,7 +109,7 @@ class Broker:
 
 
 def evaluate_batch(task: Task, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
-    """Return for each hypothesis its evaluation and the seconds it took, the batch's shared evenly."""
+    """Return for each hypothesis its evaluation and an even share of the batch's time in seconds."""
     began = time.perf_counter()
     evaluations = contracts.evaluate(task, hypotheses)
     seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
@@ -117,11 +117,11 @@ def evaluate_batch(task: Task, hypotheses: Sequence[Hypothesis]) -> list[TimedEv
 
 
 def _check_reachable(address: str) -> None:
-    """Check that something listens where a cluster should, for which Ray itself would wait for minutes.
+    """Check that something listens at the cluster's address; Ray itself would wait for minutes.
 
     Raises:
-        OSError: Nothing does.
-        ValueError: The address has no port that is a number.
+        OSError: Nothing listens there.
+        ValueError: The port of the address is not a number.
     """
     host, colon, port = address.rpartition(":")
     if colon and "://" not in address:
@@ -129,12 +129,12 @@ def _check_reachable(address: str) -> None:
 
 
 class RayEvaluator:
-    """Evaluates by tasks on a Ray cluster that is there. Use it as a context manager.
+    """An evaluator that runs Ray tasks on an existing cluster. Use it as a context manager.
 
     Args:
-        task: The run's task, which is sent to the cluster.
-        settings: Where and how tasks run.
-        journal: Keeps each evaluation as it comes.
+        task: The task of the run, which is sent to the cluster.
+        settings: The settings of evaluation on the cluster.
+        journal: The journal, which records each evaluation as it arrives.
     """
 
     def __init__(self, task: Task, settings: RaySettings, journal: Journal) -> None:
@@ -145,10 +145,10 @@ class RayEvaluator:
         self._n_cores = 1
 
     def __enter__(self) -> Self:
-        """Connect to the cluster, and find what an earlier start of the run has left there.
+        """Connect to the cluster and to the broker that an earlier start of the run has left there, if any.
 
         Raises:
-            InputError: There is no such cluster, or Ray is not installed.
+            InputError: There is no cluster at this address, or Ray is not installed.
         """
         try:
             import ray
@@ -161,7 +161,7 @@ class RayEvaluator:
             ray.init(settings.address, logging_level=logging.WARNING, **options)
         except (OSError, ValueError, RuntimeError) as error:
             raise InputError(
-                f"evaluator.address={settings.address}: there is no Ray cluster ({describe(error)}); start one with "
+                f"no Ray cluster found at evaluator.address={settings.address} ({describe(error)}); start one with "
                 "ray start --head"
             ) from error
         self._n_cores = max(int(ray.cluster_resources().get("CPU", 1) / settings.cpus), 1)
@@ -173,7 +173,7 @@ class RayEvaluator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the cluster; after an error what is at work goes on."""
+        """Disconnect from the cluster. After an error, its tasks continue."""
         import ray
 
         if kind is None:
@@ -186,12 +186,12 @@ class RayEvaluator:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:
-            hypotheses: What to evaluate.
-            report: Is told how many answers more are there, and now and then of none; raises to stop. What is at
-                work then goes on.
+            hypotheses: The hypotheses to evaluate.
+            report: Called with the number of new answers, now and then with 0. It may raise to stop waiting; the Ray
+                tasks then continue.
 
         Raises:
-            ServiceError: The task raised something, or the cluster is gone.
+            ServiceError: The task raised an error, or the cluster is gone.
         """
         waiting = {hypothesis.key: hypothesis for hypothesis in hypotheses}
         answers: dict[str, TimedEvaluation] = {}
@@ -221,7 +221,7 @@ class RayEvaluator:
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_running(self, waiting: dict[str, Hypothesis]) -> dict[Batch, float]:
-        """Return the tasks of an earlier start of the run for these candidates; the others are ended."""
+        """Return the batches that an earlier start of the run left for these candidates, and cancel all others."""
         found: dict[Batch, float] = {}
         for batch in self._ask("find"):
             if waiting.keys() >= set(batch):
@@ -229,7 +229,7 @@ class RayEvaluator:
             else:
                 self._ask("forget", batch)
         if found:
-            _LOG.info("%d tasks on the cluster are taken up again", len(found))
+            _LOG.info("resuming %d tasks of an earlier start that are on the cluster", len(found))
         return found
 
     def _submit(
@@ -246,7 +246,7 @@ class RayEvaluator:
         answers: dict[str, TimedEvaluation],
         n_starts: Counter[Batch],
     ) -> int:
-        """Give out tasks again that took too long, each candidate by itself, and return how many failed for good."""
+        """Resubmit the candidates of overdue tasks, each alone, and return how many have failed for good."""
         timeout = self._settings.timeout
         overdue = [batch for batch, began in running.items() if timeout and time.monotonic() - began > timeout]
         n_failed = 0
@@ -269,7 +269,7 @@ class RayEvaluator:
         return evaluation, seconds
 
     def _ask(self, method: str, *arguments: Any) -> Any:
-        """Return what the broker answers.
+        """Call a method of the broker and return its answer.
 
         Raises:
             ServiceError: The cluster is gone.
@@ -279,4 +279,6 @@ class RayEvaluator:
         try:
             return ray.get(getattr(self._broker, method).remote(*arguments))
         except ray.exceptions.RayError as error:
-            raise ServiceError(f"the Ray cluster failed ({describe(error)}); the same command goes on") from error
+            raise ServiceError(
+                f"the Ray cluster failed ({describe(error)}); run the same command again to resume"
+            ) from error

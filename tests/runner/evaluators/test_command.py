@@ -15,7 +15,7 @@ from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
 
 SCRIPT = ROOT / "tests" / "toys" / "score_bits.py"
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=2", "budget.oracle_calls=120", "name=run"]
-NOT_THE_SCORE = {"error"}  # what failed is told in words of its own
+NOT_THE_SCORE = {"error"}  # each evaluator words its failures differently
 
 
 def command(folder: Path, *words: str) -> list[str]:
@@ -24,7 +24,7 @@ def command(folder: Path, *words: str) -> list[str]:
 
 
 def told(run: Path) -> dict[str, list[dict[str, object]]]:
-    """The log without the words in which failures are told."""
+    """Return the log without the messages of failures."""
     found = log(run)
     return {name: [{k: v for k, v in row.items() if k not in NOT_THE_SCORE} for row in found[name]] for name in found}
 
@@ -47,7 +47,7 @@ def test_a_program_gives_the_log_of_a_local_worker(local: Path, tmp_path: Path) 
     assert list((tmp_path / "outputs/run/jobs").iterdir()) == []
 
 
-def test_each_start_gets_as_many_candidates_as_it_is_to(local: Path, tmp_path: Path) -> None:
+def test_each_process_gets_a_batch_of_the_chosen_size(local: Path, tmp_path: Path) -> None:
     evodiverse(*TOY, *command(tmp_path / "marks"), "evaluator.batch=1", cwd=tmp_path, env=FROM_ROOT)
     assert told(tmp_path / "outputs/run") == told(local)
     assert starts(tmp_path / "marks") == 120
@@ -62,10 +62,10 @@ def test_a_program_that_dies_hangs_or_babbles_costs_a_retry(
     assert done.returncode == 0, done.stderr
     assert told(tmp_path / "outputs/run") == told(local)
     why = {"dies": "exit code 1: out of licenses", "hangs": "no answer after 2 s"}.get(fault)
-    assert why is None or f"without an answer ({why}); they are given out again" in done.stderr
+    assert why is None or f"without an answer ({why}); they are submitted again" in done.stderr
 
 
-def test_what_never_comes_in_time_is_a_failed_evaluation(tmp_path: Path) -> None:
+def test_a_candidate_that_always_times_out_is_a_failed_evaluation(tmp_path: Path) -> None:
     words = [*command(tmp_path / "marks", "0", "hopeless"), "evaluator.timeout=1", "evaluator.retries=1"]
     done = evodiverse(*TOY, *words, "budget.oracle_calls=30", cwd=tmp_path, env=FROM_ROOT)
     assert done.returncode == 0, done.stderr
@@ -76,7 +76,7 @@ def test_what_never_comes_in_time_is_a_failed_evaluation(tmp_path: Path) -> None
     assert all(row["score"] is None for row in failed)
 
 
-def test_a_score_that_is_none_ends_the_run_and_a_corrected_program_goes_on(local: Path, tmp_path: Path) -> None:
+def test_an_impossible_score_ends_the_run_and_a_fixed_program_resumes_it(local: Path, tmp_path: Path) -> None:
     words = [*TOY, *command(tmp_path / "marks", "0", "exceeds")]
     failed = evodiverse(*words, cwd=tmp_path, env=FROM_ROOT)
     assert failed.returncode == 2
@@ -91,7 +91,7 @@ def test_a_score_that_is_none_ends_the_run_and_a_corrected_program_goes_on(local
 def test_a_program_that_never_answers_ends_the_run_with_its_last_words(tmp_path: Path) -> None:
     done = evodiverse(*TOY, *command(tmp_path / "marks", "0", "always dies"), cwd=tmp_path, env=FROM_ROOT)
     assert done.returncode == 1
-    expected = "evodiverse: the evaluator has never answered (exit code 1: no receptor); correct it and run the same "
+    expected = "evodiverse: the evaluator has never answered (exit code 1: no receptor); fix it and run the same "
     assert done.stderr.splitlines()[-1].startswith(expected)
 
 
@@ -107,7 +107,7 @@ def test_a_program_that_never_answers_ends_the_run_with_its_last_words(tmp_path:
         (["evaluator.timeout=5"], "evaluator=local takes no timeout"),
     ],
 )
-def test_a_command_that_is_none_is_refused(tmp_path: Path, words: list[str], expected: str) -> None:
+def test_an_invalid_command_is_refused(tmp_path: Path, words: list[str], expected: str) -> None:
     refused = evodiverse(*TOY, *words, cwd=tmp_path, env=FROM_ROOT)
     assert refused.returncode == 2
     assert expected in refused.stderr
@@ -143,7 +143,7 @@ def test_evaluations_outlive_the_run_and_are_collected_when_it_starts_again(
         *TOY, *command(marks, "0"), "evaluator.command=" + words[-1].partition("=")[2], cwd=tmp_path, env=FROM_ROOT
     )
     assert again.returncode == 0, again.stderr
-    assert f"{n_starts} starts of the evaluator are taken up again" in again.stderr
+    assert f"resuming {n_starts} evaluator jobs of an earlier start" in again.stderr
     assert told(tmp_path / "outputs/run") == told(local)
     counted: Iterable[str] = (path.name for path in marks.glob("seen-*"))
     assert len(set(counted)) == 120

@@ -96,7 +96,7 @@ def test_a_killed_worker_of_the_cluster_costs_a_retry(cluster: Mapping[str, str]
     assert log(tmp_path / "outputs/run") == log(local)
 
 
-def test_a_broker_whose_node_dies_costs_what_it_had_begun(
+def test_a_broker_whose_node_dies_costs_the_tasks_it_had_started(
     cluster: Mapping[str, str], local: Path, tmp_path: Path
 ) -> None:
     process = begin(cluster, tmp_path, "task.pause=0.1")
@@ -126,9 +126,7 @@ def test_a_node_that_leaves_costs_a_retry(cluster: Mapping[str, str], local: Pat
     assert log(tmp_path / "outputs/run") == log(local)
 
 
-def test_tasks_outlive_a_killed_run_and_are_taken_up_again(
-    cluster: Mapping[str, str], local: Path, tmp_path: Path
-) -> None:
+def test_tasks_outlive_a_killed_run_and_are_resumed(cluster: Mapping[str, str], local: Path, tmp_path: Path) -> None:
     diary = tmp_path / "diary"
     process = begin(cluster, tmp_path, f"task.diary={diary}", "task.pause=0.1")
     wait_until_evaluating()
@@ -138,7 +136,7 @@ def test_tasks_outlive_a_killed_run_and_are_taken_up_again(
     again = begin(cluster, tmp_path, f"task.diary={diary}", "task.pause=0.1")
     _, errors = again.communicate(timeout=120)
     assert again.returncode == 0, errors
-    assert "tasks on the cluster are taken up again" in errors
+    assert "tasks of an earlier start that are on the cluster" in errors
     assert log(tmp_path / "outputs/run") == log(local)
     evaluated = diary.read_text().split()
     assert len(evaluated) == len(set(evaluated)) == 120
@@ -156,4 +154,4 @@ def test_a_cluster_that_is_not_there_is_refused(tmp_path: Path) -> None:
     words = ["evaluator=ray", "evaluator.address=127.0.0.1:1"]
     refused = evodiverse(*TOY, *words, cwd=tmp_path, env=FROM_ROOT)
     assert refused.returncode == 2
-    assert "evaluator.address=127.0.0.1:1: there is no Ray cluster" in refused.stderr
+    assert "no Ray cluster found at evaluator.address=127.0.0.1:1" in refused.stderr
