@@ -23,11 +23,14 @@ ROOT = Path(__file__).parents[2]
 REPOSITORY = "https://github.com/evodiverse/evodiverse"
 # Files outside docs/ that are pages of the site.
 PAGES = {"CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
+# Pages whose tables take the place of the table of contents.
+WIDE_PAGES = {"configuration.md", "columns.md"}
 SITE_SUFFIXES = {".md", ".png", ".svg", ".gif", ".jpg"}
 
 CODE = re.compile(r"^ {0,3}(```+|~~~+)(?s:.*?)^ {0,3}\1`*[ \t]*$|(`+)[^`](?s:.*?)(?<!`)\2(?!`)|^ {4,}.*$", re.MULTILINE)
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^()\s#]+)(?P<anchor>#[^()\s]*)?(?=[)\s])")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+CELL = re.compile(r"<td(?P<style>[^>]*)>(?P<content>(?:(?!</td>).){1,80})</td>")
 FETCHED = re.compile(
     r"<(?:script|img|iframe|source|video)\b[^>]*\bsrc(?:set)?=[\"']?(?:https?:)?//[^>]*>"
     r"|<link\b[^>]*\bhref=[\"']?(?:https?:)?//[^>]*>"
@@ -45,15 +48,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Point links that leave the site to the repository."""
+    """Point links that leave the site to the repository, and make room for wide tables."""
+    if page.file.src_uri in WIDE_PAGES:
+        page.meta["hide"] = ["toc"]
     if page.file.src_uri in PAGES.values():
         return markdown
     return _outside_code(markdown, partial(_redirect, folder=PurePosixPath("docs", page.file.src_uri).parent))
 
 
 def on_page_content(content: str, **_: object) -> str:
-    """Set the formulas."""
-    return FORMULA.sub(lambda found: _set_formula(found[2], is_block=found[1] == "div"), content)
+    """Set the formulas, and keep short cells of tables, such as numbers and keys, on one line."""
+    content = FORMULA.sub(lambda found: _set_formula(found[2], is_block=found[1] == "div"), content)
+    return CELL.sub(_keep_short, content)
 
 
 @event_priority(-200)  # after the offline plugin has written its search index
@@ -63,7 +69,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     faults = [
         f"{path.relative_to(site)}: {found[0][:120]}"
         for path in sorted(site.rglob("*"))
-        if path.suffix in {".html", ".css"}
+        if path.suffix in {".html", ".css", ".svg"}
         for found in FETCHED.finditer(path.read_text("utf-8"))
     ]
     if faults:
@@ -117,6 +123,12 @@ def _find(path: PurePosixPath) -> str:
     if not place.exists():
         log.warning(f"a page links to {path}, which does not exist")
     return f"{REPOSITORY}/{'tree' if place.is_dir() else 'blob'}/main/{path}"
+
+
+def _keep_short(found: re.Match[str]) -> str:
+    text = html.unescape(re.sub("<[^>]+>", "", found["content"]))
+    is_short = len(text) <= (36 if found["content"].startswith("<code>") else 18)
+    return f'<td class="short"{found["style"]}>{found["content"]}</td>' if is_short else found[0]
 
 
 def _set_formula(tex: str, *, is_block: bool) -> str:
