@@ -90,7 +90,7 @@ def test_what_is_told_again_in_a_round_counts_last(asked: Path, tmp_path: Path) 
 def test_measurements_do_not_mix_with_what_the_task_would_find(asked: Path, tmp_path: Path) -> None:
     forgotten = evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
     assert forgotten.returncode == 2
-    assert "was started with evaluator.name=ask, now it is evaluator.name=absent" in forgotten.stderr
+    assert "was started with evaluator.name=ask, now it is evaluator.name=missing" in forgotten.stderr
     fill_in(asked / "asked.csv", tmp_path / "scores.csv")
     assert tell(str(asked), "scores.csv", cwd=tmp_path).returncode == 0
     unnamed = evodiverse(*TOY[:-1], "evaluator=ask", cwd=tmp_path, env=FROM_ROOT)

@@ -74,7 +74,7 @@ def test_a_second_start_says_that_the_run_is_complete(tmp_path: Path) -> None:
     evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
     again = evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
     assert (again.returncode, again.stderr) == (0, "")
-    assert again.stdout == f"{RUN} is complete (stopped by budget); overwrite=true runs it afresh\n"
+    assert again.stdout == f"{RUN} is complete (stopped by budget); use overwrite=true to run it again\n"
 
 
 def test_hydras_files_lie_in_the_run_directory_and_nowhere_else(tmp_path: Path) -> None:

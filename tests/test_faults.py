@@ -67,7 +67,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_more_room_resumes_it(
     place = disk("size=120k")
     failed = evodiverse(*TOY, "evaluator.workers=1", cwd=place, env=FROM_ROOT)
     assert failed.returncode == 1
-    assert "(No space left on device); mend that and start the same command to resume" in failed.stderr.splitlines()[-1]
+    assert "(No space left on device); fix that, then run the same command again to resume" in failed.stderr.splitlines()[-1]
     assert "Traceback" not in failed.stderr
     run = place / "outputs/bits/pt/off" / LABEL / "seed0"
     assert all(ds.dataset(run / dataset).count_rows() >= 0 for dataset in DATASETS)
@@ -88,7 +88,7 @@ def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
     turn_read_only(place)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "(Read-only file system); mend that and start the same command to resume" in errors.splitlines()[-1]
+    assert "(Read-only file system); fix that, then run the same command again to resume" in errors.splitlines()[-1]
     assert "Traceback" not in errors
     refused = evodiverse(*TOY, *arguments, cwd=tmp_path, env=FROM_ROOT)
     assert refused.returncode == 2
@@ -117,7 +117,7 @@ def test_a_directory_that_vanishes_ends_the_run_in_one_line(tmp_path: Path, n_wo
     run.rename(tmp_path / "gone")
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "(No such file or directory); mend that and start the same command to resume" in errors.splitlines()[-1]
+    assert "(No such file or directory); fix that, then run the same command again to resume" in errors.splitlines()[-1]
     assert "Traceback" not in errors
 
 

@@ -1,1 +1,1 @@
-"""Where a run is kept: Parquet datasets, checkpoints, and the life cycle of the run directory."""
+"""The storage of runs: Parquet datasets, checkpoints, and the life cycle of a run directory."""

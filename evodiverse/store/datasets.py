@@ -1,4 +1,4 @@
-"""The Parquet datasets of a run, as they are written and checked."""
+"""Writing and checking of the Parquet datasets of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,26 +17,29 @@ _ARROW_TYPES = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
 def schemas(columns: Mapping[str, type]) -> dict[str, pa.Schema]:
-    """Return the schema of each dataset, with further columns at the end of ``evaluations``."""
+    """Return the schema of each dataset by name, with additional columns at the end of ``evaluations``."""
     further = [pa.field(name, _ARROW_TYPES[kind]) for name, kind in columns.items()]
     return {**DATASETS, "evaluations": pa.schema([*EVALUATIONS, *further])}
 
 
 def add_columns(domain_columns: Mapping[str, type], *, screens: bool) -> dict[str, type]:
-    """Return the columns that a run adds to ``evaluations``: the domain's own, and the forecasts of what is screened.
+    """Return the columns that a run adds to ``evaluations``: those of the domain, and the forecasts if it screens.
 
     Raises:
-        InputError: One of the domain's has the name of a column that there is already, but for upper and lower case.
+        InputError: A column of the domain has the name of an existing column, regardless of case.
     """
     own = FORECAST if screens else {}
     taken = [name for name in domain_columns if name.lower() in {*EVALUATIONS.names, *own}]
     if taken:
-        raise InputError(*(f"the task's own column {name} is one of the log's already; rename it" for name in taken))
+        raise InputError(*(f"the task's own column {name} already exists in the log; rename it" for name in taken))
     return {**domain_columns, **own}
 
 
 def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:
-    """Write one part. Small parts dominate a run's size, so they carry no statistics and no copy of the schema."""
+    """Write one part of a dataset.
+
+    Small parts dominate the size of a run, so they contain neither statistics nor a copy of the Arrow schema.
+    """
     table = pa.Table.from_pylist(list(rows), schema=schema)
     integers = [field.name for field in schema if field.type == pa.int64()]
     pq.write_table(
@@ -53,10 +56,10 @@ def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:
 
 
 def read_rows(name: str, schema: pa.Schema, columns: Sequence[str], parts: Iterable[Path]) -> list[dict[str, Any]]:
-    """Return the rows of parts of a dataset, in their order.
+    """Return the rows of some parts of a dataset, in the order of the parts.
 
     Raises:
-        InputError: A part is damaged; names it.
+        InputError: A part is damaged; the message names it.
     """
     reader = _open(name, schema, columns)
     rows: list[dict[str, Any]] = []
@@ -68,15 +71,21 @@ def read_rows(name: str, schema: pa.Schema, columns: Sequence[str], parts: Itera
 
 
 def check_part(name: str, schema: pa.Schema, part: Path, iterations: range) -> None:
-    """Read one part to see that it is whole and in its place.
+    """Check that a part is intact and belongs where it is.
+
+    Args:
+        name: The name of the dataset.
+        schema: The schema of the dataset.
+        part: The path of the part.
+        iterations: The iterations whose rows the part may hold.
 
     Raises:
-        InputError: It is damaged, or is another dataset's or of other iterations than these.
+        InputError: The part is damaged, belongs to another dataset, or holds rows of other iterations.
     """
     with _naming(part):
         table = _open(name, schema, schema.names).read_table(part)
         if any(row not in iterations for row in table["iteration"].to_pylist()):
-            raise ValueError("it holds another iteration")
+            raise ValueError("it holds rows of another iteration")
 
 
 def _open(name: str, schema: pa.Schema, columns: Sequence[str]) -> DatasetReader:
@@ -85,11 +94,11 @@ def _open(name: str, schema: pa.Schema, columns: Sequence[str]) -> DatasetReader
 
 @contextmanager
 def _naming(part: Path) -> Iterator[None]:
-    """Name the part in which damage is found."""
+    """Turn a `ValueError` from reading a part into an error that names the part."""
     try:
         yield
     except ValueError as error:
-        raise InputError(f"{part} is damaged ({error}); use overwrite=true to start afresh") from error
+        raise InputError(f"{part} is damaged ({error}); use overwrite=true to start over") from error
 
 
 def _list_encodings(schema: pa.Schema) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""JSON files of a run directory."""
+"""Reading and writing of the JSON files in a run directory."""
 
 import json
 from collections.abc import Mapping
@@ -8,29 +8,29 @@ from typing import Any, Final
 from evodiverse.errors import InputError
 from evodiverse.kit import files as kit
 
-_MOST_BYTES: Final = 1 << 28  # a checkpoint has all members of all pools
+_MOST_BYTES: Final = 1 << 28  # a checkpoint holds all members of all pools
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Replace ``path`` by ``content``."""
+    """Replace the file at ``path`` by one with this content."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     kit.write_file(path, text.encode("utf-8", "backslashreplace"))
     kit.sync_folder(path.parent)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the content of ``path``, None if there is no such file.
+    """Return the content of ``path``; None if the file does not exist.
 
     Raises:
-        InputError: It cannot be read or is not a JSON object.
+        InputError: The file cannot be read or is not a JSON object.
     """
     try:
         return kit.read_json(path, _MOST_BYTES)
     except FileNotFoundError:
         return None
     except NotADirectoryError as error:
-        raise InputError(f"outputs: {path.parent} is no folder; choose another one with outputs=…") from error
+        raise InputError(f"outputs: {path.parent} is not a folder; choose another one with outputs=…") from error
     except OSError as error:
         raise InputError(f"cannot read {path} ({error.strerror}); make it readable or use overwrite=true") from error
     except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); use overwrite=true to start afresh") from error
+        raise InputError(f"{path} is damaged ({error}); use overwrite=true to start over") from error

@@ -1,4 +1,4 @@
-"""The journal: what was evaluated since the last commit, so that a killed run need not evaluate it again."""
+"""The journal: the evaluations since the last commit, so that a killed run does not have to repeat them."""
 
 import errno
 import json
@@ -18,13 +18,13 @@ _SYNC_SECONDS = 1.0
 
 
 class Journal:
-    """An append-only file of JSON records, one a line, each behind its CRC-32.
+    """An append-only file of JSON records, one per line, each preceded by its CRC-32.
 
-    Any number of processes may append at once: a call is one write. It survives the death of the process at once, a
-    power cut after a second at most.
+    Any number of processes may append at the same time, since each call is a single write. A record survives the death
+    of the process as soon as the call returns, and a power cut at most a second later.
 
     Args:
-        path: The file; made by the first append.
+        path: The path of the file, which the first append creates.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,7 +35,7 @@ class Journal:
         """Add records at the end.
 
         Raises:
-            ServiceError: The disk is full or gone.
+            ServiceError: The disk is full or no longer available.
         """
         content = b"".join(map(_encode, records))
         try:
@@ -50,11 +50,13 @@ class Journal:
                 os.close(descriptor)
         except OSError as error:
             raise ServiceError(
-                f"cannot write {self._path} ({reason(error)}); mend that and start the same command to resume"
+                f"cannot write {self._path} ({reason(error)}); fix that, then run the same command again to resume"
             ) from error
 
     def read(self) -> list[dict[str, Any]]:
-        """Return all sound records; a torn one at the end is cut off, a damaged one elsewhere is named.
+        """Return all intact records.
+
+        An incomplete record at the end is cut off. A damaged record elsewhere is skipped with a warning.
 
         Raises:
             InputError: The file cannot be read.
@@ -74,29 +76,32 @@ class Journal:
         if damaged:
             numbers = ", ".join(map(str, damaged[:5])) + (" …" if len(damaged) > 5 else "")
             _LOG.warning(
-                "%s: record %s is damaged; %d evaluations are lost and made again", self._path, numbers, len(damaged)
+                "%s: record %s is damaged; %d evaluations are lost and will be repeated",
+                self._path,
+                numbers,
+                len(damaged),
             )
         return [record for record in records if record is not None]
 
     def replace(self, records: Sequence[Mapping[str, object]]) -> None:
-        """Drop all records, which the log holds now, but for these."""
+        """Replace all records by these; the log holds the dropped ones by now."""
         if records:
             write_file(self._path, b"".join(map(_encode, records)))
         elif self._path.exists():
             os.close(self._open(os.O_WRONLY | os.O_TRUNC))
 
     def _open(self, flags: int) -> int:
-        """Return a descriptor of the file; a link in its place is an error."""
+        """Return a descriptor of the file. A symbolic link in its place is an error."""
         return os.open(self._path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _encode(record: Mapping[str, object]) -> bytes:
-    content = json.dumps(record, default=lambda scalar: scalar.item()).encode("ascii")  # numpy's numbers
+    content = json.dumps(record, default=lambda scalar: scalar.item()).encode("ascii")  # numpy scalars
     return b"%08x %s\n" % (zlib.crc32(content), content)
 
 
 def _decode(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line, None if it is not what was written."""
+    """Return the record in a line; None if it is damaged."""
     checksum, _, content = line.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(content):
         return None

@@ -1,4 +1,4 @@
-"""One writer a run directory."""
+"""The lock that admits one writer per run directory."""
 
 import logging
 import os
@@ -16,10 +16,14 @@ _LOG = logging.getLogger("evodiverse.store")
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the run directory ``path``, which is made if absent; the kernel lets go of it when the process dies.
+    """Lock a run directory for as long as the context lasts; the kernel releases the lock if the process dies.
+
+    Args:
+        path: The run directory, which is created if it is missing.
 
     Raises:
-        InputError: Another process holds it, which is named; or the folder cannot be written, or its lock is a link.
+        InputError: Another process holds the lock (the message names it), the folder is not writable, or the lock file
+            is a link.
     """
     refuse_odd_file(path / LOCK)
     try:
@@ -38,7 +42,7 @@ def _acquire(descriptor: int, path: Path) -> None:
     try:
         is_mine = lock(descriptor, waits=False)
     except OSError as error:
-        _LOG.warning("cannot lock %s (%s); see that no other process writes there", path, error.strerror)
+        _LOG.warning("cannot lock %s (%s); make sure that no other process writes there", path, error.strerror)
         return
     if not is_mine:
         holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"

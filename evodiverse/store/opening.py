@@ -1,4 +1,4 @@
-"""The opening of a run: one that is complete is left alone, one that was begun goes on, any other begins."""
+"""Opening of a run: a complete run is left alone, an unfinished one is resumed, and any other starts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,14 +22,14 @@ from evodiverse.store.run_directory import RunDirectory, delete_run, writing_to
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes a run the run it is.
+    """Everything that identifies a run.
 
     Attributes:
         path: The run directory.
-        digest: Of the settings.
+        digest: The digest of the settings.
         settings: The flat settings that can change the log.
-        overrides: Those in which it differs from its task, method and llm alone.
-        sources: What its results depend on beside them, by role.
+        overrides: The settings that differ from what the task, the method and the llm alone compose to.
+        sources: The data and code that the results depend on besides the settings, by role.
     """
 
     path: Path
@@ -41,7 +41,13 @@ class Identity:
 
 @dataclass(slots=True)
 class OpenRun:
-    """A run that is open: its directory, and, once it has ended, what stopped it and what else its record says."""
+    """An open run.
+
+    Attributes:
+        directory: The run directory.
+        stopped_by: The reason why the run ended; None while it is running.
+        facts: Further entries for the record of the run, set when it ends.
+    """
 
     directory: RunDirectory
     stopped_by: str | None = None
@@ -49,10 +55,10 @@ class OpenRun:
 
 
 def find_complete(this: Identity) -> str | None:
-    """Return a line that says that the run is complete, None if it is not.
+    """Return the message that the run is complete; None if it is not.
 
     Raises:
-        InputError: The directory holds another run, or one with other data, or something else.
+        InputError: The directory holds another run, a run with other data, or something that is not a run.
     """
     return describe_complete(this.path, _find_record(this))
 
@@ -67,24 +73,24 @@ def open_run(
     *,
     overwrite: bool,
 ) -> Iterator[OpenRun | str]:
-    """Hold a run's directory while the run goes on, and keep its record true.
+    """Lock the directory of a run while it is running, and keep its record up to date.
 
     Args:
-        this: The run.
-        columns: What the run adds to those of ``evaluations``.
-        libraries: The packages whose versions are recorded.
-        save: Writes what was composed into the folder it is given.
-        begin: Is given the directory of a run that has done nothing, to fill it with what is known already, and returns
-            what the record is to say of that.
-        overwrite: Delete what stands there, and begin again.
+        this: The identity of the run.
+        columns: The columns that the run adds to ``evaluations``.
+        libraries: The names of the packages whose versions are recorded.
+        save: Called with a folder, into which it writes the composed configuration.
+        begin: Called with the directory of a new run. It may fill it with results that are known already, and returns
+            the entries that the record gains by that.
+        overwrite: Whether to delete the content of the directory and start over.
 
     Yields:
-        The open run, or a line that says that it is complete.
+        The open run, or the message that it is complete.
 
     Raises:
-        InputError: The directory holds another run, or one with other data, or something else; or another process holds
-            it.
-        ServiceError: The disk is full or gone.
+        InputError: The directory holds another run, a run with other data, or something that is not a run; or another
+            process has locked it.
+        ServiceError: The disk is full or no longer available.
     """
     with locked(this.path):
         record = None if overwrite else _find_record(this)
@@ -112,7 +118,7 @@ def open_run(
 
 
 def _find_record(this: Identity) -> dict[str, Any] | None:
-    """Return the record of the run that stands there, None if there is none to go on from."""
+    """Return the record of the run in the directory; None if no run has started there."""
     record = read_record(this.path)
     if record is not None:
         check_same_run(this.path, record, this.digest, this.settings)
@@ -121,7 +127,7 @@ def _find_record(this: Identity) -> dict[str, Any] | None:
 
 
 def describe_complete(path: Path, record: Mapping[str, Any] | None) -> str | None:
-    """Return a line that says that the run of a record is complete, None if it is not or there is none."""
+    """Return the message that the run with this record is complete; None if it is not, or if ``record`` is None."""
     if record is None or record["status"] != "complete":
         return None
-    return f"{path} is complete (stopped by {record.get('stopped_by')}); overwrite=true runs it afresh"
+    return f"{path} is complete (stopped by {record.get('stopped_by')}); use overwrite=true to run it again"

@@ -1,4 +1,4 @@
-"""What a run's results came from, for ``run.json``."""
+"""Versions of the software that a run used, for ``run.json``."""
 
 import platform
 import subprocess
@@ -10,7 +10,7 @@ from evodiverse import __version__
 
 
 def package_versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return the installed versions of EvoDiverse, Python and these packages."""
+    """Return the installed versions of EvoDiverse, Python and these packages, by name."""
     return {
         "evodiverse": __version__,
         "python": platform.python_version(),
@@ -19,13 +19,13 @@ def package_versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def git_commit() -> str | None:
-    """Return the commit that EvoDiverse runs from, with ``-dirty`` if files were changed; None outside a checkout."""
+    """Return the commit that EvoDiverse runs from, with ``-dirty`` if files have changed; None outside a checkout."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
     try:
         described = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):  # no git here, or a repository it refuses to read
+    except (OSError, subprocess.SubprocessError):  # git is not installed, or it refuses to read the repository
         return None
     return described.stdout.strip()

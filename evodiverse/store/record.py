@@ -1,4 +1,4 @@
-"""``run.json``: what a run is, and how it stands."""
+"""``run.json``, the record of a run: its identity and its status."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -18,45 +18,50 @@ _NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))
 
 
 class Source(NamedTuple):
-    """What a run's results depend on: its SHA-256, None if it is gone, and its path if it is a file of the user's."""
+    """A file or another source that a run's results depend on.
+
+    Attributes:
+        sha256: The SHA-256 of the content; None if the source no longer exists.
+        path: The path of a file of the user; None for any other source.
+    """
 
     sha256: str | None
     path: Path | None
 
     @property
     def is_code(self) -> bool:
-        """Whether it is a file of code."""
+        """Whether the source is a Python file."""
         return self.path is not None and self.path.suffix == ".py"
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """Return the content of a run directory's ``run.json``, None if there is no run yet.
+    """Return the content of ``run.json`` in a run directory; None if no run has started there.
 
     Raises:
-        InputError: The folder holds something else than a run, or its ``run.json`` is damaged.
+        InputError: The folder holds something that is not a run, or its ``run.json`` is damaged.
     """
     record = read_json(path / RECORD)
     if record is None:
         check_not_foreign(path)
         if (path / CHECKPOINT).exists():
-            raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start afresh")
+            raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start over")
         return None
     if newer := find_newer(record):
         raise InputError(f"{path / RECORD} {newer}")
-    bad = [*(f"{key} is absent" for key in find_absent(record, _NEEDED)), *find_damage(record)]
+    bad = [*(f"{key} is missing" for key in find_absent(record, _NEEDED)), *find_damage(record)]
     if bad:
-        raise InputError(f"{path / RECORD} is damaged ({'; '.join(bad)}); use overwrite=true to start afresh")
+        raise InputError(f"{path / RECORD} is damaged ({'; '.join(bad)}); use overwrite=true to start over")
     return record
 
 
 def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings: Mapping[str, Any]) -> None:
     """Refuse to continue a run that was started with other settings.
 
-    A key that there was not when it was started is no difference where it is null, nor is any of ``task.defaults``, to
-    which other keys refer.
+    Two differences do not count: a new key of this version whose value is null, and a key below ``task.defaults``,
+    since only other keys refer to it.
 
     Raises:
-        InputError: The settings differ; names the keys.
+        InputError: The settings differ; the message names the keys.
     """
     if record["digest"] == digest:
         return
@@ -69,29 +74,31 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
     if not differing:
         if {*old} != {*settings}:
             return
-        raise InputError(f"{path / RECORD} is damaged (its digest is not its settings'); use overwrite=true")
-    then = ", ".join(f"{key}={old.get(key, 'absent')}" for key in differing)
-    now = ", ".join(f"{key}={settings.get(key, 'absent')}" for key in differing)
+        raise InputError(
+            f"{path / RECORD} is damaged (its digest does not match its settings); use overwrite=true to start over"
+        )
+    then = ", ".join(f"{key}={old.get(key, 'missing')}" for key in differing)
+    now = ", ".join(f"{key}={settings.get(key, 'missing')}" for key in differing)
     raise InputError(f"{path} was started with {then}, now it is {now}; use outputs=… or overwrite=true")
 
 
 def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
-    """Refuse a run whose data or code are not those it was started with.
+    """Refuse to continue a run whose data or code have changed since it was started.
 
-    A run that failed may go on with corrected code of the user's own, for nothing else would mend it.
+    A failed run may continue with changed code of the user, since correcting the code may be the only way to fix it.
 
     Raises:
-        InputError: They were changed; names their roles, and their files where there are any.
+        InputError: Data or code have changed; the message names their roles and files.
     """
     changed = _find_changed(record, sources)
     if record["status"] == "failed":
         changed = {role: source for role, source in changed.items() if not source.is_code}
     if changed:
-        raise InputError(f"{path} began with other data ({_name(changed)}); use outputs=… or overwrite=true")
+        raise InputError(f"{path} was started with other data ({_name(changed)}); use outputs=… or overwrite=true")
 
 
 def _find_changed(record: Mapping[str, Any], sources: Mapping[str, Source]) -> dict[str, Source]:
-    """Return what a run depends on now, of what was another thing when it began."""
+    """Return the sources that have changed since the run was started, in their present state, by role."""
     now = {role: sources.get(role, Source(None, None)) for role in record["sources"]}
     return {role: now[role] for role, sha256 in record["sources"].items() if now[role].sha256 != sha256}
 
@@ -108,7 +115,7 @@ def new_record(
     versions: Mapping[str, str],
     commit: str | None,
 ) -> dict[str, Any]:
-    """Return the record of a run that begins now."""
+    """Return the record of a run that starts now."""
     return {
         "schema": SCHEMA,
         "status": "running",
@@ -130,15 +137,15 @@ def new_record(
 def continue_record(
     path: Path, record: Mapping[str, Any], sources: Mapping[str, Source], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the record of a run that is resumed, with this session's versions added where they are new.
+    """Return the record of a resumed run, to which the package versions of this session are added if they are new.
 
-    Where code was corrected, ``corrected`` keeps the SHA-256 of what it was before, each time.
+    If code has been corrected, ``corrected`` gains an entry with the SHA-256 of the former code.
     """
     changed = _find_changed(record, sources)
     corrected: dict[str, Any] = {}
     if changed:
         before = {role: record["sources"][role] for role in changed}
-        _LOG.warning("%s goes on with corrected code (%s); what was evaluated before stays", path, _name(changed))
+        _LOG.warning("%s continues with changed code (%s); earlier evaluations are kept", path, _name(changed))
         present = {role: source.sha256 for role, source in sources.items()}
         corrected = {"sources": present, "corrected": [*record.get("corrected", []), before]}
     known = record["versions"]
@@ -146,7 +153,7 @@ def continue_record(
         differing = [name for name in versions if known[-1].get(name) != versions[name]]
         then = ", ".join(f"{name} {known[-1].get(name)}" for name in differing)
         now = ", ".join(f"{name} {versions[name]}" for name in differing)
-        _LOG.warning("%s was started with %s and goes on with %s; the log may differ", path, then, now)
+        _LOG.warning("%s was started with %s and continues with %s; the log may differ", path, then, now)
         known = [*known, dict(versions)]
     return {
         **record,
@@ -161,12 +168,12 @@ def continue_record(
 
 @contextmanager
 def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Keep ``run.json`` true while a run goes on: running, and how it ended when it did.
+    """Keep ``run.json`` up to date while a run is running, and record how it ended.
 
-    The body sets ``stopped_by``. What it raises is recorded and goes on.
+    The body of the context sets ``stopped_by``. An exception that leaves the body is recorded and re-raised.
     """
     try:
-        directory.write_record(record)  # whoever reads that it runs may end it at once
+        directory.write_record(record)  # within `try`: a reader of the status may send a signal right away
         yield record
     except KeyboardInterrupt:
         record["status"] = "interrupted"

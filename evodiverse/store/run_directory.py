@@ -1,4 +1,4 @@
-"""The life cycle of a run directory: begun, committed to, finished, resumed."""
+"""The run directory over its life cycle: start, commits, end, resume, deletion."""
 
 import hashlib
 import json
@@ -28,43 +28,43 @@ MAX_WAIT_SECONDS = 1.0
 
 
 def check_not_foreign(path: Path) -> None:
-    """Refuse a folder that holds something else than a run; one that a run has just begun to fill is fine.
+    """Refuse a folder that holds anything but a run. A folder that a run has just begun to fill is accepted.
 
     Raises:
-        InputError: There are other files in it.
+        InputError: The folder contains other files.
     """
     own = {*DATASETS, *FOLDERS, RECORD, REPORT, JOBS, ASKED}
     if path.exists() and any(entry.name not in own and not entry.name.startswith(".") for entry in path.iterdir()):
-        raise InputError(f"{path} holds no run but other files; choose another folder with outputs=…")
+        raise InputError(f"{path} holds other files and no run; choose another folder with outputs=…")
 
 
 @contextmanager
 def writing_to(path: Path) -> Iterator[None]:
-    """Turn what the disk refuses into one line.
+    """Turn an error of the disk into one with a one-line message and a remedy.
 
     Raises:
-        ServiceError: The disk is full or gone.
+        ServiceError: The disk is full or no longer available.
     """
     try:
         yield
     except OSError as error:
         raise ServiceError(
-            f"cannot write to {path} ({reason(error)}); mend that and start the same command to resume"
+            f"cannot write to {path} ({reason(error)}); fix that, then run the same command again to resume"
         ) from error
 
 
 def delete_run(path: Path) -> None:
-    """Empty a run directory that this process has locked, and no folder that is not one; links in it are not followed.
+    """Empty a run directory that this process has locked. Links in it are not followed.
 
     Raises:
-        InputError: The folder holds something else, or is itself a link.
+        InputError: The folder is not a run directory, or is itself a link.
     """
     refuse_link(path)
     if not (path / RECORD).is_file():
         check_not_foreign(path)
     doomed = path.with_name(f".{path.name}.deleted-{os.getpid()}")
     doomed.mkdir()
-    for entry in path.iterdir():  # renamed first: a deletion that is cut short leaves nothing that looks like a run
+    for entry in path.iterdir():  # renamed first, so that an interrupted deletion leaves nothing that looks like a run
         if entry.name != LOCK:
             entry.rename(doomed / entry.name)
     shutil.rmtree(doomed)
@@ -73,21 +73,22 @@ def delete_run(path: Path) -> None:
 class RunDirectory:
     """The log of one run on disk (see `evodiverse.ports.Store`).
 
-    Iterations are written as they are committed, as long as that takes no more than ``write_share`` of the time; others
-    wait, for ``max_wait`` at most, and go into one part with the next. To write is to put one part a dataset
-    under a temporary name, to rename them all, and then to replace the checkpoint, which makes them count. Parts
-    without a checkpoint are removed on resume, and come again with the same content. What is evaluated before it is
-    written goes into ``journal``.
+    A committed iteration is written at once if writing has taken at most ``write_share`` of the time so far. Otherwise
+    it waits, for at most ``max_wait`` seconds, and is written into one part together with the next ones.
+
+    A write puts one part per dataset in place, each through a temporary file that is then renamed. It ends by replacing
+    the checkpoint, which makes the parts count. Parts that are newer than the checkpoint are deleted on resume, and
+    written again later with the same content. Evaluations that are not written yet are in ``journal``.
 
     Args:
-        path: The directory; made if absent.
-        columns: The domain's own columns of ``evaluations``.
-        write_share: Share of the time that writing may take; infinity writes each iteration at once.
-        max_wait: Seconds.
-        is_read_only: Whether it is another's, of which nothing is changed.
+        path: The run directory, which is created if it is missing.
+        columns: The columns that the run adds to ``evaluations``.
+        write_share: The share of the time that writing may take; infinity writes each iteration at once.
+        max_wait: The longest time that a committed iteration waits to be written, in seconds.
+        is_read_only: Whether to change nothing in the directory, since it belongs to another run.
 
     Raises:
-        InputError: The directory cannot be written, is damaged, or has a link in it, which could lead anywhere.
+        InputError: The directory is not writable, is damaged, or contains a link, which could lead anywhere.
     """
 
     def __init__(
@@ -125,28 +126,28 @@ class RunDirectory:
         self._check_parts()
 
     def has_answers(self) -> bool:
-        """Return whether anything was evaluated so far."""
+        """Return whether anything has been evaluated so far."""
         return bool(self._n_parts["evaluations"] or self.journal.read())
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Replace ``run.json``.
 
         Raises:
-            ServiceError: The disk is full or gone.
+            ServiceError: The disk is full or no longer available.
         """
         with writing_to(self.path):
             write_json(self.path / RECORD, record)
 
     def checkpoint(self) -> dict[str, Any] | None:
-        """Return the last committed checkpoint, None before the first commit.
+        """Return the last checkpoint that was written; None before the first.
 
         Raises:
-            InputError: It is damaged.
+            InputError: The checkpoint is damaged.
         """
         saved = read_json(self.path / CHECKPOINT)
         if saved is not None and saved.pop("checksum", None) != _checksum(saved):
             raise InputError(
-                f"{self.path / CHECKPOINT} is damaged (its checksum is wrong); use overwrite=true to start afresh"
+                f"{self.path / CHECKPOINT} is damaged (its checksum is wrong); use overwrite=true to start over"
             )
         return saved
 
@@ -157,10 +158,16 @@ class RunDirectory:
         checkpoint: Mapping[str, object],
         journalled: Sequence[Row] = (),
     ) -> None:
-        """Add the rows of one iteration and its checkpoint; iteration 0 gives every dataset a part, even empty.
+        """Commit one iteration. The commit of iteration 0 writes a part of every dataset, even an empty one.
+
+        Args:
+            iteration: The number of the iteration.
+            rows: The rows of the iteration, by dataset.
+            checkpoint: What is needed to resume after this iteration.
+            journalled: The records of the journal that are not part of any iteration yet.
 
         Raises:
-            ServiceError: The disk is full or gone.
+            ServiceError: The disk is full or no longer available.
         """
         for name, added in rows.items():
             self._unwritten.setdefault(name, []).extend(added)
@@ -169,13 +176,13 @@ class RunDirectory:
             self.write(journalled)
 
     def write(self, journalled: Sequence[Row] | None = None) -> None:
-        """Write what was committed and still waits.
+        """Write the iterations that are committed but not written, then reduce the journal.
 
         Args:
-            journalled: What stays in the journal; None is all of it, for there may be evaluations that no commit has.
+            journalled: The records of the journal to keep; None keeps all, as some may not be committed yet.
 
         Raises:
-            ServiceError: The disk is full or gone.
+            ServiceError: The disk is full or no longer available.
         """
         if self._next is not None:
             self._write(*self._next)
@@ -200,19 +207,19 @@ class RunDirectory:
         self._due = ended + min((ended - began) / self._write_share, self._max_wait)
 
     def write_best(self, files: Mapping[str, bytes | None], chosen: str | None = None) -> None:
-        """Replace files of ``best/``.
+        """Replace files in ``best/``.
 
         Args:
-            files: Their content by name; one without content is removed.
-            chosen: What the task says of the candidate that it chooses.
+            files: The content of each file, by name; None deletes the file.
+            chosen: The task's line about the candidate that it chooses, for ``chosen.txt``.
 
         Raises:
-            InputError: A folder of it has become a link.
-            ServiceError: The disk is full or gone.
+            InputError: A folder has been replaced by a link.
+            ServiceError: The disk is full or no longer available.
         """
         with writing_to(self.path):
-            said: dict[str, bytes] = {} if chosen is None else {CHOSEN: f"{chosen}\n".encode()}
-            for name, content in {**files, **said}.items():
+            headline: dict[str, bytes] = {} if chosen is None else {CHOSEN: f"{chosen}\n".encode()}
+            for name, content in {**files, **headline}.items():
                 path = self.path / BEST / name
                 refuse_link(path.parent)
                 path.parent.mkdir(exist_ok=True)
@@ -222,16 +229,16 @@ class RunDirectory:
                     write_file(path, content)
 
     def take_over(self, source: "RunDirectory", iteration: int, checkpoint: Mapping[str, object]) -> None:
-        """Commit, in a directory that is empty, what another one holds up to an iteration.
+        """Commit to this empty directory what another run logged up to an iteration.
 
         Args:
-            source: The other one.
-            iteration: The last iteration that counts.
-            checkpoint: What its checkpoint held then.
+            source: The directory of the other run.
+            iteration: The last iteration to take over.
+            checkpoint: The content of the other run's checkpoint after that iteration.
 
         Raises:
-            InputError: A part of the other one cannot be read; names it.
-            ServiceError: The disk is full or gone.
+            InputError: A part of the other run cannot be read; the message names it.
+            ServiceError: The disk is full or no longer available.
         """
         for name, schema in self._schemas.items():
             for part in source._parts(name):
@@ -248,18 +255,18 @@ class RunDirectory:
             write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Return all committed rows of a dataset in the order committed.
+        """Return all written rows of a dataset, in the order in which they were committed.
 
         Raises:
-            InputError: A part cannot be read; names it.
+            InputError: A part cannot be read; the message names it.
         """
         return read_rows(dataset, self._schemas[dataset], columns, self._parts(dataset))
 
     def batches(self, dataset: str, columns: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the same rows, those of a part at a time.
+        """Yield the same rows, one list per part.
 
         Raises:
-            InputError: A part cannot be read; names it.
+            InputError: A part cannot be read; the message names it.
         """
         for part in self._parts(dataset):
             yield read_rows(dataset, self._schemas[dataset], columns, [part])
@@ -277,9 +284,13 @@ class RunDirectory:
 
     def _check_parts(self) -> None:
         counted = {name: (len(self._parts(name)), self._n_parts[name]) for name in self._schemas}
-        missing = [f"{there} of {once} parts of {name}" for name, (there, once) in counted.items() if there != once]
+        missing = [
+            f"{present} of {expected} parts of {name}"
+            for name, (present, expected) in counted.items()
+            if present != expected
+        ]
         if missing:
-            raise InputError(f"{self.path} holds only {', '.join(missing)}; use overwrite=true to start afresh")
+            raise InputError(f"{self.path} holds only {', '.join(missing)}; use overwrite=true to start over")
         for name, schema in self._schemas.items():
             before = -1
             for part in self._parts(name):

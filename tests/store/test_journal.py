@@ -27,7 +27,7 @@ def written(journal: Journal) -> Path:
     return journal._path
 
 
-def test_an_absent_journal_holds_nothing(journal: Journal) -> None:
+def test_a_missing_journal_holds_nothing(journal: Journal) -> None:
     assert journal.read() == []
     journal.replace([])
 
@@ -81,10 +81,10 @@ def test_a_damaged_record_is_named_and_the_others_are_kept(
         records = journal.read()
     lost = bytes(content[:place]).count(b"\n")
     assert records == RECORDS[:lost] + RECORDS[lost + 1 :]
-    assert f"{path}: record {lost + 1} is damaged; 1 evaluations are lost and made again" in caplog.text
+    assert f"{path}: record {lost + 1} is damaged; 1 evaluations are lost and will be repeated" in caplog.text
 
 
-def test_a_file_that_is_no_journal_is_named(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_is_not_a_journal_is_named(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
     journal._path.write_bytes(b"\x00\xff\n" * 9)
     assert journal.read() == []
     assert "record 1, 2, 3, 4, 5 … is damaged; 9 evaluations" in caplog.text
@@ -96,7 +96,7 @@ def append(path: Path, name: str) -> None:
         journal.append([{"name": name, "number": number, "filling": "x" * 500}])
 
 
-def test_processes_append_side_by_side(tmp_path: Path) -> None:
+def test_processes_append_at_the_same_time(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     names = ["a", "b", "c"]
     processes = [context.Process(target=append, args=(tmp_path / "journal", name)) for name in names]
@@ -121,7 +121,7 @@ def test_a_full_disk_fails_the_run() -> None:
         Journal(Path("/dev/full")).append(RECORDS)
 
 
-def test_a_journal_that_cannot_be_read_is_the_users_to_mend(tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_read_is_the_users_to_fix(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read .* \(Is a directory\)"):
         Journal(tmp_path).read()
 

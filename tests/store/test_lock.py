@@ -1,4 +1,4 @@
-"""Two processes never write one run directory."""
+"""Two processes never write to the same run directory."""
 
 import os
 import socket
@@ -32,7 +32,7 @@ def holder(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
         process.kill()
 
 
-def test_a_second_writer_is_refused_and_told_of_the_first(tmp_path: Path, holder: "subprocess.Popen[str]") -> None:
+def test_a_second_writer_is_refused_with_the_first_named(tmp_path: Path, holder: "subprocess.Popen[str]") -> None:
     named = f"is being written by process {holder.pid} on {socket.gethostname()}; wait for it"
     with pytest.raises(InputError, match=named), locked(tmp_path / "run"):
         pass
@@ -51,7 +51,7 @@ def test_the_lock_can_be_taken_again(tmp_path: Path) -> None:
             pass
 
 
-def test_a_folder_that_cannot_be_made_is_the_users_to_mend(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_the_users_to_fix(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(InputError, match=r"cannot write to .* choose another folder"),

@@ -1,4 +1,4 @@
-"""The life of a run directory: begun, resumed, finished, refused."""
+"""The life cycle of a run directory: start, resume, end, refusal."""
 
 import hashlib
 import json
@@ -74,23 +74,23 @@ def test_a_finished_run_says_so_and_does_nothing(tmp_path: Path) -> None:
     run = run_toy(tmp_path)
     before, said = log(run), []
     start(plan("task=bits", f"outputs={tmp_path}"), Silent(), said.append, lambda folder: pytest.fail("began"))
-    assert said == [f"{run} is complete (stopped by budget); overwrite=true runs it afresh"]
+    assert said == [f"{run} is complete (stopped by budget); use overwrite=true to run it again"]
     assert log(run) == before
 
 
-def test_overwrite_starts_a_finished_run_afresh(tmp_path: Path) -> None:
+def test_overwrite_starts_a_finished_run_over(tmp_path: Path) -> None:
     run = run_toy(tmp_path)
     (run / "evaluations" / "part-000000.parquet").unlink()
     assert len(log(run_toy(tmp_path, "overwrite=true"))["evaluations"]) > 200
 
 
-def test_overwrite_mends_a_damaged_record(tmp_path: Path) -> None:
+def test_overwrite_replaces_a_damaged_record(tmp_path: Path) -> None:
     run = run_toy(tmp_path)
     (run / "run.json").write_text("{")
     assert read(run_toy(tmp_path, "overwrite=true"))["status"] == "complete"
 
 
-def test_an_interrupted_run_says_so_and_goes_on(interrupted: Path, tmp_path: Path) -> None:
+def test_an_interrupted_run_says_so_and_resumes(interrupted: Path, tmp_path: Path) -> None:
     assert read(interrupted)["status"] == "interrupted"
     assert read(interrupted)["totals"]["iterations"] == 3
     assert read(run_toy(tmp_path))["status"] == "complete"
@@ -117,7 +117,7 @@ def test_a_directory_begun_with_other_settings_is_refused_with_the_keys(interrup
         run_toy(tmp_path)
 
 
-def test_a_run_from_before_there_were_some_keys_goes_on_where_they_are_null(interrupted: Path, tmp_path: Path) -> None:
+def test_a_run_from_before_there_were_some_keys_resumes_where_they_are_null(interrupted: Path, tmp_path: Path) -> None:
     now = read(interrupted)["settings"]
     later = {"method.niche", "method.screen", *(key for key in now if key.startswith("task.defaults.niche."))}
     then = {key: value for key, value in now.items() if key not in later}
@@ -130,37 +130,39 @@ def test_a_run_from_before_there_were_some_keys_is_refused_where_they_have_value
     run = run_toy(tmp_path, "method=niche_ga")
     settings = {key: value for key, value in read(run)["settings"].items() if not key.startswith("method.niche")}
     change(run, settings=settings, digest="0" * 16)
-    with pytest.raises(InputError, match=r"started with method.niche.radius=absent, method.niche.share=absent, now"):
+    with pytest.raises(InputError, match=r"started with method.niche.radius=missing, method.niche.share=missing, now"):
         run_toy(tmp_path, "method=niche_ga")
 
 
 def test_a_run_whose_data_was_changed_is_refused(interrupted: Path, tmp_path: Path) -> None:
     change(interrupted, sources={"oracle": "b"})
-    with pytest.raises(InputError, match=r"began with other data \(oracle\); use outputs=… or overwrite=true"):
+    with pytest.raises(InputError, match=r"was started with other data \(oracle\); use outputs=… or overwrite=true"):
         run_toy(tmp_path)
 
 
-def test_edited_code_of_a_domain_of_ones_own_is_noticed_and_its_file_named(interrupted: Path, tmp_path: Path) -> None:
+def test_edited_code_of_a_users_domain_is_noticed_and_its_file_named(interrupted: Path, tmp_path: Path) -> None:
     change(interrupted, sources=read(interrupted)["sources"] | {"code/task.py": "0" * 64})
-    with pytest.raises(InputError, match=r"began with other data \(code/task\.py: .*/tests/toys/bits/task\.py\); use"):
+    with pytest.raises(
+        InputError, match=r"was started with other data \(code/task\.py: .*/tests/toys/bits/task\.py\); use"
+    ):
         run_toy(tmp_path)
 
 
-def test_a_run_that_failed_goes_on_with_corrected_code(
+def test_a_run_that_failed_continues_with_corrected_code(
     interrupted: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = read(interrupted)["sources"]
     change(interrupted, status="failed", sources=now | {"code/task.py": "0" * 64})
     with caplog.at_level(logging.WARNING, "evodiverse"):
         record = read(run_toy(tmp_path))
-    assert re.search(r"goes on with corrected code \(code/task\.py: .*/tests/toys/bits/task\.py\)", caplog.text)
+    assert re.search(r"continues with changed code \(code/task\.py: .*/tests/toys/bits/task\.py\)", caplog.text)
     assert (record["status"], record["sources"]) == ("complete", now)
     assert record["corrected"] == [{"code/task.py": "0" * 64}]
 
 
-def test_a_run_that_failed_goes_on_with_its_data_alone(interrupted: Path, tmp_path: Path) -> None:
+def test_a_run_that_failed_continues_with_its_data_alone(interrupted: Path, tmp_path: Path) -> None:
     change(interrupted, status="failed", sources=read(interrupted)["sources"] | {"oracle": "b"})
-    with pytest.raises(InputError, match=r"began with other data \(oracle\); use"):
+    with pytest.raises(InputError, match=r"was started with other data \(oracle\); use"):
         run_toy(tmp_path)
 
 
@@ -168,7 +170,7 @@ def test_what_measures_runs_may_change_and_what_is_gone_is_noticed(interrupted: 
     sources = read(interrupted)["sources"]
     assert "code/metrics.py" not in sources
     change(interrupted, sources=sources | {"code/gone.py": "0" * 64})
-    with pytest.raises(InputError, match=r"began with other data \(code/gone\.py\); use"):
+    with pytest.raises(InputError, match=r"was started with other data \(code/gone\.py\); use"):
         run_toy(tmp_path)
 
 
@@ -178,7 +180,7 @@ def test_fewer_libraries_than_an_older_version_recorded_are_no_other_versions(
     change(interrupted, versions=[read(interrupted)["versions"][0] | {"rdkit": "2024.9.1"}])
     with caplog.at_level(logging.WARNING, "evodiverse"):
         record = read(run_toy(tmp_path))
-    assert "goes on with" not in caplog.text
+    assert "continues with" not in caplog.text
     assert len(record["versions"]) == 1
 
 
@@ -189,7 +191,7 @@ def test_another_version_is_a_warning_and_both_are_recorded(
     change(interrupted, versions=[old])
     with caplog.at_level(logging.WARNING, "evodiverse"):
         record = read(run_toy(tmp_path))
-    assert "was started with evodiverse 0.0.1 and goes on with evodiverse" in caplog.text
+    assert "was started with evodiverse 0.0.1 and continues with evodiverse" in caplog.text
     assert [versions["evodiverse"] for versions in record["versions"]] == ["0.0.1", __version__]
 
 
@@ -209,7 +211,7 @@ def test_a_missing_part_of_any_dataset_is_noticed(interrupted: Path, tmp_path: P
 def test_a_part_without_its_rows_is_noticed(interrupted: Path, tmp_path: Path) -> None:
     part = max((interrupted / "evaluations").iterdir())
     pq.write_table(pq.read_table(part).slice(0, 0), part)
-    with pytest.raises(InputError, match=r"evaluations is damaged \(.*the checkpoint says .*use overwrite=true"):
+    with pytest.raises(InputError, match=r"evaluations is damaged \(.*the checkpoint .*use overwrite=true"):
         run_toy(tmp_path)
 
 
@@ -224,7 +226,7 @@ def test_a_damaged_checkpoint_is_refused(
 
 
 @pytest.mark.parametrize("content", ["", "{", "[" * 100_000, "\xff", '{"xi": NaN}'])
-def test_a_checkpoint_that_is_no_json_is_refused(interrupted: Path, tmp_path: Path, content: str) -> None:
+def test_a_checkpoint_that_is_not_json_is_refused(interrupted: Path, tmp_path: Path, content: str) -> None:
     (interrupted / "checkpoint" / "state.json").write_text(content, encoding="latin-1")
     with pytest.raises(InputError, match=r"state\.json is damaged .*overwrite=true"):
         run_toy(tmp_path)
@@ -262,7 +264,7 @@ def test_a_part_in_the_place_of_another_is_noticed(interrupted: Path, tmp_path: 
     first, second = sorted((interrupted / "evaluations").iterdir())[1:3]
     kept = second.read_bytes()
     second.write_bytes(first.read_bytes())
-    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds another iteration\)"):
+    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds rows of another iteration\)"):
         run_toy(tmp_path)
     second.write_bytes((interrupted / "populations" / second.name).read_bytes())
     with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it has no column slot"):
@@ -279,7 +281,7 @@ def test_a_folder_where_a_file_should_be_is_refused(interrupted: Path, tmp_path:
         run_toy(tmp_path)
 
 
-def test_a_file_where_hydras_folder_should_be_is_told(tmp_path: Path) -> None:
+def test_a_file_where_hydras_folder_should_be_is_reported(tmp_path: Path) -> None:
     run = tmp_path / "bits/pt/off/default/seed0"
     run.mkdir(parents=True)
     (run / ".hydra").touch()
@@ -316,13 +318,13 @@ def test_a_record_with_fields_of_another_type_is_refused(
 
 def test_a_digest_that_does_not_fit_its_settings_is_refused(interrupted: Path, tmp_path: Path) -> None:
     change(interrupted, digest="0" * 16)
-    with pytest.raises(InputError, match=r"run\.json is damaged \(its digest is not its settings'\)"):
+    with pytest.raises(InputError, match=r"run\.json is damaged \(its digest does not match its settings\)"):
         run_toy(tmp_path)
 
 
 def test_a_finished_run_of_other_data_does_not_pass_for_this_one(tmp_path: Path) -> None:
     change(run_toy(tmp_path), sources={"oracle": "b"})
-    with pytest.raises(InputError, match=r"began with other data \(oracle\); use outputs=… or overwrite=true"):
+    with pytest.raises(InputError, match=r"was started with other data \(oracle\); use outputs=… or overwrite=true"):
         run_toy(tmp_path)
 
 
@@ -331,7 +333,7 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     run.mkdir(parents=True)
     (run / "thesis.tex").touch()
     for overrides in ([], ["overwrite=true"]):
-        with pytest.raises(InputError, match="holds no run but other files"):
+        with pytest.raises(InputError, match="holds other files and no run"):
             run_toy(tmp_path, *overrides)
     assert (run / "thesis.tex").exists()
 
@@ -342,7 +344,7 @@ def test_hydras_files_are_written_only_after_all_checks(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_record_that_cannot_be_begun_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_record_that_cannot_be_started_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     directory = RunDirectory(tmp_path / "run", {})
     shutil.rmtree(directory.path)
     with pytest.raises(ServiceError, match="cannot write to"), kept(directory, {"status": "running"}):

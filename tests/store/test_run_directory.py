@@ -79,11 +79,11 @@ def test_a_part_with_rows_of_the_part_before_is_refused(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path / "run", {})
     for iteration in (0, 2):
         commit(directory, iteration, populations=[{"iteration": 0, "pool": 0, "members": [1]}])
-    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds another iteration\)"):
+    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds rows of another iteration\)"):
         RunDirectory(directory.path, {})
 
 
-def test_what_no_checkpoint_vouches_for_is_removed_on_reopening(directory: RunDirectory) -> None:
+def test_parts_newer_than_the_checkpoint_are_removed_on_reopening(directory: RunDirectory) -> None:
     commit(directory, 0, evaluations=[ROW])
     part = directory.path / "evaluations" / "part-000000.parquet"
     for leftover in ("part-000001.parquet", ".part-000001.parquet.tmp"):
@@ -107,7 +107,7 @@ def test_a_damaged_checkpoint_is_named(directory: RunDirectory) -> None:
         RunDirectory(directory.path, {})
 
 
-def test_a_directory_that_cannot_be_made_is_the_users_to_mend(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_the_users_to_fix(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"cannot write to .* choose another folder with outputs="):
         RunDirectory(tmp_path / "file" / "run", {})
@@ -115,7 +115,7 @@ def test_a_directory_that_cannot_be_made_is_the_users_to_mend(tmp_path: Path) ->
 
 def test_a_directory_that_vanishes_says_how_to_resume(directory: RunDirectory) -> None:
     (directory.path / "swaps").rmdir()
-    with pytest.raises(ServiceError, match=r"cannot write to .* start the same command to resume"):
+    with pytest.raises(ServiceError, match=r"cannot write to .* run the same command again to resume"):
         commit(directory, 0)
 
 
@@ -134,7 +134,7 @@ def test_readers_can_open_the_log_after_every_commit(tmp_path: Path) -> None:
     assert [count[0] for count in counts] == sorted({count[0] for count in counts})
 
 
-def test_pandas_keeps_calls_whole_numbers_beside_missing_ones(tmp_path: Path) -> None:
+def test_pandas_keeps_calls_integers_next_to_missing_ones(tmp_path: Path) -> None:
     run = run_toy(tmp_path)
     frame = pd.read_parquet(run / "evaluations", dtype_backend="pyarrow")
     assert str(frame["call"].dtype) == "int64[pyarrow]"
