@@ -138,7 +138,7 @@ def test_a_damaged_run_is_named_and_the_others_have_their_tables(tmp_path: Path)
     (path / "evaluations" / "part-000000.parquet").unlink()
     written = tables(tmp_path)
     assert written.returncode == 2
-    assert re.fullmatch(rf"tables: {path} has logged .* so that a part is missing; .*\n", written.stderr)
+    assert re.fullmatch(rf"tables: {path} has logged .* so a part is missing; .*\n", written.stderr)
     assert read_table(tmp_path, "search")[1][:5] == ["bits", "pt", "off", "budget.oracle_calls=40", "1"]
 
 

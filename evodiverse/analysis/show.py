@@ -85,7 +85,7 @@ def read_whole_log(path: Path) -> Log:
     n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(
-            f"{path / 'evaluations'} holds {log.n_calls:,} of {n_expected:,} calls, so that a part is missing; "
+            f"{path / 'evaluations'} holds {log.n_calls:,} of {n_expected:,} calls, so a part is missing; "
             "run it again with overwrite=true"
         )
     return log

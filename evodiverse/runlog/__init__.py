@@ -1,1 +1,1 @@
-"""The one reader of a run directory: its record, its datasets, and the log that they make."""
+"""The only reader of run directories: records, datasets, and logs as a whole."""

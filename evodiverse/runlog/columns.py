@@ -1,7 +1,7 @@
 """Every column of a run's log: its type, its meaning, its unit, and when a row has no value.
 
-`evodiverse.runlog.datasets` makes the schemas of these tables, and ``scripts/columns.py`` makes ``docs/columns.md`` of
-them. The texts are not written into the Parquet files.
+`evodiverse.runlog.datasets` derives the Arrow schemas from these tables, and ``scripts/columns.py`` generates
+``docs/columns.md`` from them. The texts are not written to the Parquet files.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 CALLS: Final = pa.list_(pa.int64())
-"""The type of a list of oracle calls."""
+"""The Arrow type of a list of oracle calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Column:
 
     Attributes:
         kind: The Arrow type of the values.
-        meaning: What a value says, as a phrase or sentences of Markdown.
-        unit: The unit of a number, empty for a count, an index, a name or a truth value.
-        null: When a row has no value, empty if every row has one.
+        meaning: The meaning of a value, as a phrase or sentences in Markdown.
+        unit: The unit of a number; empty for a count, an index, a name or a truth value.
+        null: The case in which a row has no value; empty if every row has one.
     """
 
     kind: pa.DataType
@@ -36,9 +36,9 @@ class Dataset:
     """A dataset of a run.
 
     Attributes:
-        meaning: What one row stands for, as sentences of Markdown.
-        key: The columns that tell its rows apart; rows are compared after sorting by them.
-        columns: The columns in the order of the files.
+        meaning: The meaning of a row, as sentences in Markdown.
+        key: The columns that identify a row; two logs are compared after sorting their rows by them.
+        columns: The columns by name, in the order of the files.
     """
 
     meaning: str
@@ -135,7 +135,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
         },
     ),
     "swaps": Dataset(
-        "One row for each pair of candidates that an exchange tried, in the order in which they were settled.",
+        "One row for each pair of candidates that an exchange tried, in the order in which they were decided.",
         ("iteration", "cold_pool", "cold_call", "hot_call"),
         {
             "iteration": _ITERATION,
@@ -230,7 +230,7 @@ FORECAST_COLUMNS: Final[Mapping[str, Column]] = {
     "predicted": _number(_PREDICTED, "of the task", "no forecast was made for it"),
     "spread": _number(_SPREAD, "of the task", "no forecast was made for it"),
 }
-"""Further columns of ``evaluations`` in a run whose proposals are screened."""
+"""Additional columns of ``evaluations`` in a run whose proposals are screened."""
 
 DOCKED: Final = Dataset(
     "One row for each molecule that `evodiverse-dock` docked; only in runs that were docked.",
@@ -241,9 +241,9 @@ DOCKED: Final = Dataset(
         "error": _text("why docking failed", null="it did not"),
     },
 )
-"""The dataset ``docking``, which is made after a run."""
+"""The dataset ``docking``, which is added to a complete run."""
 
 
 def make_schema(columns: Mapping[str, Column]) -> pa.Schema:
-    """Return the Arrow schema of a dataset's columns, without their texts."""
+    """Return the Arrow schema of a dataset with these columns, without their descriptions."""
     return pa.schema([(name, column.kind) for name, column in columns.items()])

@@ -1,4 +1,4 @@
-"""The datasets of a run's log: their columns, and the reading of their parts."""
+"""The datasets of a run's log: their schemas, and a reader for their parts."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from evodiverse.errors import describe
 from evodiverse.kit.files import check_regular
 from evodiverse.runlog.columns import CALLS, COLUMNS, make_schema
 
-# No run logs more; a small file can claim to.
+# The most that a run can log, over all parts of a dataset. A small file from elsewhere can claim more.
 MOST_ROWS: Final = 5_000_000
 MOST_ELEMENTS: Final = 50_000_000
 MOST_BYTES: Final = 2 << 30
@@ -21,7 +21,7 @@ DATASETS: Final[Mapping[str, pa.Schema]] = {name: make_schema(dataset.columns) f
 EVALUATIONS: Final = DATASETS["evaluations"]
 
 FORECAST: Final[Mapping[str, type]] = {"predicted": float, "spread": float}
-"""Further columns of ``evaluations`` in a run whose proposals are screened."""
+"""Additional columns of ``evaluations`` in a run whose proposals are screened, with the types of their values."""
 
 NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
     "evaluations": frozenset({"iteration", "outcome"}),
@@ -32,10 +32,10 @@ NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
     "screened": frozenset({"iteration", "pool", "slot", "attempt", "key", "predicted", "spread"}),
     "llm_calls": frozenset({"llm_call", "iteration", "pool", "model", "cached", "outcome"}),
 }
-"""The columns of each dataset that readers count on; of others a row may lack the value."""
+"""The columns of each dataset that readers expect to have a value in every row."""
 
 FINITE: Final = frozenset({"score", "xi"})
-"""The columns of any dataset that have finite numbers alone."""
+"""The columns of any dataset whose numbers must be finite."""
 
 _FITS: Final = {
     pa.int64(): pa.types.is_integer,
@@ -47,13 +47,13 @@ _FITS: Final = {
 
 
 class DatasetReader:
-    """Reads the parts of one dataset, which may be from somebody else, in as much memory as a run's log can need.
+    """A reader for the parts of one dataset that bounds the memory it uses, since the files may come from elsewhere.
 
     Args:
-        kinds: The columns to be read, with their types.
-        never_null: Those of them that have a value in every row.
-        optional: Those that a part may lack; then no row has a value.
-        most_rows: More than this no run logs.
+        kinds: The columns to read, with their types.
+        never_null: The columns that must have a value in every row.
+        optional: The columns that may be missing from a part; they are read as nulls.
+        most_rows: The largest number of rows allowed in all parts together.
     """
 
     def __init__(
@@ -71,17 +71,17 @@ class DatasetReader:
         self._n_bytes = 0
 
     def read(self, part: Path) -> dict[str, list[Any]]:
-        """Return the columns of the next part; what goes wrong is what does in `read_table`."""
+        """Return the columns of the next part, by name; raises as `read_table` does."""
         table = self.read_table(part)
         none = [None] * table.num_rows
         return {name: _to_list(table[name]) if name in table.column_names else none for name in self._kinds}
 
     def read_table(self, part: Path) -> pa.Table:
-        """Return the next part, in which texts are dictionaries.
+        """Return the next part as a table with dictionary-encoded texts.
 
         Raises:
-            ValueError: It cannot be read, is a link or damaged, lacks a column or a value, has a column of another
-                type or a score that is not finite, or the parts together hold more than any run logs.
+            ValueError: The part is a link, cannot be read or is damaged; a column or a value is missing, has another
+                type or is not finite; or the parts together hold more than a run can log.
         """
         try:
             check_regular(part)
@@ -110,7 +110,7 @@ class DatasetReader:
                 raise ValueError(f"its column {name} holds {actual}, expected {kind}")
 
     def _check_size(self, metadata: pq.FileMetaData) -> None:
-        """Refuse what would not fit, by what the footer says, before anything is unpacked."""
+        """Refuse a part that would take too much memory, judged by its footer, before anything is decompressed."""
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             for column in map(group.column, range(group.num_columns)):
                 name = column.path_in_schema.partition(".")[0]
@@ -120,22 +120,22 @@ class DatasetReader:
         for name, count in self._n_values.items():
             most = MOST_ELEMENTS if self._kinds[name] == CALLS else self._most_rows
             if count > most:
-                raise ValueError(f"with it there are {count:,} values of {name}, no run logs more than {most:,}")
+                raise ValueError(f"the parts up to it hold {count:,} values of {name}, expected at most {most:,}")
         if self._n_bytes > MOST_BYTES:
-            raise ValueError(f"with it there are {self._n_bytes:,} bytes, no run logs more than {MOST_BYTES:,}")
+            raise ValueError(f"the parts up to it hold {self._n_bytes:,} bytes, expected at most {MOST_BYTES:,}")
 
     def _check_values(self, table: pa.Table) -> None:
         for name, column in zip(table.column_names, table.columns, strict=True):
             if name in self._never_null and column.null_count:
-                raise ValueError(f"its column {name} lacks {column.null_count:,} values")
+                raise ValueError(f"its column {name} has no value in {column.null_count:,} rows")
             if name in FINITE and not pc.all(pc.is_finite(column), min_count=0).as_py():
                 raise ValueError(f"its column {name} has a number that is not finite")
             if pa.types.is_list(column.type) and any(chunk.flatten().null_count for chunk in column.chunks):
-                raise ValueError(f"its column {name} has a list that lacks values")
+                raise ValueError(f"its column {name} has a list with missing values")
 
 
 def _to_list(column: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column; a text that is repeated is kept once."""
+    """Return the values of a column; a repeated text is a single object in memory."""
     if not pa.types.is_dictionary(column.type):
         plain: list[Any] = column.to_pylist()
         return plain

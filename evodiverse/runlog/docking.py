@@ -1,4 +1,4 @@
-"""What is known of the docking of a run: the dataset ``docking/``, which is made after the run."""
+"""Reading of the docking scores of a run: the dataset ``docking/``, which is added to a complete run."""
 
 from typing import Final
 
@@ -8,16 +8,17 @@ from evodiverse.runlog.runs import Run
 
 DOCKING: Final = "docking"
 DOCKING_RECORD: Final = "docking.json"
-"""The file of that folder which says into what the molecules were docked, and how."""
+"""The file in that folder that records the docking target and the docking settings."""
 
 _MOST_BYTES: Final = 1 << 20
 
 
 def read_docking(run: Run) -> dict[str, float | None] | None:
-    """Return the docking scores of a run by key, in kcal/mol, None for a molecule that could not be docked.
+    """Return the docking scores of a run.
 
     Returns:
-        None if nothing was docked, or not into the target of the run's task.
+        The score of each molecule by its key, in kcal/mol, lower is better; None for a molecule that could not be
+        docked. None instead of the mapping if nothing was docked, or not into the target of the run's task.
 
     Raises:
         InputError: The dataset is damaged.
@@ -27,7 +28,7 @@ def read_docking(run: Run) -> dict[str, float | None] | None:
         return None
     try:
         target = read_json(folder / DOCKING_RECORD, _MOST_BYTES).get("target")
-    except FileNotFoundError:  # a dataset of the user's own
+    except FileNotFoundError:  # a dataset that the user added
         target = run.task
     except OSError as error:
         raise InputError(f"{folder / DOCKING_RECORD} cannot be read ({reason(error)})") from error

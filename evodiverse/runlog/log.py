@@ -1,4 +1,4 @@
-"""The log of a run as all who look at it read it, each part of it once."""
+"""The log of a run in memory, as every reader of runs uses it."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -13,7 +13,7 @@ from evodiverse.runlog.runs import Run
 
 Columns = Mapping[str, Sequence[Any]]
 Pools = Sequence[Sequence[int]]
-"""The calls in each pool, cold to hot."""
+"""The calls of the members of each pool, cold to hot."""
 
 Row = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
         *("cost_usd", "seconds", "cached", "outcome"),
     ),
 }
-"""What is read of each dataset, in the order in which a commit adds their parts."""
+"""The columns that are read of each dataset, in the order in which a commit adds their parts."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Log:
 
     Attributes:
         run: The run.
-        attempts: The columns of ``evaluations`` by name, a value an attempt.
+        attempts: The columns of ``evaluations`` by name, one value per attempt.
         swaps: The columns of ``swaps``.
         migrations: The columns of ``migrations``.
         adaptation: The columns of ``adaptation``.
         llm_calls: The columns of ``llm_calls``.
-        states: The pools after each iteration, the initial ones first; of a complete run alone.
+        states: The pools after each iteration, the initial ones first; empty if the run is not complete.
     """
 
     run: Run
@@ -54,15 +54,15 @@ class Log:
 
     @cached_property
     def charged(self) -> list[int]:
-        """The places in ``attempts`` of the charged calls, in the order charged."""
+        """The indices in ``attempts`` of the charged calls, in the order in which they were charged."""
         calls = self.attempts["call"]
         return sorted((at for at, call in enumerate(calls) if call is not None), key=calls.__getitem__)
 
     @cached_property
     def scores(self) -> dict[int, float]:
         """The score of every call that has one."""
-        found = self.column("score")
-        return {call: score for call, score in found.items() if score is not None}
+        scores = self.column("score")
+        return {call: score for call, score in scores.items() if score is not None}
 
     @cached_property
     def keys(self) -> dict[int, str]:
@@ -71,30 +71,30 @@ class Log:
 
     @property
     def n_calls(self) -> int:
-        """Oracle calls charged."""
+        """The number of oracle calls charged."""
         return len(self.charged)
 
     @property
     def last_call(self) -> int:
-        """Number of the last oracle call; calls are counted from 1."""
+        """The number of the last oracle call, counted from 1; 0 if there is none."""
         return self.attempts["call"][self.charged[-1]] if self.charged else 0
 
     @cached_property
     def final_union(self) -> list[int]:
-        """The calls in the last iteration's pools, each once, sorted."""
+        """The calls in the pools of the last iteration, each once, sorted."""
         return union(self.states[-1])
 
     def final_places(self, calls: Sequence[int]) -> list[int]:
-        """Return the places of some of these calls among them."""
+        """Return the indices of some calls in `final_union`."""
         return [bisect_left(self.final_union, call) for call in calls]
 
     def column(self, name: str) -> dict[int, Any]:
-        """Return a column of the charged calls, by call."""
+        """Return the values of a column for the charged calls, by call."""
         calls, values = self.attempts["call"], self.attempts[name]
         return {calls[at]: values[at] for at in self.charged}
 
     def top(self, calls: Sequence[int], count: int) -> list[int]:
-        """Return the best of some calls, best first, the older first of two with one score."""
+        """Return the best of some calls, best first; of two with the same score, the older comes first."""
         scored = [call for call in calls if call in self.scores]
         return sorted(scored, key=lambda call: (-self.scores[call], call))[:count]
 
@@ -105,26 +105,30 @@ def union(pools: Pools) -> list[int]:
 
 
 def calls_by_iteration(log: Log) -> list[int]:
-    """Return how many calls each iteration charged, the initial one first."""
+    """Return the number of calls that each iteration charged, the initial one first."""
     counts = Counter(log.attempts["iteration"][at] for at in log.charged)
     return [counts[iteration] for iteration in range(len(log.states))]
 
 
 def rows(columns: Columns) -> list[Row]:
-    """Return the rows of a dataset."""
+    """Return the rows of a dataset that is given by columns."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def row_at(columns: Columns, place: int) -> Row:
-    """Return one row of a dataset."""
+    """Return one row of a dataset that is given by columns."""
     return {name: values[place] for name, values in columns.items()}
 
 
 def read_log(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
-    """Return the log of a complete run, with further columns of ``evaluations``, numbers or text.
+    """Return the log of a complete run.
+
+    Args:
+        run: The run.
+        own: Additional columns of ``evaluations`` to read, with float or str.
 
     Raises:
-        InputError: A part is missing or damaged; names it.
+        InputError: A part is missing or damaged; the message names it.
     """
     states: dict[int, list[list[int]]] = {}
     populations = run.columns("populations", ["iteration", "members"])
@@ -136,30 +140,34 @@ def read_log(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
 
 
 def read_log_so_far(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
-    """Return what is logged of a run that may go on, with further columns of ``evaluations``, numbers or text.
+    """Return the log so far of a run that may still be running.
+
+    Args:
+        run: The run.
+        own: Additional columns of ``evaluations`` to read, with float or str.
 
     Raises:
-        InputError: A part is damaged; names it.
+        InputError: A part is damaged; the message names it.
     """
     return _read(run, own, run.columns_so_far, ())
 
 
 def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], states: Sequence[Pools]) -> Log:
-    """Return a log, its datasets read in the opposite of the order in which a commit adds their parts.
+    """Return a log whose datasets are read in the reverse of the order in which a commit adds their parts.
 
-    So the evaluations of whatever else is found are found too.
+    This way, every call that another dataset of a running run refers to is found in ``evaluations``.
     """
     further: dict[str, Mapping[str, type]] = {"evaluations": own}
-    found = {name: read(name, _COLUMNS[name], further.get(name, {})) for name in reversed(list(_COLUMNS))}
-    attempts = found.pop("evaluations")
-    return Log(run=run, attempts=attempts, states=states, **found)
+    datasets = {name: read(name, _COLUMNS[name], further.get(name, {})) for name in reversed(list(_COLUMNS))}
+    attempts = datasets.pop("evaluations")
+    return Log(run=run, attempts=attempts, states=states, **datasets)
 
 
 def _check_whole(log: Log) -> None:
-    """Check that no part of a log is missing, as far as other parts and the record say what there should be.
+    """Check that no part of a log is missing, by the totals that the record and other datasets hold.
 
     Raises:
-        InputError: One is.
+        InputError: A part is missing.
     """
     totals, llm = log.run.record.get("totals", {}), log.run.record.get("llm", {})
     adaptation = log.adaptation["tried"]
@@ -173,6 +181,6 @@ def _check_whole(log: Log) -> None:
     for what, (found, expected) in counts.items():
         if expected is not None and found != expected:
             raise InputError(
-                f"{log.run.path} has logged {found:,} of {expected:,} {what}, so that a part is missing; "
+                f"{log.run.path} has logged {found:,} of {expected:,} {what}, so a part is missing; "
                 "run it again with overwrite=true"
             )

@@ -1,4 +1,4 @@
-"""What a run's ``run.json`` holds: each key that anybody reads, and what stands there."""
+"""The content of ``run.json``: every key that is read, and the values that it may have."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,35 +10,38 @@ from evodiverse.kit.text import printable
 
 RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20
-"""A ``run.json`` is never longer; most have 5 kB."""
+"""The largest size of a ``run.json`` that is read; most have 5 kB."""
 
 SCHEMA: Final = 1
-"""The version of the log that this EvoDiverse writes. EvoDiverse 0.1 wrote none: that is version 0, whose files and
-columns are those of version 1. A change that older readers would misunderstand raises it."""
+"""The version of the log format that this EvoDiverse writes.
+
+EvoDiverse 0.1 wrote no version, which is read as 0; its files and columns are those of version 1. A change that older
+readers would misunderstand increments the version.
+"""
 
 CHECKPOINT: Final = "checkpoint/state.json"
-"""What the run's last commit left to go on from."""
+"""The file with the state after the last commit, from which the run resumes."""
 
 JOBS: Final = "jobs"
-"""The folder of programs that evaluate for the run."""
+"""The folder of the programs that evaluate candidates for the run."""
 
 ASKED: Final = "asked.csv"
-"""What a run asks somebody else to evaluate."""
+"""The table of candidates that a run with an external evaluator waits for."""
 
 LOCK: Final = ".lock"
-"""The file that the process locks which writes the run; it names that process."""
+"""The file that is locked by the process that writes the run; its content names that process."""
 
 REPORT: Final = "report.html"
-"""The page about a run, which `evodiverse-report` writes next to its record."""
+"""The page about a run that `evodiverse-report` writes next to its record."""
 
 BEST: Final = "best"
-"""The folder for people."""
+"""The folder with files for people about the best candidates."""
 
 CHOSEN: Final = "chosen.txt"
-"""The file of that folder with what a task says of the candidate that it chooses, on one line."""
+"""The file in that folder with the task's line about the candidate that it chooses."""
 
 CODE: Final = "code/"
-"""What the roles of a user's files of code begin with, among the sources."""
+"""The prefix of the roles of a user's code files among the sources."""
 
 STATUSES: Final = ("running", "complete", "failed", "interrupted", "asking")
 _ANY: Final = "*"
@@ -47,12 +50,12 @@ _MOST_SHOWN: Final = 60
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 
 Key: TypeAlias = tuple[str, ...]
-"""The names down to a value; ``*`` is any."""
+"""The path of keys to a value; ``*`` stands for any key."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What a value must be, in words, and the test of it."""
+    """A kind of value: its description in messages, and a predicate for its values."""
 
     words: str
     admits: Callable[[Any], bool]
@@ -88,7 +91,7 @@ _WHOLE: Final = _Kind("a whole number of 64 bits", _is_whole)
 _COUNT: Final = _Kind("a whole number of at least 0", lambda value: _is_whole(value) and value >= 0)
 _POSITIVE: Final = _Kind("a whole number of at least 1", lambda value: _is_whole(value) and value > 0)
 _OBJECT: Final = _Kind("an object", lambda value: isinstance(value, dict))
-_LIST: Final = _Kind("a list that is not empty", lambda value: isinstance(value, list) and bool(value))
+_LIST: Final = _Kind("a non-empty list", lambda value: isinstance(value, list) and bool(value))
 _SETTING: Final = _Kind("a setting", _is_setting)
 _STATUS: Final = _Kind(f"one of {', '.join(STATUSES)}", lambda value: value in STATUSES)
 _BETA: Final = _Kind('a finite number or "inf"', lambda value: value == "inf" or _is_number(value))
@@ -156,19 +159,19 @@ MEANINGS: Final[Mapping[str, str]] = {
     "the same for each pool, and what counts against the caps (`counted_tokens`, `counted_usd`)",
     "engine": "in runs of `evodiverse-baseline` only: how many `evaluations` the other engine counted",
 }
-"""What each key of a record says, for ``docs/columns.md``."""
+"""The meaning of each key of a record, for ``docs/columns.md``."""
 
 SETTINGS: Final = tuple(key for key in _KINDS if len(key) == 2 and key[0] == "settings" and key[1] != _ANY)
-"""The settings that say which run it is."""
+"""The settings that every record must have."""
 
 
 def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
-    """Return which of some keys a record does not have."""
+    """Return the dotted names of those needed keys that are missing from a record."""
     return [".".join(key) for key in needed if not any(_find(record, key))]
 
 
 def find_newer(record: Mapping[str, Any]) -> str | None:
-    """Return why the log of a record cannot be read: it is of a later version. None if it can be."""
+    """Return the message that a log was written by a later version and cannot be read; None if it can be read."""
     schema = record.get("schema", 0)
     if not _is_whole(schema) or schema <= SCHEMA:
         return None
@@ -179,7 +182,7 @@ def find_newer(record: Mapping[str, Any]) -> str | None:
 
 
 def find_damage(record: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with a record, a phrase for each value that is not what stands in its place."""
+    """Return one phrase for each invalid value of a record, with its name and the expected kind of value."""
     return [
         f"{name} is {_show(value)}, expected {kind.words}"
         for key, kind in _KINDS.items()
@@ -189,7 +192,7 @@ def find_damage(record: Mapping[str, Any]) -> list[str]:
 
 
 def _find(value: Any, key: Key, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each value that a key leads to, with its name; nothing where there is no such key."""
+    """Yield each value at a key, with its dotted name; nothing if the key does not exist."""
     if not key:
         yield name, value
         return
@@ -202,9 +205,9 @@ def _find(value: Any, key: Key, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _show(value: Any) -> str:
-    """Return a value as a reader would recognize it, on one line of bounded length."""
+    """Return a value as a message shows it, on one line of bounded length."""
     if isinstance(value, dict | list):
-        what = "an object" if isinstance(value, dict) else "a list"
-        return what if value else f"{what} that is empty"
+        article, noun = ("an", "object") if isinstance(value, dict) else ("a", "list")
+        return f"{article} {noun}" if value else f"an empty {noun}"
     text = "null" if value is None else printable(repr(value))
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

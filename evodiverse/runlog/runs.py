@@ -1,4 +1,4 @@
-"""Runs, read from their logs."""
+"""Finding of runs, and reading of their records and columns."""
 
 import json
 import os
@@ -16,90 +16,97 @@ from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, NEVER_NULL, Datase
 from evodiverse.runlog.record import MOST_BYTES, RECORD, SETTINGS, find_absent, find_damage, find_newer
 
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
+"""The settings that limit what a run may spend besides oracle calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: its folder, and the content of its ``run.json``."""
+    """One run.
+
+    Attributes:
+        path: The run directory.
+        record: The content of its ``run.json``.
+    """
 
     path: Path
     record: Mapping[str, Any]
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The flat settings that make it the run it is."""
+        """The flat settings that identify the run."""
         settings: Mapping[str, Any] = self.record["settings"]
         return settings
 
     @property
     def overrides(self) -> Mapping[str, Any] | None:
-        """Those in which it differs from its task, method and llm alone; None if an older version did not say."""
+        """The settings that differ from what task, method and llm alone compose to; None if an older log has none."""
         return self.record.get("overrides")
 
     def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return some of its settings without the caps on what may be spent, unless one of them ended the run."""
+        """Return some settings of the run without the `CAPS`; they are included if one of them ended the run."""
         is_capped = f"budget.{self.record.get('stopped_by')}" in CAPS
         return {key: value for key, value in settings.items() if is_capped or key not in CAPS}
 
     @property
     def versions(self) -> list[str]:
-        """The versions of evodiverse that made it."""
+        """The versions of EvoDiverse that the run used, one per change of versions."""
         return [str(session.get("evodiverse")) for session in self.record.get("versions", [])]
 
     @property
     def started(self) -> str:
-        """When it began, in a form that sorts by time."""
+        """The time at which the run was started, as text that sorts by time."""
         return str(self.record.get("started"))
 
     @property
     def task(self) -> str:
-        """Name of the task."""
+        """The name of the task."""
         return str(self.settings["task.name"])
 
     @property
     def domain(self) -> str:
-        """Package of the task's domain."""
+        """The package of the task's domain."""
         return str(self.settings["task.domain"])
 
     @property
     def method(self) -> str:
-        """Name of the method."""
+        """The name of the method."""
         return str(self.settings["method.name"])
 
     @property
     def llm(self) -> str:
-        """Name of the language model option."""
+        """The name of the language model option."""
         return str(self.settings["llm.name"])
 
     @property
     def seed(self) -> int:
-        """Seed of every random draw."""
+        """The seed of all random draws."""
         return int(self.settings["seed"])
 
     def columns(
         self, dataset: str, names: Sequence[str], own: Mapping[str, type] = MappingProxyType({})
     ) -> dict[str, list[Any]]:
-        """Return columns of a dataset in the order committed, those of all its parts.
+        """Return columns of a dataset over all its parts, in the order in which the rows were committed.
 
         Args:
-            dataset: Its name.
-            names: Columns that every run has.
-            own: Columns of the domain, text or numbers; where an earlier version had none, no row has a value.
+            dataset: The name of the dataset.
+            names: The columns to read that every run has.
+            own: The columns of the domain to read, with float or str. They are None throughout if the version that
+                wrote the log did not have them.
 
         Raises:
-            InputError: There is no part yet, or one cannot be read; names it.
+            InputError: The dataset has no part yet, or a part cannot be read; the message names it.
         """
         if not self._parts(dataset):
-            raise InputError(f"{self.path / dataset} holds no part; run it again with overwrite=true")
+            raise InputError(f"{self.path / dataset} has no parts; run it again with overwrite=true")
         return self.columns_so_far(dataset, names, own)
 
     def columns_so_far(
         self, dataset: str, names: Sequence[str], own: Mapping[str, type] = MappingProxyType({})
     ) -> dict[str, list[Any]]:
-        """Return what `columns` does, and empty columns of a dataset that has no part yet.
+        """Return the same as `columns`, but empty columns for a dataset that has no part yet.
 
         Raises:
-            InputError: A part cannot be read; names it.
+            InputError: A part cannot be read; the message names it.
         """
         columns: dict[str, list[Any]] = {name: [] for name in (*names, *own)}
         kinds = _kinds(dataset, names) | {
@@ -116,12 +123,12 @@ class Run:
 
     def _parts(self, dataset: str) -> list[Path]:
         if (self.path / dataset).is_symlink():
-            raise InputError(f"{self.path / dataset} is a link; put the folder in its place")
+            raise InputError(f"{self.path / dataset} is a link; put the folder itself in its place")
         return sorted((self.path / dataset).glob("part-*.parquet"))
 
 
 def _kinds(dataset: str, names: Sequence[str]) -> dict[str, pa.DataType]:
-    """Return the types of columns."""
+    """Return the Arrow types of columns, by name."""
     schema = DATASETS.get(dataset, EVALUATIONS)
     return {name: schema.field(name).type if name in schema.names else pa.float64() for name in names}
 
@@ -129,12 +136,12 @@ def _kinds(dataset: str, names: Sequence[str]) -> dict[str, pa.DataType]:
 def find_records(folder: Path) -> list[Path]:
     """Return the ``run.json`` of a run directory, or those of all runs below any other folder, sorted.
 
-    Links are followed. Folders whose names begin with a dot are passed over: a run that is being deleted is in one.
+    Links are followed. Folders whose names begin with a dot are skipped, since a run that is being deleted is in one.
     """
     found, seen = [], set()
     for path, folders, files in os.walk(folder, followlinks=True):
         place = os.path.realpath(path)
-        if RECORD in files or RECORD in folders:  # what should be a file may be none
+        if RECORD in files or RECORD in folders:  # a folder with this name is reported later
             found.append(Path(path) / RECORD)
         if place in seen or RECORD in files:
             folders.clear()
@@ -144,21 +151,21 @@ def find_records(folder: Path) -> list[Path]:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Return the content of a ``run.json``; it has a status, and the settings that say which run it is.
+    """Return the content of a ``run.json``, which has at least a status and the settings that every record must have.
 
     Raises:
-        InputError: It is not that of a run, or damaged; names it.
+        InputError: The file is not the record of a run, or it is damaged; the message names it.
     """
     try:
         record = read_json(path, MOST_BYTES)
     except OSError as error:
-        raise InputError(f"{path} is no record of a run ({reason(error)}); move it away") from error
+        raise InputError(f"{path} is not the record of a run ({reason(error)}); move it away") from error
     except ValueError as error:
-        raise InputError(f"{path} is no record of a run ({error}); move it away") from error
+        raise InputError(f"{path} is not the record of a run ({error}); move it away") from error
     if newer := find_newer(record):
         raise InputError(f"{path} {newer}")
     if absent := find_absent(record, [("status",), *SETTINGS]):
-        raise InputError(f"{path} is no record of a run (no {', '.join(absent)}); move it away")
+        raise InputError(f"{path} is not the record of a run (no {', '.join(absent)}); move it away")
     if bad := find_damage(record):
         raise InputError(f"{path} is damaged ({'; '.join(bad)}); run it again with overwrite=true")
     return record
@@ -169,10 +176,11 @@ class Survey:
     """All runs below a folder, in the order of their paths.
 
     Attributes:
-        complete: Complete runs; of those that are the same run, the latest.
-        unfinished: Runs that are running, were interrupted or failed.
-        repeated: Complete runs with settings, seed and data of a later one; caps that ended none make no difference.
-        damaged: What is wrong with each ``run.json`` that is none.
+        complete: The complete runs. Of several with the same identity, only the one that was started last.
+        unfinished: The runs that are running, were interrupted, failed, or wait for scores.
+        repeated: The complete runs that are left out because a later one has the same settings, seed and data. Caps
+            that did not end a run make no difference.
+        damaged: One error for each ``run.json`` that is damaged or not the record of a run.
     """
 
     complete: tuple[Run, ...]
@@ -182,7 +190,7 @@ class Survey:
 
 
 def survey_runs(outputs: Path) -> Survey:
-    """Return what runs there are below a folder."""
+    """Return all runs below a folder, sorted by their state."""
     complete: dict[str, Run] = {}
     unfinished, repeated, damaged = [], [], []
     for path in find_records(outputs):
@@ -204,5 +212,5 @@ def survey_runs(outputs: Path) -> Survey:
 
 
 def write_setting(value: Any) -> str:
-    """Return a setting as one would write it on the command line."""
+    """Return a value as it is written on the command line."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""How runs stand, read from the two small files that say so, while they go on or later."""
+"""The state of runs, whether running or ended, read from their records and checkpoints alone."""
 
 import os
 import re
@@ -16,17 +16,18 @@ _MOST_BYTES: Final = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a run stands.
+    """The state of a run.
 
     Attributes:
-        state: The status in its record; "waiting" before there is one, "killed" where its process is gone.
-        calls: Oracle calls charged and committed.
-        budget: Oracle calls it may charge, None before there is a record.
-        best: The highest score so far, None as long as there is none.
-        seconds: Wall time until the last commit.
-        stopped_by: What ended it.
-        error: What it failed with.
-        is_alive: Whether the process that writes it goes on; None where nobody here can tell.
+        state: The status in the record; ``waiting`` if there is no record yet, ``killed`` if the status is ``running``
+            but the process no longer exists.
+        calls: The number of oracle calls charged and committed.
+        budget: The number of oracle calls that the run may charge; None if there is no record yet.
+        best: The highest score so far; None before the first.
+        seconds: The wall time up to the last commit, in seconds.
+        stopped_by: The reason why the run ended; None before that.
+        error: The message of the error that a failed run ended with; None otherwise.
+        is_alive: Whether the process that writes the run exists; None if that cannot be determined from here.
     """
 
     state: str
@@ -40,22 +41,22 @@ class Standing:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes until somebody starts it again."""
+        """Whether the run has ended, so that it makes no progress unless it is started again."""
         return self.state not in ("waiting", "running")
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it goes on if it charges its whole budget as fast as before; None if nobody can tell."""
+        """The time until the whole budget is spent at the rate so far, in seconds; None if it cannot be estimated."""
         if self.state != "running" or self.budget is None or not self.calls:
             return None
         return self.seconds / self.calls * (self.budget - self.calls)
 
 
 def read_standing(path: Path) -> Standing:
-    """Return how the run in a folder stands; a file that is just being made, or is damaged, says nothing.
+    """Return the state of the run in a folder. Damaged files are ignored.
 
     Args:
-        path: The run directory, which need not be there yet.
+        path: The run directory, which may not exist yet.
     """
     record = _read(path / RECORD, MOST_BYTES)
     if record is None:
@@ -88,17 +89,17 @@ def _read(path: Path, most_bytes: int) -> dict[str, Any] | None:
 
 
 def _is_alive(path: Path) -> bool | None:
-    """Return whether the process that holds a run goes on, None if it is on another machine or does not say."""
+    """Return whether the process that locked a run exists; None if it is on another machine or unknown."""
     try:
-        held = _HOLDER.fullmatch(read_file(path / LOCK, 1000).decode(errors="replace").strip())
+        holder = _HOLDER.fullmatch(read_file(path / LOCK, 1000).decode(errors="replace").strip())
     except (OSError, ValueError):
         return None
-    if held is None or held[2] != socket.gethostname():
+    if holder is None or holder[2] != socket.gethostname():
         return None
     try:
-        os.kill(int(held[1]), 0)
+        os.kill(int(holder[1]), 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # another user's
+    except PermissionError:  # the process of another user
         return True
     return True

@@ -1,4 +1,4 @@
-"""What a metric of a run may be."""
+"""Types and helpers for the values of metrics."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
@@ -6,27 +6,27 @@ from statistics import fmean
 from typing import TypeAlias
 
 Value: TypeAlias = float | list[float | None] | None
-"""A number, one for each pool or pair of rungs, those of a curve, or None where there is nothing to measure."""
+"""A number, one number per pool or pair of rungs, the numbers of a curve, or None if there is nothing to measure."""
 
 Measurement: TypeAlias = Mapping[str, Value]
 """The metrics of one run by name."""
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the mean, None for no values."""
+    """Return the mean; None if there are no values."""
     return fmean(values) if values else None
 
 
 def known(value: float) -> float | None:
-    """Return a number, None for NaN."""
+    """Return the number itself; None for NaN."""
     return None if isnan(value) else value
 
 
 def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None], list[float | None]]:
-    """Return the calls at which a value was higher than all before, and these values.
+    """Return the calls whose value was higher than all before, and these values.
 
     Args:
-        values: Calls, in the order charged, with the value of each.
+        values: The calls with the value of each, in the order in which they were charged.
     """
     calls: list[float | None] = []
     records: list[float | None] = []

@@ -358,7 +358,7 @@ def test_a_part_that_is_being_written_is_not_read(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("run.json", r"/run\.json is no record of a run \("),
+        ("run.json", r"/run\.json is not the record of a run \("),
         (".hydra/overrides.yaml", r"/\.hydra/overrides\.yaml cannot be read \("),
         ("evaluations/part-000001.parquet", r"/evaluations/part-000001\.parquet cannot be read \("),
         ("swaps/part-000002.parquet", r"/swaps/part-000002\.parquet cannot be read \("),
@@ -388,7 +388,7 @@ def test_a_flipped_bit_is_found(copy: Path) -> None:
 @pytest.mark.parametrize("number", [0, 1, -1])
 def test_a_lost_part_is_found(copy: Path, number: int) -> None:
     sorted((copy / "evaluations").glob("*.parquet"))[number].unlink()
-    with pytest.raises(InputError, match=r"/evaluations holds \d+ of 120 calls, so that a part is missing"):
+    with pytest.raises(InputError, match=r"/evaluations holds \d+ of 120 calls, so a part is missing"):
         printed(copy)
 
 

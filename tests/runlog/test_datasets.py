@@ -37,7 +37,7 @@ def test_a_part_that_a_run_wrote_is_read_as_it_is(tmp_path: Path) -> None:
     assert columns == {name: [row[name] for row in ROWS] for name in NAMES}
 
 
-def test_an_empty_part_and_scores_that_are_absent_are_fine(tmp_path: Path) -> None:
+def test_an_empty_part_and_missing_scores_are_fine(tmp_path: Path) -> None:
     assert reader().read(write(tmp_path / "part", {"score": pa.nulls(2, pa.float64())}))["score"] == [None, None]
     pq.write_table(pq.read_table(tmp_path / "part").slice(0, 0), tmp_path / "empty")
     assert reader().read(tmp_path / "empty")["score"] == []
@@ -57,7 +57,7 @@ def test_text_may_be_stored_in_other_ways(tmp_path: Path, column: pa.Array) -> N
     [
         ({"iteration": None}, "it has no column iteration"),
         ({"iteration": pa.array(["0", "1"])}, "its column iteration holds string, expected int64"),
-        ({"iteration": pa.array([0, None])}, "its column iteration lacks 1 values"),
+        ({"iteration": pa.array([0, None])}, "its column iteration has no value in 1 rows"),
         ({"iteration": pa.array([[0], [1]])}, r"its column iteration holds list<.*>, expected int64"),
         ({"iteration": pa.array([{"a": 1}, {"a": 2}])}, r"its column iteration holds struct<.*>, expected int64"),
         ({"iteration": pa.array([0.5, 1.5])}, "its column iteration holds double, expected int64"),
@@ -68,7 +68,7 @@ def test_text_may_be_stored_in_other_ways(tmp_path: Path, column: pa.Array) -> N
         ({"score": pa.array(["high", "low"])}, "its column score holds string, expected double"),
         ({"parents": pa.array([1, 2])}, "its column parents holds int64, expected list"),
         ({"parents": pa.array([["1"], []])}, "its column parents holds list<.*>, expected list"),
-        ({"parents": pa.array([[1, None], []], pa.list_(pa.int64()))}, "its column parents has a list that lacks"),
+        ({"parents": pa.array([[1, None], []], pa.list_(pa.int64()))}, "its column parents has a list with missing"),
     ],
 )
 def test_a_column_of_another_kind_is_named(tmp_path: Path, changed: Mapping[str, Any], message: str) -> None:
@@ -105,14 +105,14 @@ def test_more_rows_than_a_run_logs_are_refused_before_they_are_unpacked(
     bomb = write_bomb(tmp_path / "part", datasets.MOST_ROWS + 1)
     assert bomb.stat().st_size < 100_000
     monkeypatch.setattr(pq.ParquetFile, "read", pytest.fail)
-    with pytest.raises(ValueError, match="with it there are 5,000,001 values of iteration, no run logs more than"):
+    with pytest.raises(ValueError, match="the parts up to it hold 5,000,001 values of iteration, expected at most"):
         DatasetReader({"iteration": pa.int64()}).read(bomb)
 
 
 def test_rows_are_counted_over_all_parts(tmp_path: Path) -> None:
     several = DatasetReader(KINDS, most_rows=3)
     several.read(write(tmp_path / "part-0", {}))
-    with pytest.raises(ValueError, match="with it there are 4 values of iteration"):
+    with pytest.raises(ValueError, match="the parts up to it hold 4 values of iteration"):
         several.read(write(tmp_path / "part-1", {}))
 
 

@@ -32,19 +32,19 @@ def test_a_damaged_record_leaves_the_other_runs_alone(tmp_path: Path) -> None:
     ("changed", "named"),
     [
         ({"status": "done"}, "status is 'done', expected one of running, complete, failed, interrupted"),
-        ({"status": {}}, "status is an object that is empty, expected one of running, complete, failed, interrupted"),
+        ({"status": {}}, "status is an empty object, expected one of running, complete, failed, interrupted"),
         ({"error": -1}, "error is -1, expected text or null"),
         ({"error": "x", "stopped_by": ["budget"]}, "stopped_by is a list, expected text or null"),
         ({"overrides": 3}, "overrides is 3, expected an object"),
         ({"sources": None}, "sources is null, expected an object"),
-        ({"sources": {"initial": []}}, "sources.initial is a list that is empty, expected text"),
+        ({"sources": {"initial": []}}, "sources.initial is an empty list, expected text"),
         ({"sources": {"\x1b[31m": 1}}, "sources.�[31m is 1, expected text"),
         ({"seconds": None}, "seconds is null, expected an object"),
         ({"seconds": {"wall": "1"}}, "seconds.wall is '1', expected a finite number"),
         ({"seconds": {"wall": 10**400}}, f"seconds.wall is 1{'0' * 59}…, expected a finite number"),
         ({"totals": [1]}, "totals is a list, expected an object"),
         ({"totals": {"oracle_calls": -1}}, "totals.oracle_calls is -1, expected a whole number of at least 0 or null"),
-        ({"versions": {"evodiverse": "1"}}, "versions is an object, expected a list that is not empty"),
+        ({"versions": {"evodiverse": "1"}}, "versions is an object, expected a non-empty list"),
         ({"versions": ["1"]}, "versions.0 is '1', expected an object"),
         ({"versions": [{"evodiverse": True}]}, "versions.0.evodiverse is True, expected text"),
         ({"settings": {"seed": "abc"}}, "settings.seed is 'abc', expected a whole number of 64 bits"),
@@ -55,9 +55,9 @@ def test_a_damaged_record_leaves_the_other_runs_alone(tmp_path: Path) -> None:
             "settings.task.name is 'pmo/../qed', expected the path of a folder",
         ),
         ({"settings": {"task.name": "/qed"}}, "settings.task.name is '/qed', expected the path of a folder"),
-        ({"settings": {"method.ladder": 3}}, "settings.method.ladder is 3, expected a list that is not empty"),
-        ({"settings": {"method.ladder": []}}, "settings.method.ladder is a list that is empty, expected a list that"),
-        ({"settings": {"method.ladder": [1, []]}}, "settings.method.ladder.1 is a list that is empty, expected a fin"),
+        ({"settings": {"method.ladder": 3}}, "settings.method.ladder is 3, expected a non-empty list"),
+        ({"settings": {"method.ladder": []}}, "settings.method.ladder is an empty list, expected a non-empty list"),
+        ({"settings": {"method.ladder": [1, []]}}, "settings.method.ladder.1 is an empty list, expected a fin"),
         (
             {"settings": {"method.offspring": 0}},
             "settings.method.offspring is 0, expected a whole number of at least 1",
@@ -91,7 +91,7 @@ def test_runs_are_found_through_links_and_each_once_in_a_circle(tmp_path: Path) 
     assert find_records(tmp_path / "outputs") == [tmp_path / "outputs" / "linked" / "seed0" / "run.json"]
 
 
-def test_runs_that_are_not_complete_are_surveyed_apart(tmp_path: Path) -> None:
+def test_runs_that_are_not_complete_are_surveyed_separately(tmp_path: Path) -> None:
     for status in ("running", "failed", "complete", "interrupted"):
         write_record(tmp_path / status, status=status)
     survey = survey_runs(tmp_path)
@@ -121,7 +121,7 @@ def test_a_cap_makes_another_run_only_where_it_ended_one(tmp_path: Path) -> None
     assert [run.path.name for run in survey_runs(tmp_path).complete] == ["a", "c"]
 
 
-def test_a_run_on_other_data_is_no_copy(tmp_path: Path) -> None:
+def test_a_run_on_other_data_is_not_a_copy(tmp_path: Path) -> None:
     for name, sha256 in (("a", "1"), ("b", "2")):
         (tmp_path / name).mkdir()
         record = make_record() | {"sources": {"oracle": sha256}}
@@ -174,7 +174,7 @@ def test_a_folder_without_runs_has_none(tmp_path: Path, name: str) -> None:
 def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "run.json").write_bytes(content)
     with pytest.raises(
-        InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is no record of a run \(.*move it away"
+        InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is not the record of a run \(.*move it away"
     ):
         read_record(tmp_path / "run.json")
 
@@ -198,14 +198,14 @@ def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path, content: byt
 def test_a_record_of_something_else_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(
-        InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is no record of a run \(.*move it away"
+        InputError, match=rf"^{re.escape(str(tmp_path))}/run\.json is not the record of a run \(.*move it away"
     ):
         read_record(tmp_path / "run.json")
 
 
 def test_a_folder_in_the_place_of_a_record_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "run.json").mkdir()
-    with pytest.raises(InputError, match=r"/run\.json is no record of a run .*Is a directory"):
+    with pytest.raises(InputError, match=r"/run\.json is not the record of a run .*Is a directory"):
         read_record(tmp_path / "run.json")
 
 
@@ -250,13 +250,13 @@ def test_a_damaged_part_is_an_error_that_names_it(tmp_path: Path, content: bytes
 
 
 def test_a_missing_dataset_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"/swaps holds no part; run it again with overwrite=true$"):
+    with pytest.raises(InputError, match=r"/swaps has no parts; run it again with overwrite=true$"):
         Run(tmp_path, {}).columns("swaps", ["xi"])
 
 
 def test_a_dataset_without_parts_is_an_error_that_names_it(tmp_path: Path) -> None:
     write_parts(tmp_path, "swaps", [])
-    with pytest.raises(InputError, match=r"/swaps holds no part; run it again with overwrite=true$"):
+    with pytest.raises(InputError, match=r"/swaps has no parts; run it again with overwrite=true$"):
         Run(tmp_path, {}).columns("swaps", ["xi"])
 
 
@@ -275,7 +275,7 @@ def test_a_column_of_the_domain_that_an_earlier_version_had_not_has_no_values(tm
 # Runs of any status
 
 
-def test_a_run_that_is_being_deleted_is_passed_over(tmp_path: Path) -> None:
+def test_a_run_that_is_being_deleted_is_skipped(tmp_path: Path) -> None:
     write_record(tmp_path / "default" / ".seed0.deleted-17")
     write_record(tmp_path / "default" / "seed1")
     assert [path.parent.name for path in find_records(tmp_path)] == ["seed1"]

@@ -1,4 +1,4 @@
-"""How a run stands by its files."""
+"""The state of a run, by its files."""
 
 import json
 import os
@@ -27,19 +27,19 @@ RECORD = {"status": "running", "settings": {"budget.oracle_calls": 200}, "stoppe
 SAVED = {"oracle_calls": 50, "best_score": 0.5, "seconds": {"wall": 10.0}}
 
 
-def test_a_run_that_goes_on_says_how_long_it_will(tmp_path: Path) -> None:
+def test_a_running_run_has_an_estimate_of_the_time_left(tmp_path: Path) -> None:
     standing = read_standing(write(tmp_path, RECORD, SAVED, f"process {os.getpid()} on {socket.gethostname()}\n"))
     assert standing == Standing("running", 50, 200, 0.5, 10.0, is_alive=True)
     assert standing.seconds_left == 30.0
     assert not standing.is_over
 
 
-def test_what_is_not_there_waits(tmp_path: Path) -> None:
+def test_a_run_that_does_not_exist_yet_is_waiting(tmp_path: Path) -> None:
     assert read_standing(tmp_path / "absent") == Standing("waiting")
     assert read_standing(tmp_path / "absent").seconds_left is None
 
 
-def test_a_run_without_a_commit_has_made_no_call(tmp_path: Path) -> None:
+def test_a_run_without_a_commit_has_charged_no_call(tmp_path: Path) -> None:
     assert read_standing(write(tmp_path, RECORD, None)) == Standing("running", 0, 200)
 
 
