@@ -1,1 +1,1 @@
-"""What domains and services share."""
+"""Small tools that the domains and the services share."""

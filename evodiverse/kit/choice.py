@@ -1,4 +1,4 @@
-"""Weighted choice, such as that of the kind of a variation."""
+"""Weighted random choice, such as the choice of a kind of variation."""
 
 from collections.abc import Collection
 from typing import TypeVar
@@ -9,15 +9,15 @@ T = TypeVar("T")
 
 
 def pick(choices: Collection[tuple[T, float]], rng: np.random.Generator) -> T:
-    """Draw one of ``(value, weight)`` with probability proportional to its weight.
+    """Draw one of several values with probability proportional to its weight.
 
     Args:
-        choices: At least one; weights are positive and need not sum to one.
-        rng: Consumed once.
+        choices: At least one ``(value, weight)``; weights are positive and need not sum to 1.
+        rng: The generator, from which one number is drawn.
     """
     draw = rng.random() * sum(weight for _, weight in choices)
     for value, weight in choices:
         draw -= weight
         if draw < 0:
             return value
-    return value  # the last, where rounding has left something
+    return value  # rounding can leave a remainder; it belongs to the last value

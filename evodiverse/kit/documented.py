@@ -1,4 +1,4 @@
-"""Configuration keys that document themselves: what they mean, and which values can be meant."""
+"""Self-documenting configuration keys: dataclass fields with a description and bounds for their values."""
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
@@ -7,19 +7,19 @@ from math import inf
 from typing import Any, TypeAlias
 
 Choices: TypeAlias = Sequence[str] | Callable[[], Sequence[str]]
-"""The values that a text may have, or what gives them when they are asked for."""
+"""The values that a text may have, or a function that returns them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Which values of a key can be meant; those of a list are its items.
+    """The bounds within which the value of a key must lie; for a list, each of its items.
 
     Attributes:
-        least: The smallest value, None for no bound.
-        most: The largest.
-        above: Every value is larger than this.
-        below: Every value is smaller than this.
-        choices: Of a text.
+        least: The smallest allowed value; None for no bound.
+        most: The largest allowed value; None for no bound.
+        above: An exclusive lower bound; None for no bound.
+        below: An exclusive upper bound; None for no bound.
+        choices: The allowed values of a text; None for any text.
     """
 
     least: float | None = None
@@ -30,11 +30,11 @@ class Bounds:
 
     @property
     def names(self) -> Sequence[str]:
-        """The values that a text may have; nothing if any will do."""
+        """The allowed values of a text; empty if any text is allowed."""
         return self.choices() if callable(self.choices) else self.choices or ()
 
     def admit(self, value: Any) -> bool:
-        """Return whether a value that is neither null nor a list lies within; NaN lies within no bounds."""
+        """Return whether a value that is neither null nor a list lies within the bounds; NaN lies within none."""
         if self.choices is not None:
             return value in self.names
         return (
@@ -45,14 +45,14 @@ class Bounds:
         )
 
     def __str__(self) -> str:
-        """Return the bounds in words, such as ``at least 1``; empty if there are none."""
+        """Return the bounds in words, such as ``at least 1``; empty if there are no bounds."""
         if self.choices is not None:
             return join_or(self.names)
         if self.least is not None and self.most is not None:
             return f"between {_write(self.least)} and {_write(self.most)}"
         words = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}
-        told = [f"{word} {_write(bound)}" for word, bound in words.items() if bound is not None and abs(bound) != inf]
-        return " and ".join(told) or ("" if self == Bounds() else "a number")
+        finite = [f"{word} {_write(bound)}" for word, bound in words.items() if bound is not None and abs(bound) != inf]
+        return " and ".join(finite) or ("" if self == Bounds() else "a number")
 
 
 def documented(
@@ -70,33 +70,33 @@ def documented(
     """Return a dataclass field for a configuration key.
 
     Args:
-        doc: What the key means, as the configuration reference prints it.
-        default: Its value where no YAML file sets one; for dictionaries see `documented_mapping`.
-        unit: Physical or counting unit.
-        changes_log: False for keys that cannot change the log of a run (workers, displays); they are no part of a run's
-            identity.
-        least: The smallest value that can be meant; null is checked by the type alone.
-        most: The largest.
-        above: Every value must be larger than this.
-        below: Every value must be smaller than this.
-        choices: The values that a text may have.
+        doc: The meaning of the key, as the configuration reference prints it.
+        default: The value of the key if no YAML file sets one. For dictionaries, see `documented_mapping`.
+        unit: The physical or counting unit of the value.
+        changes_log: Whether the key can change the log of a run. Other keys, such as those about workers or displays,
+            are not part of the identity of a run.
+        least: The smallest allowed value. The type alone decides whether null is allowed, for this and all bounds.
+        most: The largest allowed value.
+        above: An exclusive lower bound.
+        below: An exclusive upper bound.
+        choices: The allowed values of a text.
     """
     bounds = Bounds(least, most, above, below, choices)
     return field(default=default, metadata={"doc": doc, "unit": unit, "changes_log": changes_log, "bounds": bounds})
 
 
 def documented_mapping(doc: str) -> Any:
-    """Return a dataclass field for a configuration key that holds keys of others' own, none by default."""
+    """Return a dataclass field for a configuration key that holds arbitrary keys, none by default."""
     metadata = {"doc": doc, "unit": "", "changes_log": True, "bounds": Bounds()}
     return field(default_factory=dict, metadata=metadata)
 
 
 def find_beyond(settings: Any, prefix: str) -> Iterator[str]:
-    """Yield what is wrong with each value that lies beyond the bounds of its key.
+    """Yield one message for each value outside the bounds of its key.
 
     Args:
-        settings: An object of a dataclass whose fields are `documented`, or such dataclasses in turn.
-        prefix: What stands before the names of its keys.
+        settings: A dataclass object whose fields are `documented`, or are such dataclass objects themselves.
+        prefix: The prefix of the keys in the messages, such as ``task.``.
     """
     for one in fields(settings):
         key, value = f"{prefix}{one.name}", getattr(settings, one.name)
@@ -116,17 +116,16 @@ def find_beyond(settings: Any, prefix: str) -> Iterator[str]:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Return a question that offers the known word most like ``word``, or lists them all."""
+    """Return a question that suggests the known word most similar to ``word``, or else a list of all known words."""
     matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean {matches[0]}?" if matches else f"expected one of {', '.join(known)}"
 
 
 def join_or(names: Sequence[str]) -> str:
-    """Return names as one says which of them will do."""
+    """Return names as an alternative in words, such as ``a, b or c``."""
     *first, last = names
     return f"{', '.join(first)} or {last}" if first else last
 
 
 def _write(bound: float) -> str:
-    """Return a bound as one would write it."""
     return str(bound) if isinstance(bound, int) else f"{bound:g}"

@@ -1,4 +1,7 @@
-"""Files that are written whole or not at all, and never through a link that somebody else put in their way."""
+"""Safe reading and writing of files.
+
+Files are written completely or not at all, and never through a link that somebody else has put in their place.
+"""
 
 import fcntl
 import json
@@ -11,19 +14,22 @@ from typing import Any, BinaryIO, Final
 from evodiverse.errors import InputError
 
 TEMPORARY: Final = ".tmp"
-"""What the names of unfinished files end with; they begin with a dot."""
+"""The suffix of the names of unfinished files, which begin with a dot."""
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let ``write`` fill a new file and put it in the place of ``path`` in one step, which survives a power cut.
+    """Replace the file at ``path`` by a new one atomically, so that a power cut leaves either the old or the new one.
 
-    A link at ``path`` is replaced, not followed, and so is whatever stands at the temporary name. Where it cannot be
-    written, nothing is left of it.
+    A link at ``path`` or at the temporary name is replaced, not followed. If writing fails, no temporary file is left.
+
+    Args:
+        path: The path of the file.
+        write: Called with the open new file, to which it writes the content.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     temporary.unlink(missing_ok=True)
     try:
-        with temporary.open("xb") as file:  # x: fails on anything that is there, a link included
+        with temporary.open("xb") as file:  # x: fails if anything exists there, including a link
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -34,7 +40,7 @@ def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Put a new file with this content in the place of ``path``, as `replace_file` does."""
+    """Replace the file at ``path`` by one with this content, as `replace_file` does."""
     replace_file(path, lambda file: file.write(content))
 
 
@@ -48,10 +54,14 @@ def sync_folder(path: Path) -> None:
 
 
 def lock(descriptor: int, *, waits: bool) -> bool:
-    """Lock an open file, which the kernel unlocks when it is closed or the process dies.
+    """Lock an open file; the kernel releases the lock when the file is closed or the process dies.
+
+    Args:
+        descriptor: The descriptor of the file.
+        waits: Whether to wait for the lock if another process holds it.
 
     Returns:
-        Whether it is locked: without waiting, it is not where another process has it.
+        Whether the lock was acquired; always True with ``waits``.
 
     Raises:
         OSError: The file is on a network file system without locks.
@@ -64,20 +74,20 @@ def lock(descriptor: int, *, waits: bool) -> bool:
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse a path that is a link, such as one in a folder from somebody else that leads out of it.
+    """Refuse a path that is a link, since in a folder from elsewhere it could lead out of that folder.
 
     Raises:
-        InputError: It is one.
+        InputError: The path is a link.
     """
     if path.is_symlink():
-        raise InputError(f"{path} is a link, through which nothing is written; remove it or choose another folder")
+        raise InputError(f"{path} is a link, and nothing is written through links; remove it or choose another folder")
 
 
 def refuse_odd_file(path: Path) -> None:
-    """Refuse a path that is a link or a device; a file, a folder, or nothing at all is fine.
+    """Refuse a path that is a link or a device; a file, a folder or a missing path is accepted.
 
     Raises:
-        InputError: It is one.
+        InputError: The path is a link or a device.
     """
     refuse_link(path)
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -85,10 +95,10 @@ def refuse_odd_file(path: Path) -> None:
 
 
 def refuse_odd_files(folder: Path) -> None:
-    """Refuse a folder that has a link or a device anywhere in it; the folder itself may be a link.
+    """Refuse a folder that contains a link or a device at any depth; the folder itself may be a link.
 
     Raises:
-        InputError: It has one; names it.
+        InputError: The folder contains one; the message names it.
     """
     for path, folders, files in os.walk(folder):
         for name in [*folders, *files]:
@@ -96,25 +106,25 @@ def refuse_odd_files(folder: Path) -> None:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse to read what is no file but stands in the place of one, such as a link or a pipe that never ends.
+    """Refuse a path that is a link or a device, such as a pipe that would never end.
 
     Raises:
-        FileNotFoundError: There is nothing.
-        ValueError: It is a link or a device.
+        FileNotFoundError: The path does not exist.
+        ValueError: The path is a link or a device.
     """
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         raise ValueError("it is a link")
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise ValueError("it is no regular file")
+        raise ValueError("it is not a regular file")
 
 
 def read_file(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file that may be from somebody else.
+    """Return the content of a file that may come from elsewhere.
 
     Raises:
-        OSError: It cannot be read.
-        ValueError: It is a link or a device, or is longer than ``most_bytes``.
+        OSError: The file cannot be read.
+        ValueError: The path is a link or a device, or the file is longer than ``most_bytes``.
     """
     check_regular(path)
     with path.open("rb") as file:
@@ -125,20 +135,20 @@ def read_file(path: Path, most_bytes: int) -> bytes:
 
 
 def read_json(path: Path, most_bytes: int) -> dict[str, Any]:
-    """Return the JSON object in a file that may be from somebody else.
+    """Return the JSON object in a file that may come from elsewhere.
 
     Raises:
-        OSError: It cannot be read.
-        ValueError: It is no such object, has a number that is none, or cannot be read by `read_file`.
+        OSError: The file cannot be read.
+        ValueError: `read_file` refuses the file, or the content is not a JSON object, or contains NaN or infinity.
     """
     try:
         content = json.loads(read_file(path, most_bytes).decode(), parse_constant=_refuse_constant)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(content, dict):
-        raise ValueError("no JSON object")  # noqa: TRY004 (what is wrong is the file's content)
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 (the error is about the file's content)
     return content
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

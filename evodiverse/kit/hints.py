@@ -1,4 +1,4 @@
-"""What a person is told about a key or a value that cannot be meant."""
+"""Messages about unknown keys and invalid values."""
 
 import difflib
 import re
@@ -14,16 +14,20 @@ _EXPECTED = {
     "not a valid bool": "true or false",
     "is not a ListConfig|Cannot merge DictConfig with ListConfig": "a list",
     "is not a subclass of": "a group of keys",
-    "is not Optional": "something else than null",
+    "is not Optional": "a value other than null",
 }
 
 
 def nearest_key(key: str, known: Sequence[str]) -> str:
-    """Return a question that offers the known keys most like ``key``, or says how all are printed.
+    """Return a question that suggests the known keys most similar to ``key``, or else the command that prints all keys.
 
-    They are the first of: a key of the same group whose name differs in underscores and case alone; one of the same
-    name in another group; the keys of the same group whose names have all its words; one of the same group that is
-    spelled alike; for a key without a group, those of any that have all its words, and one that is spelled alike.
+    The suggestions are the first that exist of:
+
+    1. a key of the same group whose name differs only in underscores and case
+    2. a key with the same name in another group
+    3. the keys of the same group whose names contain all words of the key
+    4. a key of the same group with a similar spelling
+    5. for a key without a group, the keys of any group whose names contain all its words, or one of similar spelling
     """
     parent, _, name = key.rpartition(".")
     same_name = [other for other in known if other.rpartition(".")[2] == name]
@@ -44,14 +48,14 @@ def _letters(name: str) -> str:
 
 
 def _with_words_of(name: str, keys: Sequence[str]) -> list[str]:
-    """Return the keys whose own names have all the words of a name, if that is not too many to choose from."""
+    """Return the keys whose last parts contain all words of a name; none if they are more than `MAX_CHOICES`."""
     words = set(name.lower().split("_"))
     found = [key for key in keys if words <= set(key.rpartition(".")[2].lower().split("_"))]
     return found if len(found) <= MAX_CHOICES else []
 
 
 def wrong_value(key: str, value: object, error: BaseException) -> str:
-    """Return what to write instead of a value that OmegaConf refused with ``error``."""
+    """Return a message about a value that OmegaConf refused with ``error``, with the expected kind of value."""
     item = re.search(rf"full_key: ({re.escape(key)}\[\d+\])", str(error))
     for pattern, expected in _EXPECTED.items():
         if re.search(pattern, str(error)):
@@ -60,7 +64,7 @@ def wrong_value(key: str, value: object, error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message that says something, or its kind where there is none."""
+    """Return the first informative line of an error's message, or the name of its class if there is none."""
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: {error.problem}"

@@ -1,4 +1,4 @@
-"""Files that a user names, which are read only if they are files."""
+"""Reading of the files that a user names, which must be regular files of limited size."""
 
 import errno
 import hashlib
@@ -11,13 +11,13 @@ from typing import Final
 from evodiverse.errors import InputError, reason
 
 TEXT_BYTES: Final = 10_000_000
-"""The largest text that is read: a program, a template."""
+"""The largest text file that is read, such as a program or a template."""
 DATA_BYTES: Final = 4_000_000_000
-"""The largest file of data that is read into memory."""
+"""The largest data file that is read into memory."""
 
 
 def expanded(path: str | Path) -> Path:
-    """Return a path with ``~`` resolved; that of a user whom nobody knows stays, and will not be found."""
+    """Return a path with ``~`` expanded. The ``~`` of an unknown user stays, so the path will not be found."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -25,15 +25,15 @@ def expanded(path: str | Path) -> Path:
 
 
 def open_input(path: Path, at_most: int | None) -> BufferedReader:
-    """Open a file that a user names, for reading, without waiting for what a pipe or a device might send.
+    """Open a file that a user names for reading, without blocking on a pipe or a device.
 
     Args:
-        path: The file, or a link to it.
-        at_most: Size in bytes that it may have, None for any.
+        path: The path of the file, or of a link to it.
+        at_most: The largest allowed size, in bytes; None for any size.
 
     Raises:
-        OSError: It cannot be opened, is no regular file or is too large; `errors.reason` says which.
-        ValueError: The path holds a null byte.
+        OSError: The file cannot be opened, is not a regular file or is too large; `errors.reason` gives the reason.
+        ValueError: The path contains a null byte.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -57,19 +57,19 @@ def read_input(path: Path, at_most: int) -> bytes:
     """Return the content of a file that a user names; see `open_input`.
 
     Raises:
-        OSError: It cannot be read, is no regular file or is too large.
-        ValueError: The path holds a null byte.
+        OSError: The file cannot be read, is not a regular file or is too large.
+        ValueError: The path contains a null byte.
     """
     with open_input(path, at_most) as file:
         return file.read()
 
 
 def read_text_input(path: Path, at_most: int, encoding: str) -> str:
-    """Return the text of a file that a user names, its lines ended by line feeds; see `open_input`.
+    """Return the text of a file that a user names, with line feeds as line ends; see `open_input`.
 
     Raises:
-        OSError: It cannot be read, is no regular file or is too large.
-        ValueError: The path holds a null byte, or the content is no text of this encoding.
+        OSError: The file cannot be read, is not a regular file or is too large.
+        ValueError: The path contains a null byte, or the content is not text in this encoding.
     """
     with open_input(path, at_most) as file, TextIOWrapper(file, encoding) as text:
         return text.read()
@@ -79,12 +79,12 @@ def input_sha256(path: Path, key: str, at_most: int | None = DATA_BYTES) -> str:
     """Return the SHA-256 of a file that a user names.
 
     Args:
-        path: The file.
-        key: The configuration key that names it.
-        at_most: Size in bytes that it may have, None for any.
+        path: The path of the file.
+        key: The configuration key that names the file, for the error message.
+        at_most: The largest allowed size, in bytes; None for any size.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
     """
     try:
         with open_input(path, at_most) as file:

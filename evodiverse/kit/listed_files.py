@@ -1,4 +1,4 @@
-"""Files that one call writes into a folder and a later one deletes if it does not write them again."""
+"""Generated files in a folder, of which each call deletes those that it no longer writes."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -15,16 +15,16 @@ _MOST_BYTES: Final = 1 << 24
 def write_listed(
     folder: Path, contents: Mapping[str, bytes], unlisted: Mapping[str, bytes], is_ours: Callable[[str], bool]
 ) -> None:
-    """Write files, and delete what an earlier call wrote and this one does not.
+    """Write files to a folder, and delete files that an earlier call wrote and this one does not.
 
-    A hidden file lists what was written with its SHA-256. A file on the list that was changed since then stays, and so
-    does every other file. Nothing is written through a link.
+    A hidden file in the folder lists the files written, with their SHA-256. A listed file that has changed since then
+    is kept, and so is every file that is not listed. Nothing is written through a link.
 
     Args:
-        folder: Is made if need be.
-        contents: By name.
-        unlisted: Files that every call writes, by name.
-        is_ours: Whether a name can be that of a listed file: the list may be somebody else's.
+        folder: The folder, which is created if it is missing.
+        contents: The content of each file, by name.
+        unlisted: The content of files that every call writes, by name; they are not listed.
+        is_ours: Returns whether a listed name may be deleted, since the list may come from elsewhere.
 
     Raises:
         InputError: The folder is a link, or the list is damaged.
@@ -44,7 +44,7 @@ def write_listed(
 
 
 def _read_manifest(path: Path, is_ours: Callable[[str], bool]) -> Mapping[str, str]:
-    """Return the SHA-256 of each file that an earlier call wrote, by name.
+    """Return the SHA-256 of each file that the last call wrote, by name.
 
     Raises:
         InputError: The list is damaged.
@@ -60,5 +60,5 @@ def _read_manifest(path: Path, is_ours: Callable[[str], bool]) -> Mapping[str, s
 
 
 def _is_unchanged(path: Path, digest: str) -> bool:
-    """Return whether a file is there and still what was written."""
+    """Return whether a file exists and still has the content with this SHA-256."""
     return path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest

@@ -1,4 +1,4 @@
-"""HTML, SVG and MathML built element by element, so that no text of others can be taken for markup."""
+"""HTML, SVG and MathML built element by element, so that text from elsewhere is never taken for markup."""
 
 import base64
 import html
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 
 class Markup(str):
-    """Text that is markup. Only this module makes it from other text, which it escapes."""
+    """Text that is markup. Only this module creates it from other text, which it escapes."""
 
     __slots__ = ()
 
@@ -19,9 +19,11 @@ def tag(name: str, /, *contents: Content, **attributes: str | float | None) -> M
     """Return an element.
 
     Args:
-        name: Of the element.
-        contents: What it holds, in order: markup as it is, other text escaped, nothing for None.
-        attributes: Those that are None are left out. A trailing underscore is dropped and others become hyphens.
+        name: The name of the element.
+        contents: The content of the element, in order. Markup is kept as it is, other text is escaped, and None is
+            skipped.
+        attributes: The attributes by name; None is skipped. In a name, a trailing underscore is dropped and any other
+            becomes a hyphen.
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(legible(str(value)))}"'
@@ -32,25 +34,30 @@ def tag(name: str, /, *contents: Content, **attributes: str | float | None) -> M
 
 
 def void(name: str, /, **attributes: str | float | None) -> Markup:
-    """Return an element that holds nothing and has no end, such as ``input``."""
+    """Return an element without content and end tag, such as ``input``."""
     return Markup(tag(name, **attributes).removesuffix(f"</{name}>"))
 
 
 def join(contents: Iterable[Content]) -> Markup:
-    """Return what stands one after the other, text escaped."""
+    """Return the concatenation of contents, with text escaped."""
     return Markup(
         "".join(each if isinstance(each, Markup) else html.escape(legible(each)) for each in contents if each)
     )
 
 
 def picture(svg: str, alternative: str) -> Markup:
-    """Return an SVG as an image, in which a browser runs no script and loads nothing, whatever it holds."""
+    """Return an SVG as an image element, in which a browser never runs scripts or loads other files.
+
+    Args:
+        svg: The source of the SVG.
+        alternative: The text for readers who cannot see the image.
+    """
     encoded = base64.b64encode(svg.encode()).decode()
     return void("img", src=f"data:image/svg+xml;base64,{encoded}", alt=alternative, loading="lazy")
 
 
 def legible(text: str) -> str:
-    """Return text in which line ends and tabs alone are no printable characters; others become ``�``."""
+    """Return text in which unprintable characters except line ends and tabs are replaced by ``�``."""
     return "".join(
         character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}"
         for character in text

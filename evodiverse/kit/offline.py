@@ -1,4 +1,4 @@
-"""Whether the network may be used."""
+"""The environment variable that forbids the use of the network."""
 
 import os
 from typing import Final
@@ -11,10 +11,10 @@ _NO: Final = ("", "0", "false", "no", "off")
 
 
 def is_offline() -> bool:
-    """Say whether ``EVODIVERSE_OFFLINE`` forbids the network.
+    """Return whether ``EVODIVERSE_OFFLINE`` forbids the network.
 
     Raises:
-        DataError: It is neither a yes nor a no; guessing could reach the network against somebody's will.
+        DataError: The value means neither yes nor no; a guess could use the network against the user's will.
     """
     value = os.environ.get(OFFLINE_VARIABLE, "").strip().lower()
     if value not in _YES + _NO:

@@ -1,4 +1,4 @@
-"""Functions that a user wrote: what goes wrong in one is told in a line that names it."""
+"""Calls to functions that a user wrote, whose errors are reported in one line that names the function."""
 
 import importlib
 import inspect
@@ -21,12 +21,12 @@ Returned = TypeVar("Returned")
 
 
 def call(function: Callable[Arguments, Returned], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-    """Return what a function returns.
+    """Call a function and return its result.
 
-    An error in EvoDiverse's own code is a bug and goes on as it is, with its traceback.
+    An exception in EvoDiverse's own code is a bug and is re-raised unchanged, with its traceback.
 
     Raises:
-        ServiceError: A user's function raised something; says what, and in which line of the user's code.
+        ServiceError: A user's function raised an exception; the message names it and the line of the user's code.
     """
     try:
         return function(*args, **kwargs)
@@ -39,31 +39,31 @@ def call(function: Callable[Arguments, Returned], *args: Arguments.args, **kwarg
 
 
 def folder_of(module: object) -> Path:
-    """Return the folder that the file of a module lies in."""
+    """Return the folder that contains the file of a module."""
     return Path(str(vars(module)["__file__"])).parent
 
 
 def raised_by(function: Callable[..., object], error: BaseException) -> ServiceError:
-    """Return the error for what a function raised that must not raise it."""
+    """Return the error that reports an exception of a user's function."""
     return ServiceError(
         f"{name_of(function)} raised {describe(error)} ({_place(error, function)}); "
-        "correct it and run the same command again"
+        "fix it, then run the same command again"
     )
 
 
 def broken(function: Callable[..., object], answer: str, expected: str) -> ContractError:
-    """Return the error for an answer that a function must not give.
+    """Return the error that reports a wrong answer of a function.
 
     Args:
-        function: Gave it.
-        answer: What it did, such as "returned None".
-        expected: What it must do instead.
+        function: The function that gave the answer.
+        answer: What the function did, such as "returned None".
+        expected: What was expected instead, such as "a list of 8 numbers".
     """
     return ContractError(f"{name_of(function)} {answer}; expected {expected}")
 
 
 def name_of(function: Callable[..., object]) -> str:
-    """Return the name of a function with its module and class, as Python finds it."""
+    """Return the full name of a function, with its module and class."""
     owner = getattr(function, "__self__", None)
     if owner is None or inspect.ismodule(owner):
         name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -74,24 +74,28 @@ def name_of(function: Callable[..., object]) -> str:
 
 
 def show(value: object) -> str:
-    """Return any value on one line, cut where it is long, whatever its ``__repr__`` does."""
+    """Return any value as a short text on one line, even if its ``__repr__`` fails."""
     if value is None:
         return "None"
     kind = f"{'an' if type(value).__name__[:1].lower() in 'aeiou' else 'a'} {type(value).__name__}"
     try:
         text = printable(" ".join(repr(value).split()))
-    except Exception:  # noqa: BLE001 (a user's own __repr__)
+    except Exception:  # noqa: BLE001 (a user's __repr__ may raise anything)
         return kind
-    if text.startswith("<"):  # it only says the kind once more, and an address
+    if text.startswith("<"):  # Python's default, which has only the class and an address
         return kind
     return f"{kind} ({text[:_MAX_SHOWN]}{'…' if len(text) > _MAX_SHOWN else ''})"
 
 
 def place_in(error: BaseException, folder: Path | None = None) -> str | None:
-    """Return the file and line where other code than EvoDiverse's raised an error, the deepest within a folder.
+    """Return the file and line where code other than EvoDiverse's raised an error.
+
+    Args:
+        error: The error.
+        folder: The folder of the user's code, whose deepest line in the traceback is preferred; None for any code.
 
     Returns:
-        None if there is no such line, as where Python could not even call the function.
+        The file and line; None if there is no such line, for instance if the function was called with wrong arguments.
     """
     lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     others = [place for place in lines if not place[0].startswith((_FOLDER, _IMPORTLIB, "<"))]
@@ -107,7 +111,7 @@ def _module_of(function: Callable[..., Any]) -> str:
 
 
 def _place(error: BaseException, function: Callable[..., Any]) -> str:
-    """Return where the user's code raised an error, else where the function is defined."""
+    """Return the place where the user's code raised an error, or else where the function is defined."""
     file = getattr(sys.modules.get(_module_of(function)), "__file__", None)
     found = place_in(error, Path(file).parent if file else None)
     if found is not None:

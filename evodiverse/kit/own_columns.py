@@ -1,4 +1,4 @@
-"""The columns that a domain adds to ``evaluations``, each described where it is defined."""
+"""The columns that a domain adds to ``evaluations``, each defined together with its description."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 
 class OwnColumn(NamedTuple):
-    """A column of a domain's own.
+    """A column that a domain adds.
 
     Attributes:
-        kind: The type of its values: float, int or str.
-        meaning: What a value says, as a phrase of Markdown.
-        unit: The unit of a number, empty for a count, a name or a truth value.
-        null: When a row has no value besides those that were not evaluated or failed, empty if there is no such case.
+        kind: The type of the values: float, int or str.
+        meaning: The meaning of a value, as a phrase in Markdown.
+        unit: The unit of a number; empty for a count, a name or a truth value.
+        null: The case in which an evaluated candidate has no value; empty if there is no such case.
     """
 
     kind: type
@@ -22,5 +22,5 @@ class OwnColumn(NamedTuple):
 
 
 def column_types(columns: Mapping[str, OwnColumn]) -> Mapping[str, type]:
-    """Return the type of each column, as `Task.columns` has them."""
+    """Return the type of each column by name, in the form of `Task.columns`."""
     return MappingProxyType({name: column.kind for name, column in columns.items()})

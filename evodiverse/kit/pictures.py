@@ -1,4 +1,4 @@
-"""The canvas and the palette of pictures, so that those of all domains look like parts of one report."""
+"""A canvas and a palette for pictures, so that those of all domains match in a report."""
 
 import io
 from typing import Final, TypeAlias
@@ -15,21 +15,21 @@ INK: Final[Color] = (22, 34, 56)
 GRAY: Final[Color] = (96, 104, 116)
 
 SUPERSAMPLING: Final = 4
-"""How much larger a picture is drawn than it is shown: to reduce it smooths the outlines."""
+"""The factor by which a picture is drawn larger than it is shown, since downscaling smooths the outlines."""
 
 
 def new_canvas(size: tuple[int, int]) -> Image.Image:
-    """Return an empty picture with so many pixels in width and height."""
+    """Return a blank picture with this width and height, in pixels."""
     return Image.new("RGB", size, PAPER)
 
 
 def load_font(size: float) -> Font:
-    """Return the font of a size in pixels; it knows little more than ASCII."""
+    """Return the font in a size in pixels; it has few characters beyond ASCII."""
     return ImageFont.load_default(size)
 
 
 def to_png(image: Image.Image) -> bytes:
-    """Return a picture as PNG."""
+    """Return a picture as the content of a PNG file."""
     buffer = io.BytesIO()
     image.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""Python's syntax of what others wrote."""
+"""Parsing of Python source code that others wrote."""
 
 import ast
 import warnings
@@ -6,24 +6,27 @@ from itertools import groupby
 from typing import Final
 from unicodedata import combining, normalize
 
-# What a source that is no program makes Python raise: the last two where it is nested too deeply.
 NOT_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
-# Combining marks in a row, as in Unicode's Stream-Safe Text Format. Python sorts those of a name by a method that takes
-# quadratic time, and does so again wherever it tries to read the name as something else.
+"""The exceptions that invalid source code raises; the last two if it is nested too deeply."""
+
 MAX_MARKS: Final = 30
+"""The most combining marks in a row that are parsed, as in Unicode's Stream-Safe Text Format.
+
+Python sorts the marks of a name in quadratic time, and repeats that for every way in which it tries to parse the name.
+"""
 
 
 def parse_quietly(source: str) -> ast.Module:
-    """Return the tree of a source, whatever Python would warn of, as `ast.parse` does; raises one of `NOT_PYTHON`."""
+    """Return the syntax tree of a source like `ast.parse`, but without warnings; raises one of `NOT_PYTHON`."""
     if not source.isascii() and _count_marks(source) > MAX_MARKS:
         raise ValueError(f"more than {MAX_MARKS} combining marks in a row")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "\\d" and the like: a program's own business
+        warnings.simplefilter("ignore")  # such as the one about "\\d", which does not concern the user
         return ast.parse(source)
 
 
 def is_docstring(statement: ast.stmt) -> bool:
-    """Say whether a statement is a text alone."""
+    """Return whether a statement is a bare string literal."""
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)
@@ -32,6 +35,6 @@ def is_docstring(statement: ast.stmt) -> bool:
 
 
 def _count_marks(source: str) -> int:
-    """Return how many combining marks follow each other at most."""
+    """Return the length of the longest run of combining marks."""
     marks = {character for character in set(source) if combining(normalize("NFKD", character)[0])}
     return max((len(list(run)) for is_mark, run in groupby(source, marks.__contains__) if is_mark), default=0)

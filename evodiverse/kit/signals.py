@@ -1,4 +1,4 @@
-"""Signals that must wait until something is whole."""
+"""Postponing of signals during work that must not be interrupted."""
 
 import signal
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from types import FrameType
 
 @contextmanager
 def postponed_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM take effect at the end, not within.
+    """Postpone SIGINT and SIGTERM until the end of the context.
 
-    Blocking them would not do: other threads, of libraries, would get them.
+    Blocking the signals would not be enough, because they would be delivered to the threads of libraries.
     """
     noted: list[int] = []
 

@@ -1,4 +1,4 @@
-"""A row of numbers as a row of bars."""
+"""Sparklines: numbers drawn as a row of bars in text."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,14 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float], low: float | None = None, high: float | None = None) -> str:
-    """Return one bar a value, the lowest for ``low`` and the highest for ``high`` (of the values where not given)."""
+    """Return one bar per value.
+
+    Args:
+        values: At least one value.
+        low: The value of the lowest bar; by default the smallest of the values.
+        high: The value of the highest bar; by default the largest of the values.
+    """
     low = min(values) if low is None else low
     high = max(values) if high is None else high
-    half = (high / 2 - low / 2) or 0.5  # the whole span of two large numbers would be infinite
+    half = (high / 2 - low / 2) or 0.5  # halved, since the difference of two large numbers could overflow
     return "".join(_BARS[min(int((value / 2 - low / 2) / half * len(_BARS)), len(_BARS) - 1)] for value in values)

@@ -1,4 +1,4 @@
-"""Prompt templates: text files with fields ``$name``, those that are shipped or a user's own in their place."""
+"""Prompt templates: text files with fields such as ``$name``, either those of EvoDiverse or a user's own."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,16 +11,16 @@ from evodiverse.kit.inputs import TEXT_BYTES, read_text_input
 def read_templates(
     folder: Path, fields: Mapping[str, Sequence[str]], shipped: Mapping[str, Path] | None = None
 ) -> dict[str, str]:
-    """Return the templates of a folder by name, each a ``.txt`` file.
+    """Return the templates in a folder by name, each read from a ``.txt`` file.
 
     Args:
-        folder: What ``task.prompts.dir`` names, or the shipped ones.
-        fields: The templates, each with the fields that it must have. A ? marks those that it may leave out, and
-            ``one|other`` two of which it must have one.
-        shipped: The files that take the place of templates that a folder may leave out.
+        folder: The folder that ``task.prompts.dir`` names, or the one with the templates of EvoDiverse.
+        fields: The fields of each template. ``name?`` marks an optional field, and ``one|other`` two fields of which
+            at least one is required.
+        shipped: The files to use for templates that are missing from the folder.
 
     Raises:
-        InputError: One is missing, lacks a field that it must have, or names one that there is not; names all.
+        InputError: A template is missing, a required field is missing, or a field is unknown; the messages name all.
     """
     templates, violations = {}, []
     for name in fields:
@@ -44,10 +44,10 @@ def read_templates(
 def _find_problems(text: str, fields: Sequence[str]) -> list[str]:
     template = Template(text)
     if not template.is_valid():
-        return ["has a $ that names no field; write $$ for the character"]
+        return ["has a $ without the name of a field; write $$ for the character itself"]
     known = [name for field in fields for name in field.rstrip("?").split("|")]
     used = template.get_identifiers()
     unknown = [field for field in used if field not in known]
-    problems = [f"has the field ${field}, which there is not; use ${', $'.join(known)}" for field in unknown]
+    problems = [f"has the unknown field ${field}; expected ${', $'.join(known)}" for field in unknown]
     needed = [field.split("|") for field in fields if not field.endswith("?")]
-    return problems + [f"lacks ${' or $'.join(names)}" for names in needed if not set(names) & set(used)]
+    return problems + [f"is missing ${' or $'.join(names)}" for names in needed if not set(names) & set(used)]

@@ -1,6 +1,6 @@
-"""Text of others, made fit to be shown."""
+"""Safe display of text from elsewhere."""
 
 
 def printable(text: str) -> str:
-    """Return text without what could control a terminal or hide what is written: such characters become ``�``."""
+    """Return text in which characters that could control a terminal or hide other text are replaced by ``�``."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

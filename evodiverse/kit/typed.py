@@ -1,4 +1,4 @@
-"""From nested mappings to objects of dataclasses, with every wrong key told."""
+"""Conversion of nested mappings to dataclass objects, with a message for every invalid key."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,13 +19,19 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
-    """Return an object of the dataclass ``schema`` with these values, and what is wrong with them.
+    """Convert a nested mapping to an object of a dataclass, and collect all errors.
 
-    What is wrong are keys it does not have and values of another type, told with ``prefix`` before the key. They are
-    left out of the object, so that the rest can be checked; it is None if a key without default has no value.
+    Args:
+        schema: The dataclass.
+        values: The values, by name.
+        prefix: The prefix of the keys in the messages, such as ``task.``.
+
+    Returns:
+        The object, without the keys that have errors, so that the rest can be checked; None if a key without a default
+        has no value. The messages about unknown keys, values of a wrong type and missing values.
     """
     typed = OmegaConf.structured(schema)
-    OmegaConf.set_readonly(typed, False)  # which a frozen dataclass is
+    OmegaConf.set_readonly(typed, False)  # the configuration of a frozen dataclass is read-only
     known = [f"{prefix}{key}" for key, _ in find_leaves(typed)]
     violations, wrong = [], set()
     for key, value in flatten(values):
@@ -42,5 +48,5 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
 
 
 def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:
-    """Yield all leaves of a configuration as (dotted key, value), unresolved."""
+    """Yield all leaves of a configuration as (dotted key, value), without resolving interpolations."""
     return flatten(OmegaConf.to_container(config))  # type: ignore[arg-type]

@@ -44,7 +44,7 @@ class Settings:
         ),
     ],
 )
-def test_every_value_beyond_its_bounds_is_named(settings: Settings, violations: list[str]) -> None:
+def test_every_value_outside_its_bounds_is_named(settings: Settings, violations: list[str]) -> None:
     assert list(find_beyond(settings, "task.")) == violations
 
 
@@ -60,7 +60,7 @@ def test_every_value_beyond_its_bounds_is_named(settings: Settings, violations: 
         (Bounds(choices=("a", "b", "c")), "a, b or c"),
     ],
 )
-def test_bounds_are_said_in_words(bounds: Bounds, words: str) -> None:
+def test_bounds_are_written_in_words(bounds: Bounds, words: str) -> None:
     assert str(bounds) == words
 
 

@@ -69,9 +69,9 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
         read_file(tmp_path / "file", 4)
 
 
-def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+def test_a_pipe_or_a_link_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
-    for name, message in (("pipe", "it is no regular file"), ("link", "it is a link")):
+    for name, message in (("pipe", "it is not a regular file"), ("link", "it is a link")):
         with pytest.raises(ValueError, match=message):
             read_file(tmp_path / name, 5)

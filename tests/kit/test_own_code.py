@@ -37,7 +37,7 @@ def test_an_error_names_the_function_the_file_and_the_line() -> None:
     with pytest.raises(ServiceError, match=r"^tests\.kit\.test_own_code\.half raised ZeroDivisionError: .* \(") as told:
         call(half, 1)
     line = half.__code__.co_firstlineno + 1
-    assert str(told.value).endswith(f"({__file__}, line {line}); correct it and run the same command again")
+    assert str(told.value).endswith(f"({__file__}, line {line}); fix it, then run the same command again")
 
 
 def test_the_line_is_the_users_own_even_where_a_library_raised() -> None:
@@ -62,7 +62,7 @@ def test_the_error_can_be_sent_to_another_process() -> None:
 
 
 @pytest.mark.parametrize("error", [InputError("bad"), Interrupted(2)])
-def test_errors_with_a_meaning_of_their_own_go_on(error: BaseException) -> None:
+def test_evodiverse_errors_and_interrupts_pass_through(error: BaseException) -> None:
     def fail() -> None:
         raise error
 

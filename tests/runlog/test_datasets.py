@@ -88,7 +88,7 @@ def test_a_link_and_a_pipe_are_no_parts(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match="it is a link"):
         reader().read(tmp_path / "link")
-    with pytest.raises(ValueError, match="it is no regular file"):
+    with pytest.raises(ValueError, match="it is not a regular file"):
         reader().read(tmp_path / "pipe")
 
 

@@ -50,7 +50,7 @@ def refuse(*arguments: str) -> tuple[str, ...]:
         ),
         ("seed=abc", "seed must be an integer, got abc"),
         ("+task=gsk3b", "+task=gsk3b is written without the plus: task=gsk3b"),
-        ("method.ladder=null", "method.ladder must be something else than null, got null"),
+        ("method.ladder=null", "method.ladder must be a value other than null, got null"),
         ("method.ladder=3", "method.ladder must be a list, got 3"),
         ('method.ladder=["a"]', 'method.ladder[0] must be a number, got ["a"]'),
         ("method.swap=3", "method.swap must be a group of keys, got 3"),

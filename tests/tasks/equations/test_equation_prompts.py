@@ -190,8 +190,8 @@ def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         prompts(tmp_path)
     assert list(refused.value.violations) == [
-        f"{own}/system.txt has the field $variable, which there is not; use {known}",
-        f"{own}/task.txt has a $ that names no field; write $$ for the character",
+        f"{own}/system.txt has the unknown field $variable; expected {known}",
+        f"{own}/task.txt has a $ without the name of a field; write $$ for the character itself",
     ]
 
 
@@ -294,5 +294,5 @@ def test_a_function_that_is_shown_needs_its_arguments_and_its_body(tmp_path: Pat
     write_templates(tmp_path, version="$name")
     with pytest.raises(InputError) as refused:
         prompts(tmp_path)
-    problems = ["lacks $arguments or $typed_arguments", "lacks $body"]
+    problems = ["is missing $arguments or $typed_arguments", "is missing $body"]
     assert list(refused.value.violations) == [f"task.prompts.dir: {tmp_path}/version.txt {one}" for one in problems * 2]

@@ -128,8 +128,8 @@ def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         read_templates(tmp_path)
     assert [line.removeprefix(f"task.prompts.dir: {tmp_path}") for line in refused.value.violations] == [
-        "/cold.txt has the field $parent, which there is not; use $score, $meaning, $parents",
-        "/cold.txt has the field $targets, which there is not; use $score, $meaning, $parents",
+        "/cold.txt has the unknown field $parent; expected $score, $meaning, $parents",
+        "/cold.txt has the unknown field $targets; expected $score, $meaning, $parents",
         f"task.prompts.dir: cannot read {tmp_path}/hot.txt (No such file or directory)",
     ]
 
@@ -137,8 +137,8 @@ def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"costs 5$", "has a \\$ that names no field; write \\$\\$ for the character"),
-        (b"no place", "lacks \\$parents"),
+        (b"costs 5$", "has a \\$ without the name of a field; write \\$\\$ for the character itself"),
+        (b"no place", "is missing \\$parents"),
         (b"$parents \xff", "is not UTF-8"),
     ],
 )

@@ -216,10 +216,10 @@ def test_all_that_is_wrong_with_the_settings_is_told(tmp_path: Path) -> None:
     known = "$current, $program, $score, $failure, $goal, $others, $entry_point, $max_characters"
     own = f"task.prompts.dir: {tmp_path}"
     assert list(refused.value.violations) == [
-        f"{own}/system.txt has a $ that names no field; write $$ for the character",
-        f"{own}/diff.txt has the field $curent, which there is not; use {known}",
-        f"{own}/diff.txt lacks $current or $program",
-        f"{own}/explore.txt has the field $others, which there is not; use $entry_point, $max_characters",
+        f"{own}/system.txt has a $ without the name of a field; write $$ for the character itself",
+        f"{own}/diff.txt has the unknown field $curent; expected {known}",
+        f"{own}/diff.txt is missing $current or $program",
+        f"{own}/explore.txt has the unknown field $others; expected $entry_point, $max_characters",
     ]
 
 
