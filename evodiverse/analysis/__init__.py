@@ -1,1 +1,4 @@
-"""From logs to tables and figures. It reads Parquet, ``run.json`` and ``.hydra/overrides.yaml`` only."""
+"""Metrics, summaries and tables of runs, computed from their logs alone.
+
+Of a run directory, only the Parquet datasets, ``run.json``, ``.hydra/overrides.yaml`` and small text files are read.
+"""

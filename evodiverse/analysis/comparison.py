@@ -1,4 +1,4 @@
-"""What tells several runs apart."""
+"""Comparison of several runs by the settings in which they differ."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ _NAMES: Final = {"task.name": "task", "method.name": "method", "llm.name": "llm"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A run among others.
+    """A run in a comparison with others.
 
     Attributes:
         run: The run.
-        differing: The settings in which not all of them are the same, as one writes them, by name.
-        best: Its highest score, None for a run without one.
-        calls: Its oracle calls, None if its record does not say.
+        differing: The values of the settings that are not the same in all runs, as text, by name.
+        best: The highest score of the run; None if no candidate has a score.
+        calls: The number of oracle calls; None if the record does not have it.
     """
 
     run: Run
@@ -28,11 +28,11 @@ class Compared:
 
 
 def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]:
-    """Return runs by their best scores, the highest first, those without one last.
+    """Return runs sorted by their best scores, the highest first and runs without a score last.
 
     Args:
-        runs: At least one.
-        best: The highest score of each.
+        runs: At least one run.
+        best: The highest score of each run; None for a run without a score.
     """
     keys = differing_keys(runs)
     compared = [
@@ -48,9 +48,10 @@ def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]
 
 
 def differing_keys(runs: Sequence[Run]) -> list[str]:
-    """Return the settings in which not all runs are the same: task, method and model, what users changed, the seed.
+    """Return the keys whose values are not the same in all runs.
 
-    What follows from the choice of task, method and model is left out, unless a user changed it in one of them.
+    These are among task, method and model, the settings that a user changed in any run, and the seed. Settings that
+    only follow from the choice of task, method and model are left out.
     """
     changed = {key for run in runs for key in run.overrides or {}}
     known = {key for run in runs for key in run.settings}

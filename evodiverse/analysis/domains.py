@@ -1,4 +1,4 @@
-"""The domains of runs, found by the names in their records."""
+"""Lookup of the domain of a run by the name in its record."""
 
 import importlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ TABLES: Final = "tables.yaml"
 
 
 class NoMetrics:
-    """The metrics of a domain that has none of its own: those of every search are all there is."""
+    """The metrics of a domain without metrics of its own, whose runs have only those of every search."""
 
     kind = "other"
     columns: Mapping[str, type] = MappingProxyType({})
@@ -34,35 +34,35 @@ class NoMetrics:
 
 
 def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
-    """Return the metrics of a run, by its domain and settings.
+    """Return the metrics for a run, by its domain and settings.
 
     Args:
         run: The run.
-        own: The user's own domains, see `find_domain`.
+        own: The packages of the user's own domains; see `find_module`.
     """
     domain = find_domain(run.domain, frozenset(own))
     return NoMetrics() if domain is None else domain.build_metrics(run.settings)
 
 
 def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
-    """Return the module ``domain`` of a domain's package, None for one without metrics; see `find_module`."""
+    """Return the module ``domain`` of a domain's package; None if it has no metrics. See `find_module`."""
     domain = find_module(name, own)
     return domain if isinstance(domain, Measured) else None
 
 
 @lru_cache
 def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | None:
-    """Return the module ``domain`` of a domain's package, None for one that is not there.
+    """Return the module ``domain`` of a domain's package; None if the module is not known or does not exist.
 
-    A record may be somebody else's, and to import a module is to run it. So one that is not ours is imported only if
-    the user names it.
+    Importing a module runs its code, and the record that names it may come from elsewhere. A domain outside of
+    EvoDiverse is therefore imported only if the user names it.
 
     Args:
-        name: The package.
+        name: The package of the domain.
         own: The packages of the user's own domains.
 
     Raises:
-        InputError: One of the user's own cannot be imported.
+        InputError: A domain of the user cannot be imported.
     """
     if not (name.startswith(OURS) or name in own):
         return None
@@ -70,15 +70,15 @@ def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | No
         return importlib.import_module(f"{name}.domain")
     except ModuleNotFoundError as error:
         if name not in own:
-            return None  # a domain of another version of ours
+            return None  # a domain of another version of EvoDiverse
         raise InputError(f"the domain {name} cannot be imported ({describe(error)}); check --domain") from error
 
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:
-    """Return the files of the domains' own tables, of those that have one."""
+    """Return the files with the definitions of the domains' own tables, for domains that have one."""
     return [file for domain in domains if (file := folder_of(domain) / TABLES).is_file()]
 
 
 def source_files(domain: Measured) -> list[Path]:
-    """Return all files of code of a domain, by whose content its metrics may change."""
+    """Return all Python files of a domain; a change of any may change its metrics."""
     return sorted(folder_of(domain).rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Measures many runs at once, each only once: what was measured is kept, and used again while the run is the same."""
+"""Parallel measurement of many runs, with a cache of the metrics of each run for as long as it is unchanged."""
 
 import hashlib
 import json
@@ -26,18 +26,18 @@ from evodiverse.runlog.values import Measurement
 TFIDF: Final = "tfidf"
 CODEBERT: Final = "codebert"
 MINILM: Final = "minilm"
-# What the metrics of all domains depend on beside the log: a change of any measures all runs again.
+# The code that the metrics of all domains depend on: after a change of any file, all runs are measured again.
 _SOURCES: Final = ("analysis/metrics", "runlog", "diversity", "kit")
 _LIBRARIES: Final = ("numpy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
 class Measurer:
-    """Measures runs, and says where what was measured of one is kept.
+    """A measurer of runs, which also knows where the metrics of a run are cached.
 
     Attributes:
-        folder: Where is kept what was computed.
-        encoders: By name, the folder of each model that embeds programs; that of TF-IDF is None.
+        folder: The cache folder.
+        encoders: The folder of each model that embeds programs, by the name of the encoder; None for TF-IDF.
         own: The packages of the user's own domains.
     """
 
@@ -46,16 +46,16 @@ class Measurer:
     own: Sequence[str] = ()
 
     def measure(self, run: Run) -> Measurement:
-        """Measure a run.
+        """Return the metrics of a run by name, without use of the cache.
 
         Raises:
-            InputError: Its log is damaged, or the folder cannot be used.
+            InputError: The log is damaged, or the cache folder cannot be used by the domain.
         """
         encoders = {name: load_encoder(name, folder) for name, folder in self.encoders.items()}
         return measure(run, find_metrics(run, self.own), Tools(self.folder, encoders))
 
     def kept(self, run: Run) -> Path:
-        """Return the file that keeps what is measured of a run as it is now."""
+        """Return the cache file for the metrics of a run in its present state."""
         metrics = find_metrics(run, self.own)
         version = _version(run.domain, frozenset(self.own), *metrics.libraries)
         known = sorted(self.encoders) if metrics.reads_texts else []
@@ -65,7 +65,12 @@ class Measurer:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRuns:
-    """Runs with their metrics, and those that are damaged with the reason."""
+    """The results of measuring runs.
+
+    Attributes:
+        runs: The runs with their metrics.
+        damaged: The runs that could not be measured, with the reasons.
+    """
 
     runs: Sequence[tuple[Run, Measurement]]
     damaged: Sequence[tuple[Run, InputError]]
@@ -74,30 +79,30 @@ class MeasuredRuns:
 def measure_runs(
     runs: Sequence[Run], measurer: Measurer, n_processes: int, told: Callable[[int], object]
 ) -> MeasuredRuns:
-    """Measure runs, in as many processes as there are.
+    """Measure runs in several processes, or take their metrics from the cache.
 
     Args:
-        runs: Complete ones.
-        measurer: Measures each.
-        n_processes: At most so many at once.
-        told: Is called with the number of runs done, now and then.
+        runs: The runs, which are complete.
+        measurer: The measurer.
+        n_processes: The largest number of processes to use.
+        told: Called with the number of runs that are done, whenever it changes.
 
     Raises:
-        DataError: What was computed cannot be kept.
+        DataError: The cache cannot be written.
     """
     files = [measurer.kept(run) for run in runs]
-    found: dict[int, Measurement | InputError] = {}
+    by_index: dict[int, Measurement | InputError] = {}
     for at, file in enumerate(files):
-        if (known := _read_kept(file)) is not None:
-            found[at] = known
-    told(len(found))
-    todo = [at for at in range(len(runs)) if at not in found]
+        if (known := _read_cached(file)) is not None:
+            by_index[at] = known
+    told(len(by_index))
+    todo = [at for at in range(len(runs)) if at not in by_index]
     for at, result in _measure_each(runs, todo, measurer, min(n_processes, len(todo))):
-        found[at] = result
+        by_index[at] = result
         if not isinstance(result, InputError):
-            _keep(files[at], result)
-        told(len(found))
-    results = [(run, found[at]) for at, run in enumerate(runs)]
+            _write_cached(files[at], result)
+        told(len(by_index))
+    results = [(run, by_index[at]) for at, run in enumerate(runs)]
     return MeasuredRuns(
         [(run, result) for run, result in results if not isinstance(result, InputError)],
         [(run, result) for run, result in results if isinstance(result, InputError)],
@@ -107,7 +112,7 @@ def measure_runs(
 def _measure_each(
     runs: Sequence[Run], todo: Sequence[int], measurer: Measurer, n_processes: int
 ) -> Iterable[tuple[int, Measurement | InputError]]:
-    """Yield the results as they come; a DataError of the measurer itself goes on."""
+    """Yield the index and the result of each run as they arrive; a `DataError` is re-raised."""
     if n_processes <= 1:
         yield from ((at, _try(measurer, runs[at])) for at in todo)
         return
@@ -119,7 +124,7 @@ def _measure_each(
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:
                     yield futures.pop(future), future.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, what is under way ends and nothing begins
+            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, running jobs finish and no other starts
 
 
 def _try(measurer: Measurer, run: Run) -> Measurement | InputError:
@@ -129,14 +134,14 @@ def _try(measurer: Measurer, run: Run) -> Measurement | InputError:
         raise
     except InputError as error:
         return error
-    except Exception as error:  # noqa: BLE001 (one run must not take the tables of all others with it)
+    except Exception as error:  # noqa: BLE001 (one run must not prevent the tables of all others)
         return InputError(
-            f"{run.path} cannot be measured ({describe(error)}); move it away, and report it if it is whole"
+            f"{run.path} cannot be measured ({describe(error)}); move it away, and report a bug if it is intact"
         )
 
 
-def _read_kept(file: Path) -> Measurement | None:
-    """Return what was measured earlier, None if nothing was or the file is damaged."""
+def _read_cached(file: Path) -> Measurement | None:
+    """Return cached metrics; None if the file is missing or damaged."""
     try:
         known = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -144,25 +149,32 @@ def _read_kept(file: Path) -> Measurement | None:
     return known if isinstance(known, dict) else None
 
 
-def _keep(file: Path, measurement: Measurement) -> None:
-    """Write what was measured at one stroke."""
+def _write_cached(file: Path, measurement: Measurement) -> None:
+    """Write metrics to the cache atomically."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_file(file, json.dumps(measurement).encode())
     except OSError as error:
-        raise DataError(f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE") from error
+        raise DataError(
+            f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
+        ) from error
 
 
 @lru_cache
 def load_encoder(name: str, folder: Path | None) -> Encode:
-    """Return what gives the vectors of programs, by its name and the folder of its model, None for TF-IDF."""
+    """Return the function that embeds programs, by the name of the encoder.
+
+    Args:
+        name: The name of the encoder.
+        folder: The folder of its model; None for TF-IDF, which has none.
+    """
     if folder is None:
         return tfidf
     return (load_codebert(offline=True) if name == CODEBERT else load_minilm(folder)).embed
 
 
 def _parts(path: Path) -> Iterable[tuple[str, int, int]]:
-    """Yield name, size and time of every part of every dataset of a run."""
+    """Yield the name, size and modification time (in nanoseconds) of every part of every dataset of a run."""
     for part in sorted(path.glob("*/part-*.parquet")):
         status = part.stat()
         yield str(part.relative_to(path)), status.st_size, status.st_mtime_ns
@@ -170,7 +182,7 @@ def _parts(path: Path) -> Iterable[tuple[str, int, int]]:
 
 @lru_cache
 def _version(domain: str, own: frozenset[str], *libraries: str) -> str:
-    """Return what changes whenever the metrics of a domain could."""
+    """Return a text that changes whenever the code or a library behind the metrics of a domain changes."""
     package = Path(__file__).parents[1]
     files = [file for source in _SOURCES for file in sorted((package / source).rglob("*.py"))]
     module = find_domain(domain, own)
@@ -182,5 +194,5 @@ def _version(domain: str, own: frozenset[str], *libraries: str) -> str:
 def _library_version(library: str) -> str:
     try:
         return version(library)
-    except PackageNotFoundError:  # an extra
+    except PackageNotFoundError:  # it comes with an extra
         return "absent"

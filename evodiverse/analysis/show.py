@@ -1,4 +1,4 @@
-"""What a run is and how it went, for a person at a terminal."""
+"""Display of runs and of comparisons between runs on a terminal."""
 
 import shlex
 from collections import Counter
@@ -40,24 +40,28 @@ _STYLES = {"complete": "green", "failed": "red"}
 
 
 class _PlainLoader(yaml.BaseLoader):  # type: ignore[misc] # yaml has no types
-    """Reads text, lists and mappings; an alias, which can stand for gigabytes, is an error."""
+    """A loader of text, lists and mappings. It refuses aliases, which can expand to gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next node."""
+        """Return the next node.
+
+        Raises:
+            YAMLError: The node is an alias.
+        """
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("it has an alias")
         return super().compose_node(parent, index)
 
 
 def print_run(path: Path, console: Console) -> None:
-    """Print a run, whatever its status; nothing if it cannot be read.
+    """Print a run of any status. Nothing is printed if a file is damaged.
 
     Args:
         path: The run directory, with a ``run.json``.
-        console: Must not take square brackets and colons, of which SMILES are full, for markup.
+        console: The console, with markup and emoji disabled, since SMILES contain square brackets and colons.
 
     Raises:
-        InputError: A file is damaged; names it.
+        InputError: A file is damaged; the message names it.
     """
     log = read_whole_log(path)
     run, record = log.run, log.run.record
@@ -72,13 +76,13 @@ def print_run(path: Path, console: Console) -> None:
 
 
 def read_whole_log(path: Path) -> Log:
-    """Return the log of a run as far as it has come.
+    """Return the log so far of a run of any status, after a check that no part is missing.
 
     Args:
         path: The run directory, with a ``run.json``.
 
     Raises:
-        InputError: A file is damaged, or a part is missing; names it.
+        InputError: A file is damaged, or a part is missing; the message names it.
     """
     record = read_record(path / "run.json")
     log = read_log_so_far(Run(path, record), {"genotype": str, "error": str})
@@ -92,24 +96,24 @@ def read_whole_log(path: Path) -> Log:
 
 
 def print_comparison(logs: Sequence[Log], console: Console) -> None:
-    """Print a row a run, best first, with a column for each setting in which the runs differ.
+    """Print a table with one row per run, best first, and a column for each setting in which the runs differ.
 
     Args:
-        logs: The runs as far as they have come, at least one.
-        console: Must not take square brackets and colons for markup.
+        logs: The logs so far of the runs, at least one.
+        console: The console, with markup and emoji disabled.
     """
     compared = compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
     calls = {log.run.path: log.n_calls for log in logs}
     standings = {log.run.path: read_standing(log.run.path) for log in logs}
-    goes_on = any(standing.state == "running" for standing in standings.values())
-    table = _table(">best", ">calls", *compared[0].differing, "status", *([">left"] if goes_on else []), "run")
+    any_running = any(standing.state == "running" for standing in standings.values())
+    table = _table(">best", ">calls", *compared[0].differing, "status", *([">left"] if any_running else []), "run")
     for one in compared:
         best = "–" if one.best is None else f"{one.best:.6g}"
         standing = standings[one.run.path]
         settings = [_text(value) for value in one.differing.values()]
         left = "" if standing.seconds_left is None else str(timedelta(seconds=round(standing.seconds_left)))
         status = _text(standing.state, style=_STYLES.get(standing.state, "yellow"))
-        shown: list[Text | str] = [*settings, status, *([left] if goes_on else []), _text(str(one.run.path))]
+        shown: list[Text | str] = [*settings, status, *([left] if any_running else []), _text(str(one.run.path))]
         table.add_row(best, f"{calls[one.run.path]:,}", *shown)
     console.print(table)
     for path, standing in standings.items():
@@ -118,10 +122,10 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
 
 
 def read_overrides(path: Path) -> list[str] | None:
-    """Return what the user wrote on the command line, None if the run directory does not say.
+    """Return the overrides that the user wrote on the command line; None if the run directory has no such file.
 
     Raises:
-        InputError: The file that says it is damaged; names it.
+        InputError: The file is damaged; the message names it.
     """
     file = path / ".hydra" / "overrides.yaml"
     try:
@@ -134,11 +138,11 @@ def read_overrides(path: Path) -> list[str] | None:
 
 
 def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
-    """Return what a small file of a run holds.
+    """Return the parsed content of a small file of a run.
 
     Raises:
-        FileNotFoundError: There is none.
-        InputError: It is damaged; names it.
+        FileNotFoundError: The file does not exist.
+        InputError: The file is damaged; the message names it.
     """
     try:
         return parse(read_file(file, _MOST_BYTES))
@@ -149,7 +153,7 @@ def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
 
 
 def thin(values: Sequence[float], n_most: int) -> list[float]:
-    """Return at most ``n_most`` of the values, evenly spaced, the first and the last among them."""
+    """Return at most ``n_most`` of the values, evenly spaced, including the first and the last."""
     if len(values) <= n_most:
         return list(values)
     return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]
@@ -166,20 +170,20 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
     overrides = read_overrides(run.path)
     seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in record.get("seconds", {}).items())
     if status == "running":
-        seconds = f"{seconds} (until it was resumed)" if seconds else "written when it ends"
-    commit, dash, dirty = str(record.get("git_commit") or "not known").partition("-")
+        seconds = f"{seconds} (before it was resumed)" if seconds else "recorded when it ends"
+    commit, dash, dirty = str(record.get("git_commit") or "unknown").partition("-")
     return [
         ("status", _text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
         *([("error", _text(record["error"]))] if record.get("error") else []),
         ("run", _text(f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}")),
         (
             "changed",
-            _text(*(["not known: an older version wrote this"] if changed is None else changed or ["nothing"])),
+            _text(*(["unknown: written by an older version"] if changed is None else changed or ["nothing"])),
         ),
-        ("overrides", _text("not known: no .hydra" if overrides is None else shlex.join(overrides) or "none")),
-        ("started", _text(record.get("started") or "not known")),
-        ("seconds", _text(seconds or "none until a commit")),
-        ("versions", _text(*(map(_versions, record["versions"]) if "versions" in record else ["not known"]))),
+        ("overrides", _text("unknown: no .hydra folder" if overrides is None else shlex.join(overrides) or "none")),
+        ("started", _text(record.get("started") or "unknown")),
+        ("seconds", _text(seconds or "none before the first commit")),
+        ("versions", _text(*(map(_versions, record["versions"]) if "versions" in record else ["unknown"]))),
         ("git commit", _text(f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}")),
         ("data", _text(_sources(record.get("sources", {})))),
     ]
@@ -188,7 +192,7 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
 def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
     iterations = log.attempts["iteration"]
     if not iterations:
-        return [("iterations", _text("none is logged yet"))]
+        return [("iterations", _text("none logged yet"))]
     n_failed = len(find_failed(log.attempts))
     ladder, budget = run.settings["method.ladder"], run.settings["budget.oracle_calls"]
     return [
@@ -199,12 +203,12 @@ def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
 
 
 def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
-    """Return what the task said last of the candidate that it chooses, nothing for a task that chooses none."""
+    """Return the task's last line about the candidate that it chooses; nothing for a task that chooses none."""
     try:
-        said = _read(path / BEST / CHOSEN, bytes.decode)
+        headline = _read(path / BEST / CHOSEN, bytes.decode)
     except FileNotFoundError:
         return []
-    return [("chosen", _text(said.strip()))]
+    return [("chosen", _text(headline.strip()))]
 
 
 def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
@@ -212,7 +216,7 @@ def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
     if not attempts["iteration"]:
         return []
     sections: list[tuple[str, list[RenderableType]]] = [
-        ("attempts, the initial ones included", [_draw_attempts(attempts)]),
+        ("attempts, including the initial ones", [_draw_attempts(attempts)]),
         ("language model", _draw_requests(rows(log.llm_calls))),
         ("best", _draw_best(attempts)),
         ("exchange", _draw_exchange(run, log)),
@@ -252,12 +256,12 @@ def _draw_best(attempts: Columns) -> list[RenderableType]:
     table = _table("score", ">iteration", ">pool", "genotype")
     for row in best:
         pool = "all" if row["pool"] is None else str(row["pool"])
-        table.add_row(f"{row['score']:.6g}", str(row["iteration"]), pool, _one_line(_tell(row["genotype"])))
+        table.add_row(f"{row['score']:.6g}", str(row["iteration"]), pool, _one_line(_abridge(row["genotype"])))
     return [f"so far {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}", table]
 
 
-def _tell(genotype: str | None) -> str | None:
-    """Return what a genotype says: of a function of one statement that one."""
+def _abridge(genotype: str | None) -> str | None:
+    """Return the statement of a function that is a single return statement, else the genotype itself."""
     lines = [line for line in (genotype or "").splitlines() if line.strip()]
     return lines[1] if len(lines) == 2 and lines[1].strip().startswith("return ") else genotype
 
@@ -303,7 +307,7 @@ def _grid(facts: Sequence[tuple[str, Text]]) -> Table:
 
 
 def _table(*names: str) -> Table:
-    """Return a table without lines; columns of numbers are marked by ``>``."""
+    """Return a table without lines; a leading ``>`` in a name marks a column of numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name in names:
         table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
@@ -311,7 +315,7 @@ def _table(*names: str) -> Table:
 
 
 def _one_line(text: str | None) -> Text:
-    """Return the first line that says something, cut where the table ends."""
+    """Return the first line that is not blank, cut to the width of the table."""
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     shown = _text(lines[0] + (" …" if len(lines) > 1 else "") if lines else "")
     shown.no_wrap, shown.overflow = True, "ellipsis"
@@ -319,7 +323,7 @@ def _one_line(text: str | None) -> Text:
 
 
 def _text(*lines: str, style: str = "") -> Text:
-    """Return lines in which nothing controls the terminal."""
+    """Return lines as text that cannot control the terminal."""
     return Text("\n".join(map(printable, lines)), style=style)
 
 
@@ -328,7 +332,7 @@ def _versions(session: Mapping[str, str]) -> str:
 
 
 def _sources(sources: Mapping[str, str]) -> str:
-    """Return the data by role, and how many files of code there are."""
+    """Return the hashes of the data by role, and the number of code files."""
     n_files = sum(role.startswith(CODE) for role in sources)
     data = [f"{role} {sha256[:12]}…" for role, sha256 in sources.items() if not role.startswith(CODE)]
     return ", ".join([*data, *([f"code ({n_files} files)"] if n_files else [])]) or "none"

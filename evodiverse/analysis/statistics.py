@@ -1,4 +1,4 @@
-"""What few seeds can say about the difference of two methods."""
+"""Paired tests and intervals for the difference of two methods over few seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 MOST_EXACT = 40
+"""The largest number of pairs for which the permutation test is exact."""
 N_RESAMPLES = 10_000
+"""The number of bootstrap resamples, and of permutations that are drawn if there are more pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The mean difference of pairs, and the bounds of its 95% bootstrap interval."""
+    """The mean difference of pairs with the bounds of its 95% bootstrap interval."""
 
     mean: float
     low: float
@@ -22,9 +24,14 @@ class Interval:
 
 
 def paired_t(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Return the p-value of the paired t-test that ours are higher, one-sided (paper, "Statistical Significance").
+    """Return the one-sided p-value of the paired t-test that ours are higher (paper, "Statistical Significance").
 
-    None where it has no answer: fewer than two pairs, or differences that are all the same.
+    Args:
+        ours: ``(n,)`` values.
+        theirs: ``(n,)`` values, each paired with one of ours.
+
+    Returns:
+        The p-value; None if the test is undefined, with fewer than two pairs or if all differences are the same.
     """
     differences = _differences(ours, theirs)
     if len(differences) < 2 or np.ptp(differences) == 0:
@@ -35,8 +42,12 @@ def paired_t(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
 def bootstrap_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval | None:
     """Return the mean difference with its 95% percentile interval over resampled pairs; None for fewer than two pairs.
 
-    With N pairs there are few different resamples (10 of 3), so that the interval is coarse, and it is too narrow for
-    so few. The same pairs always give the same interval.
+    With few pairs there are few distinct resamples (10 for 3 pairs), so the interval is coarse, and also too narrow.
+    The same pairs always give the same interval.
+
+    Args:
+        ours: ``(n,)`` values.
+        theirs: ``(n,)`` values, each paired with one of ours.
     """
     differences = _differences(ours, theirs)
     if len(differences) < 2:
@@ -46,22 +57,27 @@ def bootstrap_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interv
 
 
 def draw_resamples(n_pairs: int) -> NDArray[np.int64]:
-    """Return which pairs each bootstrap resample holds, ``(N_RESAMPLES, n_pairs)``, always the same."""
+    """Return the ``(N_RESAMPLES, n_pairs)`` indices of the pairs in each bootstrap resample, the same in every call."""
     return np.random.default_rng(0).integers(0, n_pairs, (N_RESAMPLES, n_pairs))
 
 
 def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Return the p-value of the paired permutation test that ours are higher, one-sided; None for no pairs.
+    """Return the one-sided p-value of the paired permutation test that ours are higher; None if there are no pairs.
 
-    It is the share of the 2^N ways to swap the two of each pair that give a sum of differences at least as large; with
-    three pairs it is never below 0.125. Up to 40 pairs it is exact: sums over both halves of the pairs are made and
-    paired off. Above that it is estimated from 10,000 ways drawn at random, always the same ones.
+    The p-value is the share of the 2^n ways to swap the values within pairs that give at least as large a sum of
+    differences. With three pairs it is never below 0.125. Up to `MOST_EXACT` pairs it is exact: the sums over the two
+    halves of the pairs are enumerated separately and then combined. For more pairs it is estimated from `N_RESAMPLES`
+    random ways, the same in every call.
+
+    Args:
+        ours: ``(n,)`` values.
+        theirs: ``(n,)`` values, each paired with one of ours.
     """
     differences = _differences(ours, theirs)
     n = len(differences)
     if n == 0:
         return None
-    least = differences.sum() - 1e-9 * np.abs(differences).sum()  # what is as large, rounding apart
+    least = differences.sum() - 1e-9 * np.abs(differences).sum()  # as large, up to rounding
     if n > MOST_EXACT:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (N_RESAMPLES, n))
         return float(1 + np.count_nonzero(signs @ differences >= least)) / (1 + N_RESAMPLES)
@@ -70,7 +86,7 @@ def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | Non
 
 
 def _signed_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums of values under all 2^n choices of their signs."""
+    """Return the ``(2^n,)`` sums of values under all choices of their signs."""
     sums = np.zeros(1)
     for value in values:
         sums = np.concatenate([sums + value, sums - value])
@@ -79,5 +95,5 @@ def _signed_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _differences(ours: Sequence[float], theirs: Sequence[float]) -> NDArray[np.float64]:
     if len(ours) != len(theirs):
-        raise ValueError(f"expected as many values of one as of the other, got {len(ours)} and {len(theirs)}")
+        raise ValueError(f"expected as many values of ours as of theirs, got {len(ours)} and {len(theirs)}")
     return np.array(ours, dtype=np.float64) - np.array(theirs, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How a run went, in numbers counted from its log."""
+"""Summaries of a run, counted from its log."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,15 @@ N_BEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Rungs:
-    """The swaps between two neighbors on the ladder: in how many events, and how many of them ended how.
+    """The swaps between two neighboring rungs of the ladder.
 
-    ``tried`` are those not blocked.
+    Attributes:
+        cold_pool: The colder pool.
+        hot_pool: The hotter pool.
+        events: The number of exchanges in which the two pools met.
+        tried: The number of pairs of candidates that were not blocked.
+        accepted: The number of pairs that were swapped.
+        blocked: The number of pairs that were blocked.
     """
 
     cold_pool: int
@@ -28,7 +34,15 @@ class Rungs:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """What one model was asked for one pool; ``used`` sums it, ``cached`` of its calls had been bought before."""
+    """The requests to one model for one pool.
+
+    Attributes:
+        pool: The pool.
+        model: The name of the model.
+        used: The sum of calls, tokens and costs.
+        outcomes: The number of requests with each outcome, by outcome.
+        cached: The number of requests that were answered from the reply cache.
+    """
 
     pool: int
     model: str
@@ -39,7 +53,14 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Errors of one reason: attempts rejected for it, evaluations that failed for it, and the first of them."""
+    """The errors with one reason.
+
+    Attributes:
+        reason: The reason, without details.
+        rejected: The number of attempts that were rejected for it.
+        failed: The number of evaluations that failed for it.
+        example: The row of the first of them.
+    """
 
     reason: str
     rejected: int
@@ -48,20 +69,20 @@ class Kind:
 
 
 def find_failed(attempts: Columns) -> list[int]:
-    """Return the places of the charged evaluations without a score."""
+    """Return the indices of the charged evaluations without a score."""
     outcomes, scores = attempts["outcome"], attempts["score"]
     return [at for at, score in enumerate(scores) if score is None and outcomes[at] == Outcome.EVALUATED]
 
 
 def best_candidates(attempts: Columns) -> list[Row]:
-    """Return the evaluations with the highest scores, best first, the older first of two with one score."""
+    """Return the `N_BEST` evaluations with the highest scores, best first; of equal scores, the older comes first."""
     calls, scores = attempts["call"], attempts["score"]
     scored = ((-score, calls[at], at) for at, score in enumerate(scores) if score is not None and calls[at] is not None)
     return [row_at(attempts, at) for _, _, at in nsmallest(N_BEST, scored)]
 
 
 def best_so_far(attempts: Columns) -> list[float]:
-    """Return the highest score up to each iteration, from the first that has one."""
+    """Return the highest score up to the end of each iteration, starting with the first iteration that has a score."""
     best: dict[int, float | None] = {}
     for iteration, score in zip(attempts["iteration"], attempts["score"], strict=True):
         highest = best.setdefault(iteration, score)
@@ -75,7 +96,7 @@ def best_so_far(attempts: Columns) -> list[float]:
 
 
 def swaps_by_rungs(swaps: Sequence[Row]) -> list[Rungs]:
-    """Return how the swaps between each two rungs went, from cold to hot."""
+    """Return a summary of the swaps for each pair of neighboring rungs, cold to hot."""
     pairs: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in swaps:
         pairs[row["cold_pool"], row["hot_pool"]].append(row)
@@ -92,7 +113,7 @@ def swaps_by_rungs(swaps: Sequence[Row]) -> list[Rungs]:
 
 
 def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
-    """Return what was asked of language models, by pool and model."""
+    """Return a summary of the requests to language models for each pool and model."""
     groups: defaultdict[tuple[int, str], list[Row]] = defaultdict(list)
     for row in llm_calls:
         groups[row["pool"], row["model"]].append(row)
@@ -109,20 +130,20 @@ def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
 
 
 def xi_curve(log: Log) -> list[float]:
-    """Return ξ at the first exchange and after each; empty where the rule has none to adapt."""
+    """Return the powering factor ξ at the first exchange and after each exchange; empty for a rule without ξ."""
     after = dict(zip(log.adaptation["iteration"], log.adaptation["xi"], strict=True))
     return [*log.swaps["xi"][:1], *after.values()] if after else []
 
 
 def errors_by_kind(attempts: Columns) -> list[Kind]:
-    """Return the reasons of rejected attempts and of evaluations without a score, the most frequent first."""
+    """Return the errors of rejected attempts and failed evaluations by reason, the most frequent first."""
     errors, failed = attempts["error"], set(find_failed(attempts))
-    found: dict[str, list[int]] = defaultdict(list)
+    by_reason: dict[str, list[int]] = defaultdict(list)
     for at, outcome in enumerate(attempts["outcome"]):
         if outcome == Outcome.REJECTED or at in failed:
-            found[(errors[at] or "no reason given").partition(":")[0]].append(at)
+            by_reason[(errors[at] or "no reason given").partition(":")[0]].append(at)
     kinds = []
-    for reason, places in found.items():
+    for reason, places in by_reason.items():
         n_failed = len(failed.intersection(places))
         kinds.append(Kind(reason, len(places) - n_failed, n_failed, row_at(attempts, places[0])))
     return sorted(kinds, key=lambda kind: (-kind.rejected - kind.failed, kind.reason))

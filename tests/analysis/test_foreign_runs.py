@@ -198,7 +198,7 @@ def test_no_text_of_a_run_controls_a_terminal_or_a_page(
         assert file.suffix == ".csv" or "<script" not in "".join(shown)
 
 
-def test_a_command_below_a_table_quotes_what_a_run_says() -> None:
+def test_a_command_below_a_table_quotes_text_from_a_run() -> None:
     word = "llm.model=a'; touch x; '$(touch y)"
     record = make_record(overrides={"llm.model": word.removeprefix("llm.model=")}, llm__name="deepseek")
     foreign = read_result(Run(Path(), record), {})
@@ -213,4 +213,4 @@ def test_a_folder_whose_name_controls_a_terminal_is_shown_in_plain_text(
     shutil.copytree(outputs, tmp_path / "runs")
     harmed(tmp_path / "runs").rename(tmp_path / "runs" / "\x1b[2J\nall is well")
     (tmp_path / "runs" / "\x1b[2J\nall is well" / "run.json").write_text("{")
-    assert "�[2J�all is well/run.json is no record" in check_scripts(scripts, tmp_path / "runs", capsys)
+    assert "�[2J�all is well/run.json is not the record" in check_scripts(scripts, tmp_path / "runs", capsys)

@@ -56,7 +56,7 @@ def test_other_settings_of_the_record_are_another_run(runs: list[Run], measurer:
     assert measurer.kept(other) != measurer.kept(runs[0])
 
 
-def test_other_metrics_measure_all_runs_anew(
+def test_other_metrics_measure_all_runs_again(
     runs: list[Run], measurer: Measurer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = measurer.kept(runs[0])
@@ -64,7 +64,7 @@ def test_other_metrics_measure_all_runs_anew(
     assert measurer.kept(runs[0]) != before
 
 
-def test_an_encoder_that_is_installed_later_measures_programs_anew_but_not_molecules(
+def test_an_encoder_that_is_installed_later_measures_programs_again_but_not_molecules(
     measurer: Measurer, runs: list[Run]
 ) -> None:
     more = Measurer(measurer.folder, {"tfidf": None})
@@ -78,7 +78,7 @@ def test_processes_measure_what_one_does(runs: list[Run], measurer: Measurer, tm
 
 
 @pytest.mark.parametrize("n_processes", [1, 2])
-def test_a_damaged_run_is_told_and_the_others_are_measured(
+def test_a_damaged_run_is_reported_and_the_others_are_measured(
     runs: list[Run], measurer: Measurer, n_processes: int
 ) -> None:
     (runs[1].path / "evaluations" / "part-000000.parquet").write_bytes(b"")

@@ -79,7 +79,7 @@ def test_provenance_is_that_of_the_record(run: Path) -> None:
 
 @pytest.mark.parametrize(
     ("commit", "shown"),
-    [("0123456789abcdef" * 2, "0123456789ab"), ("0123456789abcdef-dirty", "0123456789ab-dirty"), (None, "not known")],
+    [("0123456789abcdef" * 2, "0123456789ab"), ("0123456789abcdef-dirty", "0123456789ab-dirty"), (None, "unknown")],
 )
 def test_a_commit_is_short_and_says_whether_files_were_changed(tmp_path: Path, commit: str | None, shown: str) -> None:
     write_record(tmp_path)
@@ -112,7 +112,7 @@ def test_changed_settings_that_an_older_version_did_not_record_are_not_known(cop
     record = json.loads((copy / "run.json").read_text())
     del record["overrides"]
     (copy / "run.json").write_text(json.dumps(record))
-    assert fact(printed(copy), "changed") == "not known: an older version wrote this"
+    assert fact(printed(copy), "changed") == "unknown: written by an older version"
 
 
 def test_overrides_are_quoted_as_for_a_shell(copy: Path) -> None:
@@ -122,7 +122,7 @@ def test_overrides_are_quoted_as_for_a_shell(copy: Path) -> None:
 
 def test_a_run_without_its_overrides_is_shown_all_the_same(copy: Path) -> None:
     shutil.rmtree(copy / ".hydra")
-    assert fact(printed(copy), "overrides") == "not known: no .hydra"
+    assert fact(printed(copy), "overrides") == "unknown: no .hydra folder"
 
 
 # How it went, counted independently of what is tested
@@ -136,7 +136,7 @@ def test_totals_are_those_of_the_log(run: Path) -> None:
 
 def test_attempts_are_counted_by_outcome_with_shares_of_all(run: Path) -> None:
     log = Counter(row["outcome"] for row in rows(run, "evaluations"))
-    lines = section(printed(run), "attempts, the initial ones included")[1:]
+    lines = section(printed(run), "attempts, including the initial ones")[1:]
     assert lines == [
         [outcome, str(log[outcome]), f"{100 * log[outcome] / log.total():.1f}%"]
         for outcome in ("evaluated", "reused", "duplicate", "rejected")
@@ -228,7 +228,7 @@ def test_errors_are_counted_by_their_reason_with_an_example(run: Path) -> None:
     assert example[3:] == ["9", "characters", "in", first["genotype"]]
 
 
-def test_failed_evaluations_are_told_from_rejected_attempts(tmp_path: Path) -> None:
+def test_failed_evaluations_are_distinguished_from_rejected_attempts(tmp_path: Path) -> None:
     failed = [evaluated_row(0, call, "k", None) | {"error": "non_finite: NaN", "genotype": "C"} for call in (1, 2)]
     rejected = {"iteration": 0, "outcome": "rejected", "genotype": "((", "error": "unparsable"}
     write_record(tmp_path)
@@ -242,7 +242,7 @@ def test_failed_evaluations_are_told_from_rejected_attempts(tmp_path: Path) -> N
     ]
 
 
-def test_a_failed_evaluation_met_again_is_counted_once() -> None:
+def test_a_failed_evaluation_proposed_again_is_counted_once() -> None:
     failed = evaluated_row(0, 1, "k", None) | {"error": "non_finite"}
     (kind,) = errors_by_kind(columns([failed, failed | {"outcome": "reused", "call": None}]))
     assert (kind.rejected, kind.failed) == (0, 1)
@@ -291,12 +291,12 @@ def test_a_genotype_is_shown_as_its_first_line_and_never_as_markup(tmp_path: Pat
 # Any status
 
 
-def test_a_run_that_has_only_just_begun_says_so(tmp_path: Path) -> None:
+def test_a_run_that_has_only_just_started_says_so(tmp_path: Path) -> None:
     write_record(tmp_path, status="running")
     text = printed(tmp_path)
     assert fact(text, "status") == "running or killed"
-    assert fact(text, "seconds") == "written when it ends"
-    assert fact(text, "iterations") == "none is logged yet"
+    assert fact(text, "seconds") == "recorded when it ends"
+    assert fact(text, "iterations") == "none logged yet"
 
 
 @pytest.mark.usefixtures("written_at_once")
@@ -327,7 +327,7 @@ def test_an_interrupted_run_is_shown_up_to_its_last_commit(tmp_path: Path) -> No
     ("spoiled", "iterations", "error"),
     [
         ("start", "0", "no initial candidate can enter a pool"),
-        ("oracle", "none is logged yet", "the toy oracle is spoiled"),
+        ("oracle", "none logged yet", "the toy oracle is spoiled"),
     ],
 )
 def test_a_failed_run_says_with_what(tmp_path: Path, spoiled: str, iterations: str, error: str) -> None:
@@ -336,14 +336,14 @@ def test_a_failed_run_says_with_what(tmp_path: Path, spoiled: str, iterations: s
     (record,) = find_records(tmp_path)
     text = printed(record.parent, width=1000)
     assert (fact(text, "status"), fact(text, "iterations")) == ("failed", iterations)
-    assert fact(text, "seconds").startswith("wall" if iterations == "0" else "none until a commit")
+    assert fact(text, "seconds").startswith("wall" if iterations == "0" else "none before the first commit")
     assert error in fact(text, "error")
 
 
-def test_seconds_of_a_run_that_goes_on_are_those_of_its_past(copy: Path) -> None:
+def test_seconds_of_a_running_run_are_those_of_earlier_sessions(copy: Path) -> None:
     record = json.loads((copy / "run.json").read_text())
     (copy / "run.json").write_text(json.dumps(record | {"status": "running", "seconds": {"wall": 1234.56}}))
-    assert fact(printed(copy), "seconds") == "wall 1,234.6 s (until it was resumed)"
+    assert fact(printed(copy), "seconds") == "wall 1,234.6 s (before it was resumed)"
 
 
 def test_a_part_that_is_being_written_is_not_read(copy: Path) -> None:
@@ -447,7 +447,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "\n".join(
         ("- !!python/object/apply:os.getcwd []", "expected a list of texts"),
     ],
 )
-def test_overrides_that_are_no_list_of_texts_are_named_at_once(copy: Path, content: str, message: str) -> None:
+def test_overrides_that_are_not_a_list_of_texts_are_named_at_once(copy: Path, content: str, message: str) -> None:
     (copy / ".hydra" / "overrides.yaml").write_text(content)
     with pytest.raises(InputError, match=rf"overrides\.yaml cannot be read \(.*({message})") as raised:
         printed(copy)
@@ -462,7 +462,7 @@ def test_overrides_that_look_like_something_else_are_text(copy: Path) -> None:
 # Several runs
 
 
-def test_several_runs_are_compared_a_row_a_run_with_columns_for_what_differs(
+def test_several_runs_are_compared_in_a_row_each_with_columns_for_what_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [run_toy(tmp_path, "budget.oracle_calls=40", f"seed={seed}") for seed in (1, 2)]
@@ -476,7 +476,7 @@ def test_several_runs_are_compared_a_row_a_run_with_columns_for_what_differs(
     assert float(lines[0][0]) >= float(lines[1][0])
 
 
-def test_runs_that_go_on_say_how_long_they_will_and_failed_ones_why(
+def test_runs_in_progress_show_the_time_left_and_failed_ones_the_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for seed, changes in enumerate([{"status": "running"}, {"status": "failed", "error": "the disk is full"}, {}]):

@@ -1,4 +1,4 @@
-"""What is measured of a run, from its log alone. A metric is a name and a value; tables choose among them."""
+"""Metrics of a run, computed from its log alone. A metric is a name with a value; tables refer to it by name."""
 
 from evodiverse.analysis.metrics.cost import measure_cost, measure_generations
 from evodiverse.analysis.metrics.curves import measure_curves
@@ -10,7 +10,12 @@ from evodiverse.runlog.values import Measurement
 
 
 def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
-    """Return all metrics of a complete run: those of every search, and those of its domain.
+    """Return all metrics of a complete run by name: those of every search, and those of its domain.
+
+    Args:
+        run: The run.
+        metrics: The metrics of the run's domain.
+        tools: The tools for measuring.
 
     Raises:
         InputError: A part of the log is missing or damaged, or TF-IDF is not installed.

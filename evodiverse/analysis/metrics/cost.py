@@ -1,4 +1,4 @@
-"""What a run cost (paper, "Computational Cost"), and how large its generations are (table ``budget_details``)."""
+"""The cost of a run (paper, "Computational Cost") and the size of its generations (table ``budget_details``)."""
 
 from collections import defaultdict
 from statistics import median
@@ -12,7 +12,7 @@ _NO_ANSWER = "no_answer"
 
 
 def measure_cost(log: Log) -> Measurement:
-    """Return calls, tokens, USD, hours and rates of a run; None for what a provider did not count."""
+    """Return calls, tokens, costs in USD, hours and rates of a run by name; None for what a provider did not count."""
     wall = log.run.record.get("seconds", {}).get("wall")
     tokens = [*log.llm_calls["prompt_tokens"], *log.llm_calls["completion_tokens"]]
     usd = log.llm_calls["cost_usd"]
@@ -30,7 +30,7 @@ def measure_cost(log: Log) -> Measurement:
 
 
 def measure_generations(log: Log) -> Measurement:
-    """Return how many pools, members, parents and offspring a run's settings ask for, and its budget."""
+    """Return the numbers of pools, members, parents and offspring in a run's settings, and its budget, by name."""
     settings = log.run.settings
     return {
         "n_pools": len(settings["method.ladder"]),
@@ -42,10 +42,11 @@ def measure_generations(log: Log) -> Measurement:
 
 
 def measure_rates(log: Log) -> Measurement:
-    """Return the percentages of replies that were invalid, and that proposed what the pool had.
+    """Return the percentages of invalid replies and of replies with a duplicate, by name.
 
-    A reply is invalid if it proposed nothing (``no_answer``) or what it proposed was rejected; a request without a
-    reply counts nowhere. In a run without a model, attempts take the place of replies.
+    A reply is invalid if it proposed nothing (``no_answer``) or its proposal was rejected. It has a duplicate if its
+    pool already held the proposal. A request without a reply does not count. In a run without a model, attempts take
+    the place of replies.
     """
     attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
     made = [(outcome, llm_call) for iteration, outcome, llm_call in attempts if iteration > 0]
@@ -67,15 +68,15 @@ def measure_rates(log: Log) -> Measurement:
 
 
 def _failed_percent(log: Log) -> float | None:
-    """Return the percentage of the evaluations after the initial ones that failed, None for none."""
+    """Return the percentage of evaluations after iteration 0 that failed; None if there are no such evaluations."""
     valid = [log.attempts["valid"][at] for at in log.charged if log.attempts["iteration"][at] > 0]
     return 100 * valid.count(False) / len(valid) if valid else None
 
 
 def median_iteration_seconds(log: Log) -> float | None:
-    """Return the median over the iterations of the seconds that the slowest attempt of each took.
+    """Return the median over iterations of the time of the slowest attempt, in seconds; None without iterations.
 
-    An attempt's seconds are those of its request to a model and of its evaluation. None for a run without iterations.
+    The time of an attempt is that of its request to a model plus that of its evaluation.
     """
     asked = dict(zip(log.llm_calls["llm_call"], log.llm_calls["seconds"], strict=True))
     slowest: dict[int, float] = defaultdict(float)

@@ -1,4 +1,4 @@
-"""The curves of a run, which figures draw: numbers of each iteration, kept with the metrics that they belong to."""
+"""The curves of a run that figures draw; they are cached together with the metrics derived from them."""
 
 from collections import defaultdict
 from itertools import accumulate
@@ -8,11 +8,11 @@ from evodiverse.runlog.values import Measurement, Value, find_rises
 
 
 def measure_curves(log: Log) -> Measurement:
-    """Return the curves of a search in any domain.
+    """Return the curves of a search in any domain, by name.
 
-    ``curve.calls`` has how many oracle calls were charged up to the end of each iteration, the initial one first; the
-    curves of domains that have a value an iteration go with it. ``curve.best_calls`` are the calls whose score was
-    higher than all before, ``curve.best`` these scores. The rest are those of `measure_exchanges`.
+    ``curve.calls`` holds the number of oracle calls charged up to the end of each iteration, the initial one first; it
+    is the abscissa of the domains' curves with one value per iteration. ``curve.best_calls`` holds the calls whose
+    score was higher than all before, and ``curve.best`` these scores. `measure_exchanges` adds the others.
     """
     calls, best = find_rises(sorted(log.scores.items()))
     return {
@@ -24,11 +24,11 @@ def measure_curves(log: Log) -> Measurement:
 
 
 def measure_exchanges(log: Log) -> Measurement:
-    """Return what became of the swaps of each exchange; nothing for a run without swaps.
+    """Return the curves of the exchanges by name; nothing for a run without swaps.
 
-    ``curve.exchanges`` has the iterations with an exchange. For each two neighbors on the ladder, named by the colder
-    pool, ``curve.swap_acceptance.<pool>`` has the accepted share of the swaps that were not blocked, and
-    ``curve.xi.<pool>`` the powering factor that decided them, None where no pair was offered (or tried).
+    ``curve.exchanges`` holds the iterations with an exchange. Two curves describe each pair of neighboring rungs, which
+    is named by the colder pool: ``curve.swap_acceptance.<pool>`` holds the share of the unblocked swaps that were
+    accepted, None if there were none, and ``curve.xi.<pool>`` the powering factor ξ, None if no pair was offered.
     """
     names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
     tried: dict[tuple[int, int], list[bool]] = defaultdict(list)
@@ -39,9 +39,9 @@ def measure_exchanges(log: Log) -> Measurement:
     if not factors:
         return {}
     exchanges = sorted({iteration for _, iteration in factors})
-    found: dict[str, Value] = {"curve.exchanges": [*map(float, exchanges)]}
+    curves: dict[str, Value] = {"curve.exchanges": [*map(float, exchanges)]}
     for pool in sorted({pool for pool, _ in factors}):
         shares = [tried.get((pool, iteration), []) for iteration in exchanges]
-        found[f"curve.swap_acceptance.{pool}"] = [sum(each) / len(each) if each else None for each in shares]
-        found[f"curve.xi.{pool}"] = [factors.get((pool, iteration)) for iteration in exchanges]
-    return found
+        curves[f"curve.swap_acceptance.{pool}"] = [sum(each) / len(each) if each else None for each in shares]
+        curves[f"curve.xi.{pool}"] = [factors.get((pool, iteration)) for iteration in exchanges]
+    return curves

@@ -1,4 +1,4 @@
-"""How the search went: swaps between rungs, the ways of candidates, and where the best came from."""
+"""Metrics of the search itself: swaps between rungs, round trips of candidates, and the origin of the best."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ N_TOP = 10
 
 
 def measure_search(log: Log, targets: Sequence[float]) -> Measurement:
-    """Return the metrics of a search in any domain.
+    """Return the metrics of a search in any domain, by name.
 
     Args:
-        log: The run's log.
-        targets: Scores; of each, ``calls_to_<score>`` is the call that first reached it, None if none did.
+        log: The log of the run.
+        targets: Scores for each of which ``calls_to_<score>`` is the first call that reached it; None if none did.
     """
     return {
         "swap_acceptance": swap_acceptance(log),
@@ -25,9 +25,10 @@ def measure_search(log: Log, targets: Sequence[float]) -> Measurement:
 
 
 def swap_acceptance(log: Log) -> Value:
-    """Return for each two neighbors on the ladder the accepted share of the swaps that were not blocked, cold to hot.
+    """Return the share of the unblocked swaps that were accepted, for each pair of neighboring rungs, cold to hot.
 
-    None for a run without swaps, and within it for neighbors of whom no pair was tried.
+    Returns:
+        One share per pair of rungs, in [0, 1], None for a pair without such swaps; None alone for a run without swaps.
     """
     if not log.swaps["iteration"]:
         return None
@@ -40,10 +41,10 @@ def swap_acceptance(log: Log) -> Value:
 
 
 def count_round_trips(log: Log) -> int | None:
-    """Return how often swaps took a candidate from the coldest pool to the hottest and back again.
+    """Return how often swaps took a candidate from the coldest pool to the hottest and back.
 
-    A candidate that swaps brought to the hottest pool has gone half way when it had been in the coldest before. None
-    for a run without swaps. The same candidate in two pools at once counts as one.
+    A round trip starts when a swap takes a candidate out of the coldest pool. A candidate that is in two pools at the
+    same time counts as one. The result is None for a run without swaps.
     """
     if not log.swaps["iteration"]:
         return None
@@ -55,7 +56,7 @@ def count_round_trips(log: Log) -> int | None:
         if not accepted:
             continue
         if cold_pool == 0:
-            half_way[down] = False  # it sets out
+            half_way[down] = False  # its trip starts
             trips += half_way.get(up, False)
             half_way[up] = False
         if hot_pool == hottest and down in half_way:
@@ -64,20 +65,21 @@ def count_round_trips(log: Log) -> int | None:
 
 
 def count_hot_descendants(log: Log) -> int | None:
-    """Return how many of the ten best in the final pools were proposed in the hottest pool, or descend from it.
+    """Return how many of the ten best in the final pools were proposed in the hottest pool or descend from it.
 
-    A candidate does when any of its ancestors does. None where all pools are equally hot.
+    A candidate descends from the hottest pool if any of its ancestors was proposed there. The result is None if all
+    pools have the same temperature.
     """
     ladder = log.run.settings["method.ladder"]
-    if float(ladder[-1]) >= float(ladder[0]):  # "inf" stands in run.json for what JSON cannot write
+    if float(ladder[-1]) >= float(ladder[0]):  # run.json has "inf" as text, since JSON has no infinity
         return None
     pools, parents = log.column("pool"), log.column("parents")
     from_hot: dict[int, bool] = {}
-    for call in sorted(pools):  # parents are older
+    for call in sorted(pools):  # parents have lower numbers
         from_hot[call] = pools[call] == len(ladder) - 1 or any(from_hot[parent] for parent in parents[call] or ())
     return sum(from_hot[call] for call in log.top(log.final_union, N_TOP))
 
 
 def first_call_at(log: Log, target: float) -> int | None:
-    """Return the number of the first call with at least a score, None if there is none."""
+    """Return the number of the first call with a score of at least ``target``; None if there is none."""
     return min((call for call, score in log.scores.items() if score >= target), default=None)

@@ -52,7 +52,7 @@ def test_without_swaps_there_is_no_acceptance() -> None:
 # Round trips
 
 
-def test_a_candidate_that_comes_back_from_the_hottest_pool_has_made_a_round_trip() -> None:
+def test_a_candidate_that_returns_from_the_hottest_pool_has_completed_a_round_trip() -> None:
     assert count_round_trips(make_log(swaps=[swap(1, 2), swap(3, 1)])) == 1
 
 
@@ -78,7 +78,7 @@ def test_half_the_ladder_is_no_trip() -> None:
     assert count_round_trips(make_log(swaps=whole, method__ladder=ladder)) == 1
 
 
-def test_a_candidate_that_is_proposed_again_sets_out_anew() -> None:
+def test_a_candidate_that_is_proposed_again_starts_over() -> None:
     lost = [swap(1, 2), swap(1, 8, pools=(1, 2))]  # it dies in the hottest pool, and the coldest finds it again
     assert count_round_trips(make_log(swaps=[*lost, swap(1, 3), swap(4, 1)], method__ladder=[0.8, 0.4, 0.2])) == 0
 

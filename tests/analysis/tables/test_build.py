@@ -97,7 +97,7 @@ def test_a_task_with_another_oracle_is_another_task(oracle: dict[str, str]) -> N
     assert [line.of[:4] for line in tables["molecules"].lines] == [(f"jnk3 ({key}={value})", "pt", "off", "default")]
 
 
-def test_runs_that_ended_early_are_told() -> None:
+def test_runs_that_ended_early_are_counted() -> None:
     ends = ["budget", "early_stop", "target", "target"]
     runs = [result({"score": 0.4}, seed=seed, more={"stopped_by": why}) for seed, why in enumerate(ends)]
     assert fill(layout(JNK3), *runs).notes == ("Ended before their budget: 1 by early_stop, 2 by target (of 4 runs).",)
@@ -126,7 +126,7 @@ def test_an_extra_column_that_no_run_has_is_not_shown() -> None:
     assert [line.paper for line in table.lines] == [("0.5", None), ("0.6", None)]
 
 
-def test_what_runs_must_have_for_a_column_is_told() -> None:
+def test_what_runs_must_have_for_a_column_is_noted() -> None:
     columns = [Column("score", "score", needs="a lucky day")]
     assert "score: needs a lucky day." in fill(layout(JNK3, columns), result({})).notes
     assert not fill(layout(JNK3, columns), result({"score": 1.0})).notes
@@ -135,7 +135,7 @@ def test_what_runs_must_have_for_a_column_is_told() -> None:
 # Models
 
 
-def test_runs_without_a_model_fill_no_row_about_models_but_a_table_beside_it() -> None:
+def test_runs_without_a_model_fill_no_row_about_models_but_a_separate_table() -> None:
     about = layout(JNK3, llm=("deepseek",))
     tables = tables_of(about, result({"score": 0.4}), result({"score": 0.8}, llm="deepseek"))
     assert texts(tables["table"])[1] == ["0.80"]
@@ -146,7 +146,7 @@ def test_runs_without_a_model_fill_no_row_about_models_but_a_table_beside_it() -
     assert [line.paper for line in beside.lines] == [(None,), (None,)]
 
 
-def test_a_row_names_its_model_whoever_serves_it() -> None:
+def test_a_row_names_its_model_whatever_the_host() -> None:
     about = layout(JNK3, llm=("DeepSeek-V3.2",))
     hosts = {
         "litellm": {"llm.model": "openrouter/deepseek/deepseek-v3.2"},
@@ -173,7 +173,7 @@ def test_a_model_that_is_asked_in_another_way_has_a_table_of_its_own() -> None:
     assert texts(tables["table_b_llm.pools.hot.temperature=2.0"])[1] == ["0.40"]
 
 
-def test_columns_of_several_models_are_one_in_a_table_beside() -> None:
+def test_columns_of_several_models_are_one_in_a_separate_table() -> None:
     columns = [Column("score", "score", llm=llm, group=group) for llm, group in (("deepseek", "V3"), ("gpt5", "GPT"))]
     about = layout([replace(row, paper=("0.1", "0.2")) for row in JNK3], columns, llm=("deepseek", "gpt5"))
     runs = [result({"score": value}, llm=llm) for llm, value in (("off", 0.4), ("deepseek", 0.5), ("gpt5", 0.6))]
@@ -245,19 +245,19 @@ def test_commands_choose_the_papers_models_as_is_usual() -> None:
     assert "llm=deepseek_v32 " in command
 
 
-def test_no_command_interpolates_what_a_record_says() -> None:
+def test_no_command_interpolates_text_from_a_record() -> None:
     run = result({"score": 1.0}, llm="litellm", overrides={"llm.model": "a/b", "llm.extra.user": "${oc.env:HOME}"})
     tables = tables_of(layout(JNK3, llm=("m",)), run)
     (beside,) = (table for name, table in tables.items() if name.startswith("table_b"))
     assert beside.commands == ("evodiverse -m task=jnk3 method=molleo llm=litellm llm.model=a/b seed=0,1,2",)
 
 
-def test_models_of_several_hosts_in_one_row_are_told() -> None:
+def test_models_of_several_hosts_in_one_row_are_noted() -> None:
     runs = [result({"score": 1.0}, llm="deepseek", llm__model=f"host{seed}/m", seed=seed) for seed in (0, 1)]
     assert "Careful: these runs differ in llm.model." in fill(layout(JNK3, llm=("m",)), *runs).notes
 
 
-def test_a_dash_beside_runs_is_explained() -> None:
+def test_a_dash_in_a_row_with_runs_is_explained() -> None:
     columns = [Column("score", "score"), Column("swaps", "swaps")]
     (note,) = fill(layout(JNK3, columns), result({"score": 1.0, "swaps": None})).notes
     assert note.startswith("A dash in a row that has runs: there is nothing to measure")
@@ -274,12 +274,12 @@ def test_a_dash_beside_runs_is_explained() -> None:
         ({"method__swap__size": 9}, "method.swap.size"),
     ],
 )
-def test_runs_of_one_row_that_differ_in_settings_are_told(changed: dict[str, object], said: str) -> None:
+def test_runs_of_one_row_that_differ_in_settings_are_noted(changed: dict[str, object], said: str) -> None:
     table = fill(layout(JNK3), result({"score": 0.4}), result({"score": 0.6}, seed=1, **changed))
     assert f"Careful: these runs differ in {said}." in table.notes
 
 
-def test_rows_of_one_table_that_differ_in_their_budget_are_told() -> None:
+def test_rows_of_one_table_that_differ_in_their_budget_are_noted() -> None:
     runs = [result({"score": 0.4}), result({"score": 0.6}, method="molleo", budget__oracle_calls=500)]
     assert "Careful: these runs differ in budget.oracle_calls." in fill(layout(JNK3), *runs).notes
 
@@ -299,12 +299,12 @@ def test_rows_may_differ_in_what_they_are_about() -> None:
     assert fill(layout(JNK3), result({"score": 0.4}), result({"score": 0.6}, method="molleo", seed=1)).notes == ()
 
 
-def test_runs_on_different_data_are_told() -> None:
+def test_runs_on_different_data_are_noted() -> None:
     runs = [result({}, seed=seed, more={"sources": {"oracle": str(seed), "prompts": str(seed)}}) for seed in (0, 1)]
     assert fill(layout(JNK3), *runs).notes == ("Careful: these runs read different data (oracle).",)
 
 
-def test_runs_of_different_versions_are_told() -> None:
+def test_runs_of_different_versions_are_noted() -> None:
     runs = [
         result({}, seed=seed, more={"versions": [{"evodiverse": version} for version in versions]})
         for seed, versions in enumerate((["1"], ["2", "1"]))
@@ -357,7 +357,7 @@ def test_a_method_without_runs_does_not_empty_the_others() -> None:
 
 
 @pytest.mark.parametrize(("science", "text"), [("chemistry", "0.50"), ("biology", "0.20"), (None, "0.20")])
-def test_data_of_ones_own_stand_where_their_label_says(science: str | None, text: str) -> None:
+def test_data_of_a_user_belong_to_the_row_of_their_label(science: str | None, text: str) -> None:
     of_problem = {"task.data.train": "mine.csv", "task.data.target": "y", "task.data.descriptions.y": "rate"}
     mine = equation({"score": 0.8}, "csv/mine", overrides={**of_problem, "task.data.science": science})
     table = fill(layout(CHEMISTRY[:1]), equation({"score": 0.2}), mine)
@@ -405,7 +405,7 @@ def test_only_what_was_fitted_so_has_rows_in_a_table_of_another_model() -> None:
 # Tests of differences
 
 
-def test_a_comparison_is_made_of_pairs() -> None:
+def test_a_comparison_consists_of_pairs() -> None:
     columns = [Column("p", "score", test="permutation"), Column("difference", "score", test="bootstrap")]
     row = Row(("JNK3", "vs. MOLLEO"), "jnk3", "pt", against="molleo")
     runs = [
@@ -418,22 +418,22 @@ def test_a_comparison_is_made_of_pairs() -> None:
     assert table.lines[0].cells[0].n_runs == 3
 
 
-def test_a_comparison_lacks_the_runs_of_either_side() -> None:
+def test_a_comparison_needs_the_runs_of_both_sides() -> None:
     row = Row(("JNK3", "vs. MOLLEO"), "jnk3", "pt", against="molleo")
     table = fill(layout([row], [Column("p", "score", test="t")]), result({"score": 1.0}))
     assert texts(table) == [["—"]]
     assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=off seed=0,1,2",)
 
 
-# What is absent
+# Missing runs
 
 
-def test_commands_fill_what_is_absent() -> None:
+def test_commands_fill_missing_runs() -> None:
     table = fill(layout(JNK3, llm=("deepseek",)))
     assert table.commands == ("evodiverse -m task=jnk3 method=molleo,pt llm=deepseek seed=0,1,2",)
 
 
-def test_nobody_is_told_to_run_without_a_model_what_needs_one() -> None:
+def test_no_command_runs_without_a_model_what_needs_one() -> None:
     rows = [*JNK3, Row(("JNK3", "same prompt"), "jnk3", "pt_same_prompt")]
     runs = [result({"score": 0.5}, method=method) for method in ("pt", "molleo")]
     tables = tables_of(layout(rows, llm=("deepseek",)), *runs)

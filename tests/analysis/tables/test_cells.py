@@ -103,7 +103,7 @@ PAIRS = [
 @pytest.mark.parametrize(
     ("test", "text"), [("t", "0.037"), ("permutation", "0.125"), ("bootstrap", "+0.20 [+0.10, +0.30]")]
 )
-def test_a_cell_says_what_a_test_says(test: str, text: str) -> None:
+def test_a_cell_shows_the_result_of_a_test(test: str, text: str) -> None:
     found = make_test_cell(replace(SCORE, test=test), PAIRS)
     assert (found.text, found.n_runs) == (text, 3)
 
@@ -116,5 +116,5 @@ def test_small_p_values_are_written_with_their_exponent() -> None:
 
 
 @pytest.mark.parametrize("test", ["t", "permutation", "bootstrap"])
-def test_without_pairs_a_test_says_nothing(test: str) -> None:
+def test_without_pairs_a_test_has_no_result(test: str) -> None:
     assert make_test_cell(replace(SCORE, test=test), []) == EMPTY

@@ -106,7 +106,7 @@ def lacking(*models: str, fit: str = "bfgs", method: str = "pt") -> list[Absent]
         ([], []),
     ],
 )
-def test_one_command_makes_all_that_a_table_lacks_of_its_experiment(missing: list[Absent], commands: list[str]) -> None:
+def test_one_command_makes_all_missing_runs_of_an_experiment(missing: list[Absent], commands: list[str]) -> None:
     assert list(experiment_commands(MAIN, missing, {"b": ["llm=gpt5"]})) == commands
 
 

@@ -67,7 +67,7 @@ def test_markdown_has_our_number_the_runs_behind_it_and_the_papers() -> None:
 
 
 @pytest.mark.parametrize("write", [to_markdown, to_latex, to_html])
-def test_what_must_be_installed_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, write: Any) -> None:
+def test_what_must_be_installed_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch, write: Any) -> None:
     monkeypatch.setitem(sys.modules, "tabulate", None)  # as if it were not installed
     with pytest.raises(InputError, match=r"pip install 'evodiverse\[analysis\]'"):
         write(TABLE)
@@ -242,7 +242,7 @@ def with_head(head: str) -> Table:
         ("a=1,b=-2", "a=1,b=-2"),
     ],
 )
-def test_a_spreadsheet_finds_no_formula_in_what_a_run_says(head: str, written: str) -> None:
+def test_a_spreadsheet_finds_no_formula_in_text_from_a_run(head: str, written: str) -> None:
     (_, row) = csv.reader(io.StringIO(to_csv(with_head(head)), newline=""))
     assert row[:2] == [written, "3"]
 
@@ -265,7 +265,7 @@ def test_a_number_of_ours_below_zero_stays_one() -> None:
         ("graph_ga", "graph_ga"),
     ],
 )
-def test_markdown_shows_what_a_run_says_as_text(head: str, written: str) -> None:
+def test_markdown_shows_text_from_a_run_as_text(head: str, written: str) -> None:
     text = to_markdown(with_head(head))
     assert f"| {written} " in text
     assert f"- Ours: {written}." in text
@@ -281,7 +281,7 @@ def test_markdown_shows_what_a_run_says_as_text(head: str, written: str) -> None
         ("%}$#&_~", r"\%\}\$\#\&\_\textasciitilde{}"),
     ],
 )
-def test_latex_runs_no_command_of_what_a_run_says(head: str, written: str) -> None:
+def test_latex_runs_no_command_in_text_from_a_run(head: str, written: str) -> None:
     text = to_latex(with_head(head))
     assert f"\n {written} " in text
     assert f"Ours: {written}.}}" in text
@@ -292,7 +292,7 @@ def test_the_begin_of_a_row_in_latex_is_no_option_of_the_end_of_the_one_before(h
     assert f"\n {written} " in to_latex(with_head(head))
 
 
-def test_html_has_no_tag_and_no_attribute_of_what_a_run_says(tmp_path: Path) -> None:
+def test_html_has_no_tag_and_no_attribute_in_text_from_a_run(tmp_path: Path) -> None:
     hostile = '"><script>alert(1)</script>'
     page = to_page([replace(with_head(hostile), name='x" onclick="y')], [hostile])
     assert "<script" not in page
