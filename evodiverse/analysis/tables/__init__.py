@@ -1,1 +1,1 @@
-"""The paper's tables and our own, from what is measured of many runs."""
+"""The paper's tables and our own, filled from the metrics of many runs."""

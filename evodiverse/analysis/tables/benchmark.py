@@ -1,4 +1,4 @@
-"""The table of a benchmark of many tasks: a row a task, a column a method, ours and those that others published."""
+"""The table of a benchmark of many tasks: one row per task, and one column per method of ours or of a publication."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,16 @@ _DIGITS: Final = 3
 
 
 def benchmark_table(layout: Layout, benchmark: Benchmark, results: Sequence[Result]) -> Table:
-    """Return the table of a benchmark, without lines where no run counts.
+    """Return the table of a benchmark, which has no lines if no run counts.
 
-    A run counts that is about one of the tasks as it is defined and has the benchmark's budget. The last two lines are
-    the sum over all tasks, of the seeds that have them all, and what was evaluated outside the count of calls.
+    A run counts if its task is one of the benchmark's, with an unchanged oracle, and its budget is the benchmark's. The
+    last two lines show the sum over all tasks, averaged over the seeds with runs of all tasks, and the number of
+    evaluations that were not counted as calls.
 
     Args:
-        layout: What the table is about.
-        benchmark: Its tasks, and what is published.
-        results: All runs.
+        layout: The layout of the table.
+        benchmark: The tasks and the published values.
+        results: All runs, with their metrics.
     """
     counted = [
         result
@@ -63,7 +64,7 @@ def benchmark_table(layout: Layout, benchmark: Benchmark, results: Sequence[Resu
 
 
 def _name(result: Result) -> str:
-    """Return the method of a run, with its model and what was changed where there is such a thing."""
+    """Return the name of a column: the method of a run, with its model and its changed settings, if any."""
     model = "" if result.model == OFF else result.model
     return " ".join(filter(None, (result.run.method, model, show_overrides(result.overrides))))
 
@@ -73,7 +74,7 @@ def _line(head: str, cells: Sequence[Cell]) -> Line:
 
 
 def _sum(by_task: Mapping[str, Sequence[Result]], benchmark: Benchmark) -> Cell:
-    """Return mean ± sample standard deviation, over the seeds that have all tasks, of the sum of the metric."""
+    """Return a cell with the sum of the metric over the tasks, as mean ± spread over the seeds that have all tasks."""
     by_seed: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for task in benchmark.tasks:
         for result in by_task.get(task, ()):

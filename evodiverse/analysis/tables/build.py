@@ -1,4 +1,4 @@
-"""Fills tables: which runs stand behind each cell, what a reader must know of them, and what is missing."""
+"""Filling of tables: the choice of runs for each cell, the notes, and the commands for missing runs."""
 
 import re
 from collections import defaultdict
@@ -27,7 +27,7 @@ from evodiverse.analysis.tables.results import Result, choose_words, show_overri
 from evodiverse.analysis.tables.table import Line, Table
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
-# From this difference on, a metric is shown next to the one that it is a variant of.
+# A metric is shown next to the one of which it is a variant if they differ by more than this.
 _UNLIKE: Final = 0.01
 _ANY_KIND: Final = "search"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
@@ -41,15 +41,15 @@ def build_tables(
     own: Collection[str] = (),
     papers: Sequence[Layout] | None = None,
 ) -> list[Table]:
-    """Return all tables: the paper's, those of the same rows for other models, and ours.
+    """Return all tables: the paper's, copies of them for other models, and our own.
 
     Args:
-        results: Complete runs that were measured.
-        left_out: Other runs, with the reason why they do not count.
-        task: Only rows and runs of this task.
-        llm: Only runs of this language model, and tables that they may fill.
+        results: The complete runs with their metrics.
+        left_out: All other runs, with the reasons why they do not count.
+        task: The only task whose rows and runs count; None for all tasks.
+        llm: The only language model whose runs and tables count; None for all models.
         own: The packages of the user's own domains.
-        papers: The paper's tables; None reads them from their files.
+        papers: The layouts of the paper's tables; None reads them from their files.
     """
     chosen = [result for result in results if _is_chosen(result, task, llm)]
     others = [(result, why) for result, why in left_out if _is_chosen(result, task, llm)]
@@ -71,7 +71,7 @@ def _is_chosen(result: Result, task: str | None, llm: str | None) -> bool:
 def _paper_tables(
     layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]], llm: str | None
 ) -> Iterator[Table]:
-    """Yield a table of the paper, and one of the same rows for each other model that there are runs of."""
+    """Yield a table of the paper, and a copy of it for each other model that has runs."""
     if llm is None or layout.admits(llm):
         own = layout if llm is None else _narrow(layout, llm)
         yield _paper_table(_split_by_fit(own, results, *([own.fit] if own.fit else [])), results, others)
@@ -83,9 +83,9 @@ def _paper_tables(
 
 
 def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layout:
-    """Return a table with a row for each way of fitting where that matters: these, and those that there are runs of.
+    """Return a layout with one row per way of fitting, if the ways have rows of their own.
 
-    What the paper reports stands next to its own way alone.
+    The rows are for the ways in ``fits`` and those that have runs. Only the rows of the paper's way keep its numbers.
     """
     if layout.fit is None:
         return layout
@@ -104,17 +104,17 @@ def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layo
         for row in layout.rows
         for fit in [*fits, *sorted(found - set(fits))]
     ]
-    note = f"Fit: how the parameters of an equation are found ({FIT}); {layout.fit} is the released code's."
+    note = f"Fit: how the parameters of an equation are fitted ({FIT}); {layout.fit} is the way of the released code."
     return replace(layout, head=(*layout.head, "Fit"), rows=tuple(rows), notes=(*layout.notes, note))
 
 
 def _narrow(layout: Layout, llm: str) -> Layout:
-    """Return the part of a table that is about one of its models."""
+    """Return the part of a layout about one of its models."""
     if len(layout.llm) < 2:
         return layout
     notes = layout.notes
     if all(column.llm is None for column in layout.columns):
-        notes = (*notes, f"What the paper reports is the mean over {' and '.join(layout.llm)}.")
+        notes = (*notes, f"The paper's values are means over {' and '.join(layout.llm)}.")
     reported = [column for column in layout.columns if not column.extra]
     kept = [at for at, column in enumerate(reported) if column.llm in (None, llm)]
     columns = tuple(column for column in layout.columns if column.llm in (None, llm))
@@ -123,7 +123,7 @@ def _narrow(layout: Layout, llm: str) -> Layout:
 
 
 def _for_model(layout: Layout, model: str) -> Layout:
-    """Return the same rows for another model, without what the paper reports of its own."""
+    """Return a copy of a layout for another model, without the paper's values."""
     columns: dict[tuple[str, str | None], Column] = {}
     for column in layout.columns:
         group = column.group if column.llm is None else None
@@ -136,7 +136,7 @@ def _for_model(layout: Layout, model: str) -> Layout:
         llm=(model,),
         columns=tuple(columns.values()),
         rows=tuple(replace(row, paper=()) for row in layout.rows),
-        notes=(*layout.notes, f"What the paper reports stands in {layout.name}."),
+        notes=(*layout.notes, f"The paper's values are in the table {layout.name}."),
         label=f"{layout.label}-{_UNSAFE.sub('-', model).strip('-')}",
     )
 
@@ -173,7 +173,7 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
             *note_ends(used),
             *note_mixtures(behind),
             *(
-                [f"Left out: {uncommon}, so that all methods stand on the same problems and models."]
+                [f"Left out: {uncommon}, so that all methods are compared on the same problems and models."]
                 if uncommon
                 else []
             ),
@@ -186,7 +186,7 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
 
 
 def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Return the commands that make what is absent: those of the table's experiment, or sweeps of their own."""
+    """Return the commands that make missing runs: sweeps of the table's experiment if it has one, or else others."""
     if layout.experiment is None:
         return fill_commands(absent, words)
     methods = dict.fromkeys(row.method for row in layout.rows)
@@ -195,13 +195,13 @@ def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[st
 
 
 def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:
-    """Return the columns without the extra ones that no run has anything for."""
+    """Return the columns without those extra ones whose metric no run has."""
     measured = {metric for result in results for metric in result.metrics}
     return tuple(column for column in layout.columns if not column.extra or column.metric in measured)
 
 
 def _drop_twins(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[tuple[Column, ...], list[Line]]:
-    """Return columns and lines without the metrics that are nowhere unlike those that they are variants of."""
+    """Return columns and lines without the variants of metrics that differ nowhere from the metric itself."""
     places = {column.metric: at for at, column in enumerate(columns)}
     kept = [
         at
@@ -225,16 +225,17 @@ def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Resu
 
 
 def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
-    """Return what the paper reports for each column."""
+    """Return the value that the paper reports for each column; None if there is none."""
     reported = iter(row.paper)
     return tuple(None if column.extra else next(reported, None) for column in columns)
 
 
 def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
-    """Return the results on which all methods that have any can be compared, and what was left out.
+    """Return the results of each row on which all methods can be compared, and a phrase about those left out.
 
-    Of a table that averages over models these are the results of the models that all methods of a science have, and of
-    the problems that they have with all of these; else of the problems that they have with each model.
+    Methods without results do not count. If a table averages over models, only the models count that all methods of a
+    science have, and only the problems that all methods have with all these models. Otherwise, the problems that all
+    methods have with a model count, for each model separately.
     """
     averages = all(column.llm is None for column in layout.columns)
     kept = [list(own) for own in by_row]
@@ -255,14 +256,14 @@ def _keep_shared(
     within: Callable[[Result], str],
     shared: Callable[[Result], str],
 ) -> list[list[Result]]:
-    """Return the results with values that all rows of their science have, each way of fitting by itself.
+    """Return the results whose ``shared`` value occurs in all rows of the same science and way of fitting.
 
     Args:
-        rows: Of the table.
-        by_row: The results of each.
-        split: Into which parts results fall that have nothing to do with each other.
-        within: Which results of a row must have a value each for themselves.
-        shared: The value.
+        rows: The rows of the table.
+        by_row: The results of each row.
+        split: Returns the part of the table to which a result belongs; parts are treated independently.
+        within: Returns a subgroup of the row to which a result belongs; the value must occur in every subgroup.
+        shared: Returns the value that must occur everywhere, such as the model or the problem.
     """
     sets: dict[tuple[str, str | None, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))
     for at, (row, own) in enumerate(zip(rows, by_row, strict=True)):
@@ -276,7 +277,7 @@ def _keep_shared(
 
 
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
-    """Yield the runs that a row lacks altogether, unless runs alone would not fill any of its cells."""
+    """Yield what a row has no runs of at all; nothing if runs alone would not fill its cells."""
     if layout.is_filled_later:
         return
     sides = [(row.method, own)] + ([(row.against, rivals)] if row.against else [])

@@ -1,4 +1,4 @@
-"""From the metrics of runs to a cell of a table."""
+"""Cells of tables, computed from the metrics of runs."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -18,13 +18,13 @@ DASH: Final = "—"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands in a cell, and what is behind it.
+    """A cell of a table.
 
     Attributes:
-        text: For a person; a dash where there is nothing.
-        mean: The number, None for nothing and for a cell of several.
-        spread: Sample standard deviation over the seeds (n - 1), None for one seed.
-        n_runs: Runs behind it, or pairs of runs.
+        text: The text that is shown; a dash if the cell is empty.
+        mean: The number in the cell; None for an empty cell and for a cell with several numbers.
+        spread: The sample standard deviation over the seeds (n - 1); None for a single seed.
+        n_runs: The number of runs, or of pairs of runs, behind the cell.
     """
 
     text: str = DASH
@@ -37,22 +37,22 @@ EMPTY: Final = Cell()
 
 
 def make_cell(column: Column, results: Sequence[Result]) -> Cell:
-    """Return mean ± sample standard deviation of a metric over the seeds; what several runs of a seed have is averaged.
+    """Return a cell with the mean ± sample standard deviation of a metric over the seeds.
 
-    A metric with a value for each pool is summarized pool by pool.
+    Several runs of one seed are averaged first. A metric with one value per pool is summarized pool by pool.
     """
-    found = [(result.run.seed, value) for result in results if (value := result.metrics.get(column.metric)) is not None]
-    if not found:
+    known = [(result.run.seed, value) for result in results if (value := result.metrics.get(column.metric)) is not None]
+    if not known:
         return EMPTY
-    parts = list(zip_longest(*(_as_list(value) for _, value in found)))
-    seeds = [seed for seed, _ in found]
+    parts = list(zip_longest(*(_as_list(value) for _, value in known)))
+    seeds = [seed for seed, _ in known]
     summaries = [_summarize(column, [*zip(seeds, part, strict=True)]) for part in parts]
     single = summaries[0] if len(summaries) == 1 else (None, None)
-    return Cell(_join(column, [_write_spread(column, *summary) for summary in summaries]), *single, len(found))
+    return Cell(_join(column, [_write_spread(column, *summary) for summary in summaries]), *single, len(known))
 
 
 def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Cell:
-    """Return what a test says of the difference of a metric between the two of each pair."""
+    """Return a cell with the result of the column's test for the difference of a metric within pairs."""
     values = [(one.metrics.get(column.metric), other.metrics.get(column.metric)) for one, other in pairs]
     known = [(one, other) for one, other in values if isinstance(one, float | int) and isinstance(other, float | int)]
     ours, theirs = [float(one) for one, _ in known], [float(other) for _, other in known]
@@ -70,7 +70,7 @@ def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Ce
 
 
 def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Result, Result]]:
-    """Return the pairs of one seed, problem and model."""
+    """Return the pairs of results with the same task, seed, problem and model."""
     by_key = {_pair_key(result): result for result in theirs}
     return [(result, by_key[_pair_key(result)]) for result in ours if _pair_key(result) in by_key]
 
@@ -84,7 +84,7 @@ def _as_list(value: Value) -> list[float | None]:
 
 
 def _summarize(column: Column, values: Iterable[tuple[int, float | None]]) -> tuple[float | None, float | None]:
-    """Return mean and spread over the seeds, or the median over the runs and nothing."""
+    """Return the mean and the spread over the seeds, or the median over the runs and no spread."""
     by_seed: dict[int, list[float]] = defaultdict(list)
     for seed, value in values:
         if value is not None:
@@ -120,7 +120,7 @@ def _write(column: Column, value: float) -> str:
 
 
 def _join(column: Column, parts: Sequence[str]) -> str:
-    """Return the values of the pools in one cell, their mean in brackets where the column has it."""
+    """Return the values of the pools as one text, with their mean in brackets if the style of the column has it."""
     if column.style == "overall" and len(parts) > 1:
         return f"{' / '.join(parts[:-1])} ({parts[-1]})"
     return " / ".join(parts)

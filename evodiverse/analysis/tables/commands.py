@@ -1,4 +1,4 @@
-"""The commands that make the runs that a table lacks."""
+"""The commands that make the missing runs of a table."""
 
 import shlex
 from collections import defaultdict
@@ -16,7 +16,16 @@ SEEDS = "0,1,2"
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Runs that are missing: ``science`` says which problems of the domain, None is all of them."""
+    """Missing runs.
+
+    Attributes:
+        task: The name of the task.
+        method: The name of the method.
+        model: The language model; ``off`` for none.
+        science: The group of problems of the domain; None for all problems.
+        overrides: The settings that differ from the defaults, as pairs of key and value.
+        domain: The package of the task's domain; None if it has no problems to choose from.
+    """
 
     task: str
     method: str
@@ -32,35 +41,37 @@ def experiment_commands(
     models: Mapping[str, Sequence[str]],
     classical: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """Yield the sweeps of an experiment's file that make the runs: one, where all its models lack some.
+    """Yield the sweeps of an experiment that make missing runs; a single one if all its models have missing runs.
 
-    Runs that are complete are passed over when the sweep comes to them.
+    A sweep skips runs that are complete.
 
     Args:
-        experiment: What makes the runs of a table.
-        absent: Those of them that there are none of.
-        models: What chooses a model on the command line; of one that is not there, its name does.
-        classical: The methods of it that need no model, None where all of them do without.
+        experiment: The experiment.
+        absent: The missing runs.
+        models: The overrides that choose a model on the command line, by model. A model without an entry is chosen by
+            its name.
+        classical: The methods of the experiment that work without a model; None if all do.
     """
-    lacking: dict[str | None, set[str]] = defaultdict(set)
+    models_by_fit: dict[str | None, set[str]] = defaultdict(set)
     for each in absent:
-        lacking[dict(each.overrides).get(FIT)].add(each.model)
+        models_by_fit[dict(each.overrides).get(FIT)].add(each.model)
     task = [] if experiment.task is None else [f"task={experiment.task}"]
-    for fit, names in lacking.items():
+    for fit, names in models_by_fit.items():
         other_fit = [] if fit in (None, experiment.fit) else [f"{FIT}={fit}"]
         for model in [None] if names == experiment.models else sorted(names):
-            asked = [] if model is None else models.get(model, [f"llm={model}"])
+            choice = [] if model is None else models.get(model, [f"llm={model}"])
             methods = [f"method={','.join(classical)}"] if model == OFF and classical is not None else []
-            words = [f"+experiment={experiment.name}", *task, *asked, *methods, *other_fit]
+            words = [f"+experiment={experiment.name}", *task, *choice, *methods, *other_fit]
             yield shlex.join(["evodiverse", "-m", *words])
 
 
 def fill_commands(absent: Iterable[Absent], models: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield sweeps that make the runs, as few as there can be without making others; each of seeds 0, 1 and 2.
+    """Yield as few sweeps as possible that make the missing runs with seeds 0, 1 and 2, and no other runs.
 
     Args:
-        absent: Runs that there are none of.
-        models: What chooses a model on the command line; of one that is not there, its name does.
+        absent: The missing runs.
+        models: The overrides that choose a model on the command line, by model. A model without an entry is chosen by
+            its name.
     """
     methods: dict[tuple[str | None, str, str | None, str, tuple[str, ...]], set[str]] = defaultdict(set)
     for each in absent:

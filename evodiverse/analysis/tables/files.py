@@ -1,4 +1,4 @@
-"""Writes tables into a folder."""
+"""Writing of tables to a folder."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,22 +14,21 @@ from evodiverse.kit.listed_files import write_listed
 from evodiverse.kit.text import printable
 
 INDEX: Final = "index.html"
-_LONGEST: Final = 200  # of 255 that file systems allow
+_LONGEST: Final = 200  # file systems allow 255, including suffixes
 
 
 def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) -> Path:
-    """Write all tables and the page that shows them, and delete what an earlier call wrote and this one does not.
+    """Write all tables and the page that shows them, and delete the tables of an earlier call that are obsolete.
 
-    A hidden file lists what was written with its SHA-256. A file on the list that was changed since then stays, and so
-    does every other file. Nothing is written through a link.
+    Files that were changed since then are kept; see `write_listed`.
 
     Args:
-        folder: Is made if need be.
-        tables: In the order to be shown.
-        facts: What was read, a line each.
+        folder: The folder, which is created if it is missing.
+        tables: The tables, in the order of the page.
+        facts: Sentences for the top of the page about the runs that were read.
 
     Returns:
-        The page.
+        The path of the page.
 
     Raises:
         InputError: The folder is a link or cannot be written.
@@ -48,7 +47,7 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
 
 
 def _clean(table: Table, name: str) -> Table:
-    """Return a table with a name for its files, in whose texts nothing controls a terminal or breaks a line."""
+    """Return a table with a new name, whose texts cannot control a terminal or contain line breaks."""
     return replace(
         table,
         name=name,
@@ -60,7 +59,7 @@ def _clean(table: Table, name: str) -> Table:
 
 
 def _name(tables: Sequence[Table]) -> list[str]:
-    """Return a name for the files of each table: its own, unless that is too long or another table has it."""
+    """Return a unique name for the files of each table: its own name, shortened or numbered if necessary."""
     names: list[str] = []
     for table in tables:
         name = table.name[:_LONGEST]

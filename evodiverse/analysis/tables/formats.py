@@ -1,4 +1,4 @@
-"""A filled table as Markdown, CSV, LaTeX and HTML."""
+"""Formats of filled tables: Markdown, CSV, LaTeX and HTML."""
 
 import csv
 import html
@@ -11,9 +11,9 @@ from evodiverse.analysis.tables.cells import DASH, Cell
 from evodiverse.analysis.tables.table import Table
 from evodiverse.errors import InputError
 
-_MISSING: Final = "To fill the cells with a dash:"
+_MISSING: Final = "To fill the cells with a dash, run:"
 _PAPER: Final = "paper"
-# What pdfLaTeX cannot set as it is.
+# Characters that pdfLaTeX cannot typeset as they are.
 _LATEX: Final = str.maketrans(
     {
         "±": r"$\pm$",
@@ -28,19 +28,19 @@ _LATEX: Final = str.maketrans(
         "−": "$-$",
         "—": "---",
         "†": r"$^\dagger$",
-        # at the begin of a row, behind that of the row before, they would belong to it
+        # at the start of a row, LaTeX would take them for arguments of the preceding \\
         "[": "{[}",
         "*": "{*}",
     }
 )
-# Where a spreadsheet that reads a cell, or splits it at semicolons, takes what follows for a formula.
+# The places where a spreadsheet would start a formula when it reads a cell, or splits it at semicolons.
 _FORMULA: Final = re.compile(r"(^|;)(?=[=+\-@\t\r＝＋－＠])")
-# What Markdown takes for a link, a picture, or the end of a cell.
+# The characters that Markdown would take for a link, a picture, or the end of a cell.
 _MARKDOWN: Final = re.compile(r"[\\\[\]|]|(?<=:)//|(?<=www)\.", re.IGNORECASE)
 
 
 def to_markdown(table: Table) -> str:
-    """Return a table in Markdown, with its notes and the commands that fill it."""
+    """Return a table as Markdown, with its notes and the commands that fill it."""
     header, rows = _lay_out(table)
     header, *rows = [[*map(_escape_markdown, row)] for row in [header, *rows]]
     lines = [f"# {_escape_markdown(table.title)}", "", _lay_lines(rows, header, "pipe"), ""]
@@ -50,10 +50,11 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Return a table as CSV: of each metric what is shown, the mean, its spread, the runs, and the paper's number.
+    """Return a table as CSV, with up to five columns per metric.
 
-    The heads of rows come from runs, maybe those of somebody else: an apostrophe stands before what a spreadsheet would
-    run as a formula.
+    They are the text of the cell, its mean, its spread, the number of runs, and the paper's value. The heads of rows
+    come from runs, which may come from elsewhere, so an apostrophe precedes anything that a spreadsheet would run as a
+    formula.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -71,7 +72,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Return a table in LaTeX, for the package booktabs."""
+    """Return a table as LaTeX, for the package booktabs."""
     header, rows = _lay_out(table)
     body = _lay_lines(rows, header, "latex_booktabs")
     caption = " ".join([f"{table.title}.", *table.notes])
@@ -83,11 +84,11 @@ def to_latex(table: Table) -> str:
         body,
     ]
     text = "\n".join([*lines, r"\end{table}", ""]).translate(_LATEX)
-    return text.encode("latin-1", "replace").decode("latin-1")  # what else pdfLaTeX cannot set becomes a question mark
+    return text.encode("latin-1", "replace").decode("latin-1")  # other characters that pdfLaTeX cannot typeset become ?
 
 
 def to_html(table: Table) -> str:
-    """Return a table, its notes and the commands that fill it in HTML, without a title."""
+    """Return a table as HTML, with its notes and the commands that fill it, but without a title."""
     header, rows = _lay_out(table)
     parts = [_lay_lines(rows, header, "html")]
     if table.notes:
@@ -99,20 +100,20 @@ def to_html(table: Table) -> str:
 
 
 def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str) -> str:
-    """Return the lines of a table.
+    """Return the lines of a table in a style of tabulate.
 
     Raises:
-        InputError: The library that lays them out is not installed.
+        InputError: The library tabulate is not installed.
     """
     try:
-        from tabulate import tabulate  # here: it comes with an extra
+        from tabulate import tabulate  # imported here because it comes with an extra
     except ModuleNotFoundError as error:
-        raise InputError("tables need tabulate; pip install 'evodiverse[analysis]'") from error
+        raise InputError("tables need tabulate; run pip install 'evodiverse[analysis]'") from error
     return str(tabulate(rows, header, style, disable_numparse=True))
 
 
 def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows, with what the paper reports beside each column that it reports anything for."""
+    """Return the header and the rows, with a column of the paper's values next to each column that has any."""
     header = list(table.head)
     rows = [list(line.of) for line in table.lines]
     for at, column in enumerate(table.columns):
@@ -126,20 +127,20 @@ def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
-    """Return a cell with the number of runs behind it, where the row does not say it."""
-    says = not table.is_of_paper and of[-1] == str(cell.n_runs)
-    return cell.text if says or cell.n_runs == 0 else f"{cell.text} ({cell.n_runs})"
+    """Return the text of a cell, with its number of runs unless the head of the row shows the same number."""
+    is_in_head = not table.is_of_paper and of[-1] == str(cell.n_runs)
+    return cell.text if is_in_head or cell.n_runs == 0 else f"{cell.text} ({cell.n_runs})"
 
 
 def _escape_markdown(text: str) -> str:
-    """Return text that Markdown shows as it is: without tags, links and pictures."""
+    """Return text that Markdown shows literally, without tags, links and pictures."""
     return _MARKDOWN.sub(lambda special: f"\\{special[0]}", html.escape(text, quote=False))
 
 
 def _escape_latex(text: str) -> str:
-    """Return text as LaTeX sets it, by the rules of the library that sets the cells."""
+    """Return text escaped for LaTeX, by the rules of the library that escapes the cells."""
     return _lay_lines([[text]], (), "latex_booktabs").splitlines()[2].strip(" \\")
 
 
 WRITERS: Final[Mapping[str, Callable[[Table], str]]] = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
-"""What writes a file of each ending."""
+"""The writer of each format, by the suffix of its files."""

@@ -1,4 +1,4 @@
-"""The page that shows all tables and links their files."""
+"""The page that shows all tables with links to their files."""
 
 import html
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
     """Return an HTML page of all tables.
 
     Args:
-        tables: In the order to be shown.
-        facts: What was read, a line each.
+        tables: The tables, in the order of the page.
+        facts: Sentences about the runs that were read.
     """
     filled = [table for table in tables if table.n_filled]
     empty = [table for table in tables if not table.n_filled]

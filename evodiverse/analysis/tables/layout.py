@@ -1,7 +1,7 @@
-"""What each table is about: its rows, its columns, and the numbers that the paper reports.
+"""Layouts of tables: their rows and columns, and the numbers that the paper reports.
 
-``paper.yaml`` has the tables of the paper, ``found.yaml`` and the ``tables.yaml`` of each domain those of whatever runs
-are found.
+``paper.yaml`` defines the tables of the paper. ``found.yaml`` and the ``tables.yaml`` of each domain define the tables
+of all runs, which have a row for whatever runs there are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,28 +16,29 @@ from evodiverse.analysis.tables.models import OFF
 
 _HERE: Final = Path(__file__).parent
 FIT: Final = "task.fit"
-"""The key of the way in which candidates are fitted."""
+"""The configuration key of the way in which candidates are fitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A metric in a table.
+    """A column of a table.
 
     Attributes:
-        title: What stands above it; an arrow says whether higher or lower is better.
-        metric: Name of the metric.
-        digits: Digits after the point.
-        style: How its numbers are written: fixed, scientific, significant (three digits), precise (six digits),
-            percent, setting (without a spread where all are the same), or overall (those of the pools, and their mean
-            in brackets).
-        llm: The model whose runs alone it is about, None for those of the table.
-        group: What stands above the titles of several columns.
-        test: Which test of the difference it shows (t, bootstrap, permutation) instead of the metric, if any.
-        extra: Whether it is ours alone, without a number of the paper beside it.
-        unlike: The metric that it is a variant of. It is shown only where it differs from that by more than 0.01.
-        note: What a reader must know where it is shown.
-        median: Whether the median over the runs stands for the mean.
-        needs: What runs must have for it, if that is not certain.
+        title: The title of the column; an arrow shows whether higher or lower is better.
+        metric: The name of the metric.
+        digits: The number of decimals.
+        style: The format of the numbers: ``fixed``, ``scientific``, ``significant`` (three digits), ``precise`` (six
+            digits), ``percent``, ``setting`` (without a spread if all values are the same), or ``overall`` (the values
+            of the pools, with their mean in brackets).
+        llm: The only model whose runs count; None for all models of the table.
+        group: The common title above several columns.
+        test: The test of the difference to show instead of the metric: ``t``, ``bootstrap`` or ``permutation``.
+        extra: Whether the paper has no such column.
+        unlike: The metric of which this one is a variant. The column is shown only if the two differ by more than 0.01
+            somewhere.
+        note: A note for tables that show the column.
+        median: Whether to show the median over the runs instead of the mean.
+        needs: What a run needs for the metric besides being complete; None if nothing.
     """
 
     title: str
@@ -55,24 +56,24 @@ class Column:
 
     @property
     def full_title(self) -> str:
-        """The title with that of its group."""
+        """The title, preceded by the title of the group."""
         return self.title if self.group is None else f"{self.group}: {self.title}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Which runs stand in a row of a table of the paper, and what it reports of its own.
+    """A row of a table of the paper: the runs it takes, and the values that the paper reports.
 
     Attributes:
-        of: What stands at the head of the row.
-        task: Name of the task.
-        method: Name of the method.
-        science: Which problems of equations; None for all, and for other tasks.
-        fit: How the parameters of equations are fitted; None for any, and for other tasks.
-        domain: The package of the task's domain, where it has problems to choose from.
-        overrides: The settings that differ from what task, method and llm compose to, beside the problem.
+        of: The heads of the row.
+        task: The name of the task.
+        method: The name of the method.
+        science: The group of problems, for equations; None for all problems, and for other tasks.
+        fit: The way in which the parameters of equations are fitted; None for any way, and for other tasks.
+        domain: The package of the task's domain, if it has problems to choose from.
+        overrides: The settings that differ from what task, method and llm compose to, except for the problem.
         against: The method that ``method`` is compared with, in a table of tests.
-        paper: The reported cells of the columns that are not extra, as text.
+        paper: The text of the reported cells, for the columns that are not extra.
     """
 
     of: tuple[str, ...]
@@ -91,10 +92,10 @@ class Experiment:
     """The file in ``conf/experiment/`` whose sweep makes all runs of a table.
 
     Attributes:
-        name: Of the file.
-        models: The models that it asks.
-        fit: Its way of fitting, None where that makes no rows.
-        task: The only task that is wanted of it, None for all.
+        name: The name of the file.
+        models: The models of its runs.
+        fit: The way in which its runs fit candidates; None if it does not separate rows.
+        task: The only task to run; None for all.
     """
 
     name: str
@@ -105,15 +106,15 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark of many tasks, and what others published on it; its table has a column for each method.
+    """A benchmark of many tasks with published values, whose table has one column per method.
 
     Attributes:
-        metric: What it compares.
-        budget: The oracle calls of a run that counts.
-        methods: Whose published values it has.
-        uncounted: What each of these evaluated outside the count of calls, as text.
-        tasks: The published values, mean ± sample standard deviation as text, by task.
-        totals: The sums over all tasks, as published.
+        metric: The metric that it compares.
+        budget: The number of oracle calls of a run that counts.
+        methods: The methods with published values.
+        uncounted: The number of evaluations that each of these methods did not count as calls, as text.
+        tasks: The published values of each method as text (mean ± sample standard deviation), by task.
+        totals: The published sums over all tasks, one per method.
         experiment: The file in ``conf/experiment/`` whose sweep makes the runs.
     """
 
@@ -131,20 +132,20 @@ class Layout:
     """A table without our numbers.
 
     Attributes:
-        name: Of its files.
-        title: What it is about.
-        head: What stands above the heads of the rows.
-        columns: The metrics.
-        llm: The models whose runs fill it; runs of others fill a table of the same form. Empty for runs of any.
-        rows: The rows of a table of the paper.
-        kind: Of what metrics a table of all runs found is; None for one of the paper.
-        notes: What a reader must know.
-        fit: The way of fitting that the paper's numbers stand next to, where each has rows of its own.
-        has_problems: Whether a table of all runs says of each row how many problems and which way of fitting it has.
-        is_filled_later: Whether what it shows is made after the runs, so that runs alone do not fill it.
-        label: What LaTeX refers to it by.
-        experiment: What makes its runs, None where no file does.
-        benchmark: What it compares runs on, None for a table of anything else.
+        name: The name of the table's files.
+        title: The title of the table.
+        head: The titles above the heads of the rows.
+        columns: The columns, each with its metric.
+        llm: The models whose runs fill the table; runs of other models fill a copy of it. Empty for runs of any model.
+        rows: The rows, for a table of the paper.
+        kind: The kind of metrics, for a table of all runs; None for a table of the paper.
+        notes: The notes below the table.
+        fit: The way of fitting to which the paper's numbers belong, if each way has rows of its own.
+        has_problems: Whether the rows of a table of all runs show their number of problems and way of fitting.
+        is_filled_later: Whether the metrics need data that are added after a run, so that runs alone do not fill it.
+        label: The label of the table in LaTeX.
+        experiment: The experiment that makes the runs; None if there is none.
+        benchmark: The benchmark; None for any other table.
     """
 
     name: str
@@ -164,11 +165,11 @@ class Layout:
 
     @property
     def is_about_models(self) -> bool:
-        """Whether its runs have a language model."""
+        """Whether the runs of the table use a language model."""
         return bool(self.llm) and OFF not in self.llm
 
     def for_task(self, task: str | None) -> "Layout":
-        """Return the part of it that is about one task, None for all."""
+        """Return the part of the layout about one task; None stands for all tasks."""
         rows = tuple(row for row in self.rows if task in (None, row.task))
         experiment = self.experiment
         if experiment is not None and self.llm and len(rows) < len(self.rows):
@@ -176,19 +177,19 @@ class Layout:
         return replace(self, rows=rows, experiment=experiment)
 
     def admits(self, model: str) -> bool:
-        """Return whether runs of a model fill it."""
+        """Return whether runs of a model fill the table."""
         return not self.llm or model in self.llm
 
 
 @lru_cache
 def paper_layouts() -> tuple[Layout, ...]:
-    """Return the tables of the paper."""
+    """Return the layouts of the paper's tables."""
     return _read(_HERE / "paper.yaml")
 
 
 @lru_cache
 def found_layouts(*files: Path) -> tuple[Layout, ...]:
-    """Return the tables of the runs that are found: those in the files of their domains, and those of every search."""
+    """Return the layouts of the tables of all runs: those in the domains' files, and those for every search."""
     return tuple(layout for file in files for layout in _read(file)) + _read(_HERE / "found.yaml")
 
 
@@ -206,7 +207,7 @@ def _layout(
     benchmark: dict[str, Any] | None = None,
     **rest: Any,
 ) -> Layout:
-    """Return a table; ``domain`` holds for all of its rows, and ``experiment`` names what makes its runs."""
+    """Return a layout from its entry in a file, where ``domain`` applies to all rows."""
     lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in rest.items()}
     common = {} if domain is None else {"domain": domain}
     return Layout(

@@ -1,4 +1,4 @@
-"""Tables over the values of one or two settings, whatever else the runs differ in."""
+"""Tables over the values of one or two settings, regardless of all other settings."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,24 +27,24 @@ _METRICS: Final[Mapping[str, tuple[Column, ...]]] = {
     "programs": (_BEST,),
 }
 _NOTE: Final = (
-    "Mean ± sample standard deviation over seeds, over all runs with these values, whatever else they differ in; of a "
-    "balanced sweep that is the marginal. The median over runs of an error."
+    "Mean ± sample standard deviation over seeds, of all runs with these values regardless of their other settings; "
+    "for a balanced sweep, this is the marginal. Errors are medians over runs."
 )
 
 
 def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Table]:
-    """Return for each task and metric a table of the values of one or two settings.
+    """Return a table over the values of one or two settings, for each task and metric.
 
     Args:
-        results: The runs.
-        keys: The settings, of rows and of columns: dotted keys, or task, method, llm.
+        results: The runs with their metrics.
+        keys: The settings of the rows and of the columns: dotted keys, or ``task``, ``method``, ``llm``.
 
     Raises:
-        InputError: They are not one or two, or no run has such a setting; says which one may be meant.
+        InputError: The keys are not one or two, or no run has such a setting; the message suggests a similar one.
     """
     if not 1 <= len(keys) <= 2 or not all(keys):
         raise InputError(
-            f"--by takes one key or two, got {','.join(keys) or 'none'}; as method.swap.period,method.ladder"
+            f"--by takes one or two keys, got {','.join(keys) or 'none'}; for example method.swap.period,method.ladder"
         )
     known = sorted({key for result in results for key in result.run.settings})
     for key in keys:
@@ -57,7 +57,7 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Tabl
 
 
 def _with_best(result: Result) -> Result:
-    """Return a run with its best score for a metric, which runs of every domain have."""
+    """Return a run with its best score as an additional metric, which runs of every domain have."""
     best = result.run.record.get("totals", {}).get(_BEST.metric)
     return replace(result, metrics={**result.metrics, _BEST.metric: best})
 
@@ -100,7 +100,7 @@ def _by_value(results: Sequence[Result], column: Column, key: str, values: Seque
 
 
 def _find_values(results: Sequence[Result], key: str) -> list[str]:
-    """Return the values of a setting, numbers by size before anything else."""
+    """Return the values of a setting, sorted, with numbers before all others."""
     return sorted({_value(result, key) for result in results}, key=_order)
 
 

@@ -1,4 +1,4 @@
-"""Language models by what they are, whoever serves them: the same weights fill the same rows."""
+"""Identification of language models regardless of the host: runs with the same weights fill the same rows."""
 
 import re
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from evodiverse.runlog.runs import Run
 
 OFF: Final = "off"
 _POOLS: Final = ("cold", "hot")
-# Which model a run asks and who answers: none of these changes how the model samples.
+# The settings that choose the model and its host. They do not change how the model samples.
 _IDENTITY: Final = ("llm.model", "llm.provider", "llm.client", *(f"llm.pools.{pool}.model" for pool in _POOLS))
 _SAMPLING: Final = ("temperature", "top_p", "max_tokens")
-# What keeps a model from thinking aloud before it answers, as the paper's did not.
+# The setting that disables reasoning before the answer, as in the paper.
 _NO_THOUGHTS: Final = ("llm.extra.thinking.type", "disabled")
 
 
@@ -21,10 +21,10 @@ class PapersModel:
     """A model of the paper.
 
     Attributes:
-        pattern: Matches the names that hosts give it, in lower case and without the host.
-        words: What chooses it on the command line.
-        takes_sampling: Whether it takes a temperature and top-p. One that takes neither must be asked without them, and
-            needs room for its thoughts, so that these settings are no change of it.
+        pattern: A pattern for the names that hosts give the model, in lower case and without the host.
+        words: The overrides that choose the model on the command line.
+        takes_sampling: Whether the model accepts a temperature and top-p. Otherwise it must be asked without them, and
+            with more tokens for its reasoning, so these settings do not count as changes.
     """
 
     pattern: re.Pattern[str]
@@ -47,9 +47,9 @@ PAPERS_MODELS: Final[Mapping[str, PapersModel]] = {
 
 
 def identify_model(run: Run) -> str:
-    """Return what model a run had: "off", one of the paper's, or the name that its host gives it, without the host.
+    """Return the model of a run: ``off``, the name of a model of the paper, or the name at its host, without the host.
 
-    Where its pools had different models, both.
+    If the pools had different models, the result names both.
     """
     settings = run.settings
     client = settings.get("llm.client", "none" if run.llm == OFF else "litellm")
@@ -62,13 +62,13 @@ def identify_model(run: Run) -> str:
 def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str, Any]:
     """Return the settings of a run that change how its model is asked.
 
-    Of a model of the paper they are those that are not as the task wants it, whatever option of ``llm`` has set them;
-    of another model those that its option has not.
+    For a model of the paper, these are the settings that differ from the task's, no matter whether an option of ``llm``
+    or the user has set them. For another model, they are the settings that differ from its option's.
 
     Args:
         run: The run.
-        overrides: What was changed from what task, method and llm compose to.
-        model: What `identify_model` returns of it.
+        overrides: The settings that differ from what task, method and llm compose to.
+        model: The result of `identify_model` for the run.
     """
     changes = {key: value for key, value in overrides.items() if key.startswith("llm.") and key not in _IDENTITY}
     if model not in PAPERS_MODELS:
@@ -79,7 +79,7 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
 
 
 def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: PapersModel) -> bool:
-    """Return whether a setting differs from how the task wants models to sample."""
+    """Return whether a setting differs from the sampling that the task asks for."""
     if key.startswith("llm.extra."):
         return (key, value) != _NO_THOUGHTS
     if key == "llm.fallback":
@@ -98,6 +98,6 @@ def _identify(name: str) -> str:
 
 
 def _is_needed(key: str, value: Any) -> bool:
-    """Return whether a setting is one without which a model that takes no temperature cannot be asked."""
+    """Return whether a model that accepts no temperature can only be asked with this setting."""
     _, _, name = key.rpartition(".")
     return (name in ("temperature", "top_p") and value is None) or name == "max_tokens"

@@ -1,4 +1,4 @@
-"""What a reader of a table must know of the runs behind it."""
+"""The notes below a table about the runs behind it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -10,29 +10,29 @@ from evodiverse.analysis.tables.layout import Column, Layout, Row
 from evodiverse.analysis.tables.results import Result
 from evodiverse.runlog.runs import CAPS
 
-# In what runs of one cell may differ without a word.
+# The settings in which the runs of a cell may differ without a note.
 _IGNORED: Final = {"seed", *CAPS}
-# So many problems are named; of more, only where they come from.
+# The largest number of problems that are listed by name. For more, only their sources are listed.
 _NAMED_PROBLEMS: Final = 8
 
 
 def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], *, has_runs: bool) -> Iterator[str]:
-    """Yield what runs lack that are there, but have no value."""
+    """Yield what the runs need to fill a column that has no value although there are runs."""
     needs: dict[str, list[str]] = defaultdict(list)
     for at, column in enumerate(columns):
         if column.needs and has_runs and all(row[at] == EMPTY for row in cells):
             needs[column.needs].append(column.full_title)
-    for what, titles in needs.items():
-        yield f"{' and '.join(dict.fromkeys(titles))}: needs {what}."
+    for requirement, titles in needs.items():
+        yield f"{' and '.join(dict.fromkeys(titles))}: needs {requirement}."
 
 
 def note_columns(columns: Sequence[Column]) -> Iterator[str]:
-    """Yield what a reader must know of single columns."""
+    """Yield the notes about single columns."""
     yield from dict.fromkeys(column.note for column in columns if column.note)
 
 
 def note_problems(used: Sequence[Result]) -> Iterator[str]:
-    """Yield which problems of equations the runs are of."""
+    """Yield the problems that the runs are about."""
     problems = sorted({result.problem for result in used if result.problem})
     if problems:
         sources = sorted({problem.partition("/")[0] for problem in problems})
@@ -50,32 +50,38 @@ def note_ends(used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> Iterator[str]:
-    """Yield why there may be nothing in a cell although there are runs for its row."""
+    """Yield the reasons for an empty cell in a row that has runs."""
     certain = [[cell for column, cell in zip(columns, row, strict=True) if not column.needs] for row in cells]
     if any(EMPTY in row and any(cell.n_runs for cell in row) for row in certain):
         yield (
-            "A dash in a row that has runs: there is nothing to measure, such as swaps of a single pool, errors "
-            "without held-out data, a score that none reached, or a t-test of differences that are all the same."
+            "A dash in a row that has runs means that there is nothing to measure, such as swaps of a single pool, "
+            "errors without held-out data, a score that no run reached, or a t-test of differences that are all the "
+            "same."
         )
 
 
 def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
-    """Yield which models the runs had, and by what names they were asked for."""
+    """Yield the models of the runs, with their names at the hosts."""
     if not layout.is_about_models or not used:
         return
-    asked: dict[str, set[str]] = defaultdict(set)
+    names_by_model: dict[str, set[str]] = defaultdict(set)
     for result in used:
-        asked[result.model].add(str(result.run.settings.get("llm.model")))
-    models = [f"{model} (as {', '.join(sorted(names))})" for model, names in sorted(asked.items())]
-    yield f"Ours: {', '.join(models)}."
-    if len(asked) > 1 and any(column.llm is None for column in layout.columns):
-        yield f"Averaged over {' and '.join(sorted(asked))}."
-    if len(layout.llm) > len(asked):
-        yield f"Only {', '.join(sorted(asked))} of {' and '.join(layout.llm)} stands here."
+        names_by_model[result.model].add(str(result.run.settings.get("llm.model")))
+    models = sorted(names_by_model)
+    named = [f"{model} (as {', '.join(sorted(names_by_model[model]))})" for model in models]
+    yield f"Ours: {', '.join(named)}."
+    if len(models) > 1 and any(column.llm is None for column in layout.columns):
+        yield f"Averaged over {' and '.join(models)}."
+    if len(layout.llm) > len(models):
+        yield f"Of {' and '.join(layout.llm)}, only {', '.join(models)} has runs."
 
 
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
-    """Yield in what the runs differ that stand behind one row, or in one table, beside what the table is about."""
+    """Yield warnings about differences between the runs of one row or one table that the table is not about.
+
+    Args:
+        behind: The results behind each row.
+    """
     by_model: dict[tuple[int, str], list[Result]] = defaultdict(list)
     for at, own in enumerate(behind):
         for result in own:
@@ -88,7 +94,7 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
             tasks[result.run.task].append(result)
             by_method[result.run.task, result.run.method].append(result)
     budgets = {key for some in tasks.values() for key in _differing(some, lambda key: key == "budget.oracle_calls")}
-    # Some keys of a task have another value with one method than with another, such as the rate of mutations.
+    # Some keys of a task depend on the method, such as the rate of mutations, so they are compared within a method.
     budgets |= {key for some in by_method.values() for key in _differing(some, lambda key: key.startswith("task."))}
     overridden = {key for own in behind for result in own for key in result.overrides}
     if rows | (budgets - overridden):
@@ -97,11 +103,11 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
         yield f"Careful: these runs read different data ({', '.join(data)})."
     versions = sorted({version for own in behind for result in own for version in result.run.versions})
     if len(versions) > 1:
-        yield f"Careful: these runs were made by evodiverse {' and '.join(versions)}."
+        yield f"Careful: these runs used different versions of EvoDiverse ({', '.join(versions)})."
 
 
 def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[str]:
-    """Return the keys of settings in which runs differ, of those that count."""
+    """Return the keys of the settings in which runs differ, among those for which ``counts`` is true."""
     first = results[0].run.settings if results else {}
     return {
         key
@@ -114,7 +120,7 @@ def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[
 
 
 def _differing_data(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the roles of files that are not the same in all runs of a problem; prompts and models are no data."""
+    """Yield the roles of the data that are not the same in all runs of a problem; prompts and models do not count."""
     seen: dict[tuple[str | None, str], set[str]] = defaultdict(set)
     for result in results:
         for role, sha256 in result.run.record.get("sources", {}).items():
@@ -124,7 +130,13 @@ def _differing_data(results: Sequence[Result]) -> Iterator[str]:
 
 
 def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Iterator[str]:
-    """Yield how many runs of these tasks, methods and models do not count, and why."""
+    """Yield how many runs of the table's tasks, methods and models are left out, and why.
+
+    Args:
+        layout: The table.
+        results: All runs with metrics.
+        others: All other runs, with the reasons why they do not count.
+    """
     about = {(row.task, method) for row in layout.rows for method in _methods(row)}
     reasons = Counter(
         why for result, why in others if layout.admits(result.model) and (result.task, result.run.method) in about
@@ -138,17 +150,17 @@ def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tu
         and not any(result.has_method(row, method) for row in layout.rows for method in _methods(row))
     ]
     if changed:
-        reasons["with other settings, see the tables of all runs"] = len(changed)
+        reasons["with other settings (see the tables of all runs)"] = len(changed)
     if reasons:
         counts = [f"{count_of(count, 'run')} {why}" for why, count in sorted(reasons.items())]
         yield f"Left out: {', '.join(counts)}."
 
 
 def _methods(row: Row) -> list[str]:
-    """Return the methods that a row is about."""
+    """Return the methods whose runs a row takes."""
     return [row.method, *([row.against] if row.against else [])]
 
 
 def count_of(n: int, what: str) -> str:
-    """Return a number with a noun."""
+    """Return a number with a noun, in the singular or plural."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"

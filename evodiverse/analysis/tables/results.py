@@ -1,4 +1,4 @@
-"""A run with its metrics, in the terms in which tables choose among runs."""
+"""Runs with their metrics, and the terms in which tables choose among them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from evodiverse.ports import Subject
 from evodiverse.runlog.runs import Run, write_setting
 from evodiverse.runlog.values import Measurement
 
-# What a task is scored by. A run with another one is a run of another task.
+# The settings that define the score of a task. A run that changes one of them is a run of another task.
 _ORACLE: Final = ("task.oracle.", "task.evaluator")
 _PROPOSALS: Final = "budget.llm_calls"
 
@@ -22,13 +22,14 @@ class Result:
 
     Attributes:
         run: The run.
-        metrics: By name; of a run that was not measured, none.
-        kind: Which metrics it has.
-        task: Its task, with what was changed of the oracle in brackets.
-        model: Its language model, whoever served it, with what was changed of it in brackets.
-        subject: Which of the task's problems it is about.
-        overrides: What else was changed from what task, method and llm compose to. The problem is no such thing, nor is
-            a cap on what may be spent that did not end the run, or that counts proposals where the paper seems to.
+        metrics: The metrics by name; empty for a run that was not measured.
+        kind: The name of the tables that the metrics fill.
+        task: The name of the task, with changes of its oracle in brackets.
+        model: The language model regardless of its host, with changes of its settings in brackets.
+        subject: The problem of the run.
+        overrides: The other settings that differ from what task, method and llm compose to. They include neither the
+            problem nor a cap on spending that did not end the run, nor a cap on proposals in a task where the paper
+            seems to count them.
     """
 
     run: Run
@@ -41,41 +42,41 @@ class Result:
 
     @property
     def model_words(self) -> tuple[str, ...]:
-        """What chooses its model on the command line; of a replayed run, what asks the model itself.
+        """The overrides that choose the model on the command line; for a replayed run, those that ask the model itself.
 
-        The address of a server is not recorded. A value that Hydra would interpolate is left out: the record may be
-        somebody else's.
+        The address of a server is not recorded, so a placeholder stands for it. Values that Hydra would interpolate are
+        left out, since the record may come from elsewhere.
         """
         name = str(self.run.settings.get("llm.model"))
         option = ("litellm" if "/" in name else "openai_compatible") if self.run.llm == "replay" else self.run.llm
         words = [f"llm={option}"]
         for key, value in (self.run.overrides or {}).items():
             if key.startswith("llm.") and key != "llm.client" and "${" not in f"{key}{write_setting(value)}":
-                plus = "++" if key.startswith("llm.extra.") else ""  # a key of a user's own
+                plus = "++" if key.startswith("llm.extra.") else ""  # the key may not exist yet
                 words.append(f"{plus}{key}={write_setting(value)}")
         return (*words, "llm.api_base=ADDRESS") if option == "openai_compatible" else tuple(words)
 
     @property
     def problem(self) -> str | None:
-        """Its problem, None for a task that has one alone."""
+        """The problem of the run; None for a task with a single problem."""
         return self.subject.problem
 
     @property
     def science(self) -> str | None:
-        """Which problems its own is of, None for tasks with one alone, and for data without that label."""
+        """The group of the problem; None for a task with a single problem, and for data without a group."""
         return self.subject.group
 
     @property
     def fit(self) -> str | None:
-        """How candidates were fitted, None where that makes no rows of its own."""
+        """The way in which candidates were fitted; None if it does not separate rows."""
         return self.subject.fit
 
     def belongs(self, row: Row) -> bool:
-        """Return whether a row is about runs like this, whatever their model."""
+        """Return whether the run belongs to a row, regardless of its model."""
         return self.has_method(row, row.method)
 
     def has_method(self, row: Row, method: str) -> bool:
-        """Return whether a row would be about this run if its method were another."""
+        """Return whether the run would belong to a row if the method of the row were ``method``."""
         return (
             (self.task, self.run.method) == (row.task, method)
             and (self.science == row.science if row.science else self.problem is None or self.science is not None)
@@ -85,11 +86,11 @@ class Result:
 
 
 def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> Result:
-    """Return a run in the terms of tables; its ``overrides`` are known.
+    """Return a run with its metrics in the terms of tables.
 
     Args:
-        run: The run.
-        measured: Its metrics.
+        run: The run, whose record should have ``overrides``.
+        measured: The metrics of the run.
         own: The packages of the user's own domains.
     """
     overrides = run.without_idle_caps(run.overrides or {})
@@ -111,14 +112,17 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
 
 
 def show_overrides(overrides: Mapping[str, Any]) -> str:
-    """Return overrides as one would write them on the command line, separated by blanks."""
+    """Return overrides as they are written on the command line, separated by spaces."""
     return " ".join(f"{key}={write_setting(value)}" for key, value in overrides.items())
 
 
 def choose_words(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
-    """Return by model what chooses it on the command line: the paper's as is usual, others as their runs did."""
-    usual = {name: model.words for name, model in PAPERS_MODELS.items()}
-    return {result.model: result.model_words for result in results} | usual
+    """Return the overrides that choose each model on the command line, by model.
+
+    The paper's models have fixed overrides; other models have those of their runs.
+    """
+    fixed = {name: model.words for name, model in PAPERS_MODELS.items()}
+    return {result.model: result.model_words for result in results} | fixed
 
 
 def _with_changes(name: str, changes: Mapping[str, Any]) -> str:

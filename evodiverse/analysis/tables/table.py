@@ -1,4 +1,4 @@
-"""A filled table."""
+"""Filled tables."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,13 @@ from evodiverse.analysis.tables.layout import Column
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of a filled table: its heads, our cells, and beside each what the paper reports, None if nothing."""
+    """A row of a filled table.
+
+    Attributes:
+        of: The heads of the row.
+        cells: Our cells, one per column.
+        paper: The value that the paper reports for each cell; None if it reports none.
+    """
 
     of: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -20,15 +26,15 @@ class Table:
     """A filled table.
 
     Attributes:
-        name: Of its files.
-        title: What it is about.
-        head: What stands above the heads of the rows.
-        columns: The metrics.
+        name: The name of the table's files.
+        title: The title of the table.
+        head: The titles above the heads of the rows.
+        columns: The columns, each with its metric.
         lines: The rows.
-        notes: What a reader must know.
-        commands: What would fill the cells that are empty.
-        label: What LaTeX refers to it by.
-        is_of_paper: Whether it is one of the paper's.
+        notes: The notes below the table.
+        commands: The commands that make the runs for the empty cells.
+        label: The label of the table in LaTeX.
+        is_of_paper: Whether it is a table of the paper.
     """
 
     name: str
@@ -43,10 +49,10 @@ class Table:
 
     @property
     def n_filled(self) -> int:
-        """How many cells have a number of ours."""
+        """The number of cells with a value of ours."""
         return sum(cell.text != DASH for line in self.lines for cell in line.cells)
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return sum(len(line.cells) for line in self.lines)

@@ -58,7 +58,7 @@ def test_runs_with_other_settings_are_left_out_and_counted() -> None:
         layout(JNK3), result({"score": 0.4}), result({"score": 0.9}, seed=1, overrides={"method.swap.period": 2})
     )
     assert texts(table)[1] == ["0.40"]
-    assert "Left out: 1 run with other settings, see the tables of all runs." in table.notes
+    assert "Left out: 1 run with other settings (see the tables of all runs)." in table.notes
 
 
 def test_a_row_of_other_settings_is_filled_by_them_alone() -> None:
@@ -188,7 +188,7 @@ def test_an_average_over_models_says_which_it_is_over() -> None:
     both = layout(JNK3, llm=("deepseek", "gpt5"))
     table = fill(both, result({"score": 0.4}, llm="litellm", llm__model="a/deepseek"))
     assert "Ours: deepseek (as a/deepseek)." in table.notes
-    assert "Only deepseek of deepseek and gpt5 stands here." in table.notes
+    assert "Of deepseek and gpt5, only deepseek has runs." in table.notes
     table = fill(both, result({"score": 0.4}, llm="deepseek"), result({"score": 0.8}, llm="gpt5"))
     assert texts(table)[1] == ["0.60"]
     assert "Averaged over deepseek and gpt5." in table.notes
@@ -218,7 +218,7 @@ def test_a_restricted_table_is_about_one_of_its_models() -> None:
     assert [line.paper for line in table.lines] == [("0.2",), ("0.2",)]
     assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=gpt5 seed=0,1,2",)
     average = tables_of(layout(JNK3, llm=("deepseek", "gpt5")), *runs, llm="gpt5")["table"]
-    assert "What the paper reports is the mean over deepseek and gpt5." in average.notes
+    assert "The paper's values are means over deepseek and gpt5." in average.notes
 
 
 def test_commands_choose_a_model_as_its_runs_did() -> None:
@@ -260,7 +260,7 @@ def test_models_of_several_hosts_in_one_row_are_noted() -> None:
 def test_a_dash_in_a_row_with_runs_is_explained() -> None:
     columns = [Column("score", "score"), Column("swaps", "swaps")]
     (note,) = fill(layout(JNK3, columns), result({"score": 1.0, "swaps": None})).notes
-    assert note.startswith("A dash in a row that has runs: there is nothing to measure")
+    assert note.startswith("A dash in a row that has runs means that there is nothing to measure")
 
 
 # What is mixed
@@ -309,7 +309,7 @@ def test_runs_of_different_versions_are_noted() -> None:
         result({}, seed=seed, more={"versions": [{"evodiverse": version} for version in versions]})
         for seed, versions in enumerate((["1"], ["2", "1"]))
     ]
-    assert fill(layout(JNK3), *runs).notes == ("Careful: these runs were made by evodiverse 1 and 2.",)
+    assert fill(layout(JNK3), *runs).notes == ("Careful: these runs used different versions of EvoDiverse (1, 2).",)
 
 
 # Equations
@@ -326,7 +326,7 @@ def test_methods_of_a_science_stand_on_the_same_problems() -> None:
     table = fill(layout(CHEMISTRY), *runs, equation({"score": 0.9}, "builtin/reaction2", "ensemble"))
     assert texts(table) == [["0.40"], ["0.90"]]
     assert (
-        "Left out: 1 run of builtin/reaction1 with off, so that all methods stand on the same problems and models."
+        "Left out: 1 run of builtin/reaction1 with off, so that all methods are compared on the same problems and models."
         in table.notes
     )
 

@@ -60,7 +60,7 @@ def test_markdown_has_our_number_the_runs_behind_it_and_the_papers() -> None:
         "\n"
         "- Only 95% of it_ is true.\n"
         "\n"
-        "To fill the cells with a dash:\n"
+        "To fill the cells with a dash, run:\n"
         "\n"
         "    evodiverse -m task=gsk3b method=pt\n"
     )

@@ -69,10 +69,10 @@ def test_a_domain_without_metrics_of_its_own_has_the_best_score() -> None:
     ("keys", "expected"),
     [
         (["method.swap.perid"], r"no run has the setting method\.swap\.perid; did you mean method\.swap\.period"),
-        (["method", "task", "seed"], "--by takes one key or two, got method,task,seed"),
-        ([""], "--by takes one key or two, got none"),
+        (["method", "task", "seed"], "--by takes one or two keys, got method,task,seed"),
+        ([""], "--by takes one or two keys, got none"),
     ],
 )
-def test_keys_that_are_none_are_refused(results: list[Result], keys: list[str], expected: str) -> None:
+def test_invalid_keys_are_refused(results: list[Result], keys: list[str], expected: str) -> None:
     with pytest.raises(InputError, match=expected):
         marginal_tables(results, keys)
