@@ -1,1 +1,1 @@
-"""How different texts are: their vectors, and the distances between them."""
+"""Vectors of texts, and the diversity of sets of texts by the distances between their vectors."""

@@ -1,4 +1,4 @@
-"""Bags of tokens, such as an equation's terms or a program's words: how alike they are, and as rows of numbers."""
+"""Bags of tokens, such as the terms of an equation or the tokens of a program: similarities and feature vectors."""
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,14 +12,17 @@ Bag = TypeVar("Bag")
 
 
 def jaccard(one: Collection[str], others: Sequence[Collection[str]]) -> NDArray[np.float64]:
-    """Return ``(n,)`` shares of the tokens of either that both have; two without tokens are alike."""
+    """Return the ``(n,)`` Jaccard similarities of a set to others, in [0, 1]; two empty sets have similarity 1."""
     tokens = set(one)
     shared = [(len(tokens & set(other)), len(tokens | set(other))) for other in others]
     return np.array([both / either if either else 1.0 for both, either in shared])
 
 
 def cosine(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> NDArray[np.float64]:
-    """Return ``(n,)`` cosines of the angles between counts; two without tokens are alike, else one without is 0."""
+    """Return the ``(n,)`` cosine similarities of a bag's counts to others, in [0, 1].
+
+    An empty bag has similarity 1 to another empty bag and 0 to any other.
+    """
     norm = _norm(one)
     similarities = []
     for other in others:
@@ -32,7 +35,16 @@ def cosine(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> NDArr
 def select_apart(
     ranked: Iterable[Bag], limit: float, similarities: Callable[[Bag, Sequence[Bag]], NDArray[np.float64]]
 ) -> list[Bag]:
-    """Return the bags that are less than ``limit`` similar to each that is returned before, in the order given."""
+    """Select bags greedily, each with a similarity below ``limit`` to all that are selected before it.
+
+    Args:
+        ranked: The bags, in the order in which they are considered.
+        limit: The similarity that no two selected bags reach.
+        similarities: Returns the ``(n,)`` similarities of a bag to others.
+
+    Returns:
+        The selected bags, in their order.
+    """
     taken: list[Bag] = []
     for bag in ranked:
         if (similarities(bag, taken) < limit).all():
@@ -41,7 +53,7 @@ def select_apart(
 
 
 def hashed_counts(bags: Sequence[Mapping[str, int]], width: int) -> NDArray[np.float32]:
-    """Return ``(n, width)`` counts of tokens, each in the column that its CRC-32 says: the same on every machine."""
+    """Return ``(n, width)`` counts of tokens, hashed to columns by CRC-32 and thus the same on every machine."""
     rows = np.zeros((len(bags), width), dtype=np.float32)
     for row, bag in zip(rows, bags, strict=True):
         for token, count in bag.items():

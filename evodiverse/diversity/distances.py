@@ -1,4 +1,4 @@
-"""How different the members of a set are: the mean pairwise cosine distance of their vectors."""
+"""The diversity of a set: the mean pairwise cosine distance of the vectors of its members."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Vectors: TypeAlias = sparse.csr_matrix | NDArray[np.floating[Any]]
-"""``(n, dimensions)``, one row a member of the set."""
+"""``(n, d)`` vectors, one row per member of the set."""
 
 Encode: TypeAlias = Callable[[Sequence[str]], Vectors]
-"""Returns the vectors ``(n, dimensions)`` of texts."""
+"""A function that returns the ``(n, d)`` vectors of texts."""
 
 
 class Diversity(NamedTuple):
-    """Mean pairwise cosine distance, of all members and of each pool; NaN for fewer than two."""
+    """The mean pairwise cosine distance of all members and of each pool; NaN for fewer than two members."""
 
     overall: float
     pools: tuple[float, ...]
@@ -24,15 +24,15 @@ class Diversity(NamedTuple):
 def mean_cosine_distance(vectors: Vectors) -> float:
     """Return the mean cosine distance over all pairs of vectors.
 
-    It is computed from the sum of the vectors scaled to unit length, ``1 - (|sum|² - n) / (n (n - 1))``, in time linear
-    in n. A vector of zeros has no direction; its distance to every other, also to one of zeros, is 1.
+    It is computed in O(n) time from the sum of the vectors scaled to unit length: ``1 - (|sum|² - n) / (n (n - 1))``.
+    A zero vector has no direction; its distance to every other vector, including another zero vector, is 1.
 
     Args:
-        vectors: ``(n, dimensions)``, of any length.
+        vectors: ``(n, d)`` vectors of any length.
 
     Returns:
-        0 for vectors of one direction to n / (n - 1), 1 for orthogonal ones; where no component is negative, at most
-        1. NaN for fewer than two vectors, or when one has a NaN.
+        The mean distance, in [0, n / (n - 1)]: 0 for parallel vectors, 1 for orthogonal ones, and at most 1 if no
+        component is negative. NaN for fewer than two vectors, or if a component is NaN.
     """
     n = vectors.shape[0]
     if n < 2:
@@ -41,15 +41,17 @@ def mean_cosine_distance(vectors: Vectors) -> float:
     scales = np.divide(1.0, lengths, out=np.zeros(n), where=lengths != 0)
     total = vectors.T @ scales
     similarities = float(total @ total) - np.count_nonzero(lengths)  # summed over ordered pairs
-    return float(np.maximum(0.0, 1 - similarities / (n * (n - 1))))  # maximum: rounding; it hands on a NaN
+    return float(
+        np.maximum(0.0, 1 - similarities / (n * (n - 1)))
+    )  # rounding can make it negative; np.maximum keeps NaN
 
 
 def measure_diversity(vectors: Vectors, pools: Sequence[Sequence[int]]) -> Diversity:
-    """Return the mean pairwise cosine distance of all vectors and of each pool's.
+    """Return the mean pairwise cosine distance of all vectors, and of those of each pool.
 
     Args:
-        vectors: ``(n, dimensions)``, each program once, however many pools it is in.
-        pools: The indices of each pool's members, cold to hot; a pool may be empty.
+        vectors: ``(n, d)`` vectors, one per program even if it is in several pools.
+        pools: The indices of the members of each pool, cold to hot. A pool may be empty.
     """
     return Diversity(
         mean_cosine_distance(vectors),

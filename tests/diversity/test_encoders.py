@@ -86,13 +86,15 @@ def minilm(torch: ModuleType) -> Encoder:
 
 
 @pytest.mark.parametrize("missing", ["torch", "transformers"])
-def test_a_missing_library_is_told_with_the_extra(
+def test_a_missing_library_is_reported_with_the_extra(
     missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, missing, None)
     for load in (lambda: load_minilm(tmp_path), load_codebert):
-        with pytest.raises(InputError, match=r"^embeddings need torch and transformers; pip install 'evodiverse\[code"):
+        with pytest.raises(
+            InputError, match=r"^embeddings need torch and transformers; run pip install 'evodiverse\[code"
+        ):
             load()
 
 
@@ -186,9 +188,9 @@ def test_weights_of_half_precision_are_computed_with_in_float32(folder: Path, to
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("model.safetensors", b"\x00", r"holds no encoder that can be read \(SafetensorError: .*; get it anew$"),
-        ("model.safetensors", None, r"holds no encoder that can be read \(OSError: .*; get it anew$"),
-        ("config.json", b"{", r"holds no encoder that can be read \(OSError: .*; get it anew$"),
+        ("model.safetensors", b"\x00", r"holds no readable encoder \(SafetensorError: .*; download it again$"),
+        ("model.safetensors", None, r"holds no readable encoder \(OSError: .*; download it again$"),
+        ("config.json", b"{", r"holds no readable encoder \(OSError: .*; download it again$"),
     ],
 )
 def test_a_folder_without_a_whole_encoder_is_refused(folder: Path, name: str, content: bytes | None, told: str) -> None:
@@ -201,26 +203,28 @@ def test_a_folder_without_a_whole_encoder_is_refused(folder: Path, name: str, co
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_a_tokenizer_that_transformers_would_make_up_is_refused(folder: Path) -> None:
+def test_a_tokenizer_that_transformers_would_invent_is_refused(folder: Path) -> None:
     (folder / "vocab.json").unlink()
     (folder / "merges.txt").unlink()
-    with pytest.raises(DataError, match=r"lacks the vocabulary of its tokenizer; get it anew$"):
+    with pytest.raises(DataError, match=r"is missing the vocabulary of its tokenizer; download it again$"):
         Encoder(folder, MAX_TOKENS)
 
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_weights_that_transformers_would_make_up_are_refused(folder: Path) -> None:
+def test_weights_that_transformers_would_invent_are_refused(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
-    with pytest.raises(DataError, match=r"lacks 16 weights of its encoder, encoder\.layer\.2\..* for one; get it anew"):
+    with pytest.raises(
+        DataError, match=r"is missing 16 weights of its encoder, such as encoder\.layer\.2\..*; download it again"
+    ):
         Encoder(folder, MAX_TOKENS)
 
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_a_folder_that_is_none_is_refused_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
-    with pytest.raises(DataError, match=r"^.*nothing holds no encoder that can be read \(.*$"):
+def test_a_missing_folder_is_refused_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
+    with pytest.raises(DataError, match=r"^.*nothing holds no readable encoder \(.*$"):
         load_minilm(tmp_path / "nothing")
 
 
@@ -261,18 +265,20 @@ def test_codebert_in_the_cache_of_the_hub_needs_no_network(tmp_path: Path, torch
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_a_hub_that_cannot_be_reached_is_told_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
+def test_a_hub_that_cannot_be_reached_is_reported_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
     result = load_codebert_elsewhere(tmp_path, "load_codebert()")
     reason = "ConnectError: [Errno 111] Connection refused"
-    message = f"cannot get {CODEBERT} from the Hugging Face hub ({reason}); see that this machine reaches it\n"
+    message = f"cannot download {CODEBERT} from the Hugging Face hub ({reason}); check that this machine can reach it\n"
     assert (result.stdout, result.stderr) == (message, "")
 
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_offline_an_absent_codebert_is_told_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
+def test_offline_a_missing_codebert_is_reported_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
     result = load_codebert_elsewhere(tmp_path, "load_codebert(offline=True)")
-    message = f"{CODEBERT} is not in the Hugging Face hub's cache and no network may be used; allow it once\n"
+    message = (
+        f"{CODEBERT} is not in the cache of the Hugging Face hub, and the network must not be used; allow it once\n"
+    )
     assert (result.stdout, result.stderr) == (message, "")
 
 

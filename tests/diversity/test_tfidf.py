@@ -166,9 +166,9 @@ def test_programs_without_any_token_have_no_terms(programs: list[str]) -> None:
     assert tfidf(programs).shape == (len(programs), 0)
 
 
-def test_a_missing_scikit_learn_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_scikit_learn_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
-    with pytest.raises(InputError, match=r"^TF-IDF needs scikit-learn; pip install 'evodiverse\[analysis\]'$"):
+    with pytest.raises(InputError, match=r"^TF-IDF needs scikit-learn; run pip install 'evodiverse\[analysis\]'$"):
         tfidf([PACK])
 
 
@@ -245,7 +245,7 @@ def test_candidates_of_no_pool_are_an_origin_of_their_own_and_come_last() -> Non
     assert list(shares.items()) == [(0, 0.5), (1, 0.25), (None, 0.25)]
 
 
-def test_the_best_are_a_hundred_unless_told_otherwise() -> None:
+def test_the_best_are_a_hundred_by_default() -> None:
     assert pool_shares([1.0] * 60 + [0.5] * 60, [1] * 60 + [0] * 60) == {0: 0.4, 1: 0.6}
 
 
