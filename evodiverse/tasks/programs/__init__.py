@@ -1,1 +1,1 @@
-"""Programs: hypotheses that are Python source, run in the sandbox."""
+"""The program domain: hypotheses are Python programs that run in the sandbox."""

@@ -1,7 +1,7 @@
-"""What a program task that comes with EvoDiverse brings: each is a folder of this package, named by ``task.evaluator``.
+"""The parts of a program task that comes with EvoDiverse. Each task is a subpackage, selected by ``task.evaluator``.
 
-A new one is such a folder with an instance of `Builtin`, a line in `evodiverse.tasks.programs.builtins` and a file in
-``conf/task``.
+A new task needs a subpackage with an instance of `Builtin`, a line in `evodiverse.tasks.programs.builtins`, and a file
+in ``conf/task``.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,12 +19,12 @@ class Builtin(NamedTuple):
     """A program task that comes with EvoDiverse.
 
     Attributes:
-        find_violations: Returns what is wrong with the values of ``task.*`` that are its own, each with its key.
-        build_evaluator: Returns its evaluator, whose programs run within these limits.
-        load_start: Returns the program that a search starts from.
-        build_moves: Returns the edits that make sense for it alone, None without any.
-        build_metrics: Returns the metrics of its runs.
-        find_sources: Returns the user's files that its scores depend on, by their role.
+        find_violations: Returns everything that is wrong with the task's own keys of ``task.*``, each with its key.
+        build_evaluator: Returns the task's evaluator. The limits apply to each run of a program.
+        load_start: Returns the source of the program that a search starts from.
+        build_moves: Returns the grammar of the task's own edits, or None if it has none.
+        build_metrics: Returns the metrics of the task's runs.
+        find_sources: Returns the user's files that the task's scores depend on, by their role.
     """
 
     find_violations: Callable[[ProgramSettings], list[str]]
@@ -32,4 +32,4 @@ class Builtin(NamedTuple):
     load_start: Callable[[ProgramSettings], str]
     build_moves: Callable[[], Grammar | None]
     build_metrics: Callable[[], Metrics]
-    find_sources: Callable[[ProgramSettings], Mapping[str, Path]] = lambda settings: {}  # noqa: ARG005 (most have none)
+    find_sources: Callable[[ProgramSettings], Mapping[str, Path]] = lambda settings: {}  # noqa: ARG005 (most tasks read no files)

@@ -1,4 +1,4 @@
-"""The program tasks that come with EvoDiverse, by the name that ``task.evaluator`` has."""
+"""The program tasks that come with EvoDiverse, by the name that ``task.evaluator`` selects them with."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

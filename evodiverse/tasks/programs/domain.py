@@ -1,4 +1,4 @@
-"""What the program domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
+"""The program domain's implementation of `evodiverse.ports.Domain`."""
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
@@ -43,7 +43,7 @@ libraries = ("scipy",)
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
+    """Return everything that is wrong with the values of ``task.*`` and with the user's files that they name."""
     violations = _find_setting_violations(settings)
     if violations:
         return violations
@@ -62,12 +62,12 @@ def count_initial(settings: ProgramSettings) -> int:
 
 
 def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
-    """Return that all pools start from the same programs."""
+    """Return True: all pools start from the same programs."""
     return True
 
 
 def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the SHA-256 of the initial programs, and the user's files: an evaluator, or what a task reads."""
+    """Return the SHA-256 of the initial programs, and the user's files: an evaluator, or those that a task reads."""
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
     builtin = BUILTINS.get(settings.evaluator)
     own = {"evaluator": _evaluator_path(settings)} if builtin is None else builtin.find_sources(settings)
@@ -79,12 +79,12 @@ def build_task(
     artifact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
     sandbox: Callable[[], Sandbox],
 ) -> ProgramTask:
-    """Return the task, with its files read."""
+    """Read the task's files and return the task."""
     return ProgramTask(_build_evaluator(settings), sandbox(), _read_initial(settings), settings.max_characters)
 
 
 def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
-    """Return the classical operator, with the moves that the task brings, or the one that is asked for instead."""
+    """Return the classical operator, with the task's own moves, or the operator that ``task.operator`` selects."""
     if settings.operator == RESEED:
         return Reseeder()
     builtin = BUILTINS.get(settings.evaluator)
@@ -94,23 +94,23 @@ def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
 
 
 def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
-    """Return the column that a report draws packings from."""
+    """Return the types of the columns that a report draws pictures from, by name."""
     return {"packing": str}
 
 
 def build_metrics(settings: Mapping[str, Any]) -> Metrics:
-    """Return the metrics of runs: those of a task that comes along, or of an evaluator of the user's own."""
+    """Return the metrics of a built-in task's runs, or those of runs with a user's evaluator."""
     builtin = BUILTINS.get(str(settings.get("task.evaluator")))
     return ProgramMetrics() if builtin is None else builtin.build_metrics()
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return that a task has no problems to choose from."""
+    """Return an empty list: program tasks have no problems to choose from."""
     return []
 
 
 def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
-    """Return the prompts, which a language model is asked with."""
+    """Return the prompts of a language model."""
     evaluator = _build_evaluator(settings)
     return prompts.build(
         settings.prompts.dir,

@@ -1,4 +1,4 @@
-"""What an evaluator of programs offers: the call that it makes of a program, and the score of what came back."""
+"""The interface of an evaluator of programs: how a program is called, and how its result is scored."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -9,17 +9,24 @@ from evodiverse.vocabulary import Detail, Job, Rejection
 
 
 class Scored(NamedTuple):
-    """A score, finite and at least 0, and the evaluator's own columns of ``evaluations``."""
+    """The score of a program.
+
+    Attributes:
+        score: A finite number, at least 0; higher is better.
+        details: The values of the evaluator's own columns of ``evaluations``, by name.
+    """
 
     score: float
     details: Mapping[str, Detail]
 
 
 class Evaluator(Protocol):
-    """Says what is asked of a program and how good the answer is; it works outside the sandbox, on data alone.
+    """The call and the scoring of programs. An evaluator works outside the sandbox and sees data only.
 
-    ``columns`` names its own columns of ``evaluations`` and their types; ``entry_point`` the function that a program
-    must define; ``description`` is what a language model is told of the task.
+    Attributes:
+        entry_point: The name of the function that a program must define.
+        description: The description of the task in the prompt of a language model.
+        columns: The types of the evaluator's own columns of ``evaluations``, by name.
     """
 
     entry_point: str
@@ -27,34 +34,38 @@ class Evaluator(Protocol):
     columns: Mapping[str, type]
 
     def job(self, source: str) -> Job:
-        """Return the call of a program."""
+        """Return the sandbox job that calls a program."""
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return the score and the own columns of what a program returned, or why that is no answer.
+        """Return the score of a program's result, or the reason why the result is invalid.
 
-        The value has the shapes and types that the job asked for, and its numbers are finite. A failed program scores
-        0.
+        Args:
+            value: The result, in the shapes and types that the job asked for, with finite numbers. Programs that
+                failed do not get here: they score 0.
         """
 
 
 @runtime_checkable
 class Illustrated(Protocol):
-    """An evaluator that can show what a program made, one that has a score above 0."""
+    """An evaluator that can show the results of programs with a score above 0."""
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return files by name that hold what it made."""
+        """Return the program's result as files, by name."""
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
-        """Return pictures by name, which take their time; None for one of an earlier program that has to go."""
+        """Return pictures of the program's result, by name; None removes the picture of an earlier program.
+
+        Drawing may be slow, so only the best program is illustrated.
+        """
 
 
 @runtime_checkable
 class Verifiable(Protocol):
-    """An evaluator whose results can be verified apart from their score; nothing else may be called a record."""
+    """An evaluator whose results can be verified independently of their score. Only a verified result is a record."""
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact value of what a program made, one that has a score above 0.
+        """Return the exact value of the result of a program with a score above 0.
 
         Raises:
-            ServiceError: It is not what the score says it is, which is a bug of the evaluator's.
+            ServiceError: The value differs from the logged one, which is a bug in the evaluator.
         """

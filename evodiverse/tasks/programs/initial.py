@@ -10,10 +10,16 @@ from evodiverse.vocabulary import Rejection
 
 
 def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) -> list[str]:
-    """Return the user's own programs.
+    """Return the sources of the programs in the user's files.
+
+    Args:
+        paths: The files to read.
+        entry_point: The function that each program must define.
+        max_characters: The length above which a program is rejected.
 
     Raises:
-        InputError: One cannot be read or is no program of this task, or two are the same; names all.
+        InputError: A file cannot be read or does not hold a program of this task, or two files hold the same program.
+            The message lists all violations.
     """
     sources: list[str] = []
     violations: list[str] = []
@@ -29,7 +35,7 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
             continue
         parsed = parse_program(source, entry_point, max_characters)
         if isinstance(parsed, Rejection):
-            violations.append(f"task.initial.path: {path} is no program of this task ({parsed})")
+            violations.append(f"task.initial.path: {path} is not a program of this task ({parsed})")
         elif parsed.key in path_of:
             violations.append(f"task.initial.path: {path} is the same program as {path_of[parsed.key]}")
         else:

@@ -1,6 +1,6 @@
-"""The paper's metrics of circle-packing runs (paper, "Algorithm Discovery" and "Detailed Diversity Metrics").
+"""The metrics of program runs: how many programs are nearly as good as the best, and the best value.
 
-Those of all program runs count the programs that are nearly as good as the best.
+Those of circle packing are the paper's (paper, "Algorithm Discovery" and "Detailed Diversity Metrics").
 """
 
 from collections import Counter
@@ -18,16 +18,16 @@ from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
 NEAR_BEST: Final = 0.99
-"""Share of the best score from which on a program is as good."""
+"""The share of the best score from which a program counts as near the best."""
 
 SAME_PROGRAM: Final = 0.98
-"""Cosine of token counts from which on two programs do not differ: the radius of a niche by default."""
+"""The cosine of token counts from which two programs count as the same; it equals the default radius of a niche."""
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
 
 
 class PackingMetrics:
-    """The metrics of circle-packing runs, see `evodiverse.ports.Metrics`."""
+    """The metrics of circle-packing runs; see `evodiverse.ports.Metrics`."""
 
     kind = "circle packing"
     columns = COLUMNS
@@ -37,12 +37,12 @@ class PackingMetrics:
     subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
-        """Return what `measure_packing` does."""
+        """Return the result of `measure_packing`."""
         return measure_packing(log, tools.encoders)
 
 
 class TaskMetrics:
-    """The metrics of the other tasks that come along, whose logs have a ``value``, see `evodiverse.ports.Metrics`."""
+    """The metrics of the other built-in tasks, whose logs have a column ``value``; see `evodiverse.ports.Metrics`."""
 
     kind = "program tasks"
     columns: Mapping[str, type] = MappingProxyType({"genotype": str, "value": float})
@@ -52,14 +52,14 @@ class TaskMetrics:
     subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return what `measure_programs` does, and the value of the best program, the oldest of several."""
+        """Return the result of `measure_programs`, and the value of the best program, of equals the oldest."""
         values, valid = log.column("value"), log.column("valid")
         best = log.top([call for call in sorted(log.scores) if valid[call]], 1)
         return {"best_value": values[best[0]] if best else None, **measure_programs(log)}
 
 
 class ProgramMetrics:
-    """The metrics of programs that a user's evaluator scores, see `evodiverse.ports.Metrics`."""
+    """The metrics of runs with a user's evaluator; see `evodiverse.ports.Metrics`."""
 
     kind = "programs"
     columns: Mapping[str, type] = MappingProxyType({"genotype": str})
@@ -69,28 +69,31 @@ class ProgramMetrics:
     subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return what `measure_programs` does."""
+        """Return the result of `measure_programs`."""
         return measure_programs(log)
 
 
 def measure_programs(log: Log) -> Measurement:
-    """Return what `count_near_best` does, and the best score; None of a log without any."""
+    """Return the best score, None for a log without scores, and the result of `count_near_best`."""
     return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 
 def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     """Return the metrics of a circle-packing run.
 
-    Sums are of radii, of valid packings: ``best_sum`` is the largest, ``strict_sum`` the largest after all overlaps
-    have been given up, ``top100_sum`` the mean of the best 100 of the run, or of all; 0 if none is valid.
-    ``pool_origin`` has the percentage of those 100 that each pool proposed, the initial program's in none.
-    ``diversity`` is that of the final pools' programs, each counted once, and ``pool_diversity`` that of each pool,
-    cold to hot; ``run_diversity`` is that of all valid programs of the run (paper, table ``mh_ablation_algo``).
-    ``curve.sum_calls`` are the calls whose sum was larger than all before, ``curve.sum`` these sums.
+    Only valid packings count, and sums are sums of radii:
+
+    * ``best_sum`` is the largest sum, ``strict_sum`` the largest after all overlaps are removed, and ``top100_sum`` the
+      mean of the best 100 (of all, if there are fewer). Each is 0 if no packing is valid.
+    * ``pool_origin`` lists for each pool the percentage of these 100 that it proposed. The initial program belongs to
+      no pool.
+    * ``diversity`` covers the programs of the final pools, each counted once; ``pool_diversity`` lists that of each
+      pool, cold to hot; ``run_diversity`` covers all valid programs of the run (paper, table ``mh_ablation_algo``).
+    * ``curve.sum_calls`` lists the calls whose sum was larger than all before, and ``curve.sum`` these sums.
 
     Args:
         log: The run's log, with `COLUMNS`.
-        encoders: By name, which is appended to those of the diversities.
+        encoders: The encoders by name; the name is appended to the names of the diversities.
     """
     genotypes, totals, strict = (log.column(name) for name in COLUMNS)
     valid = log.column("valid")
@@ -110,14 +113,14 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 
 
 def count_near_best(log: Log) -> Measurement:
-    """Return how many programs score within 1% of the best, of all valid ones evaluated; 0 where the best scores 0.
+    """Return how many of the valid programs of a run score within 1% of the best; 0 if the best score is 0.
 
-    No two have one syntax tree. ``n_near_best`` counts them. ``n_different_near_best`` takes them by falling score, the
-    older call first of two with one score, and counts one if the cosine of its token counts with those of each that
-    counts before is below 0.98.
+    No two of them have the same syntax tree. ``n_near_best`` counts them all. ``n_different_near_best`` goes through
+    them by falling score, of equal scores the older call first, and counts a program if the cosine of its token counts
+    with those of each program counted before is below 0.98.
 
     Args:
-        log: The run's log, with ``genotype``.
+        log: The run's log, with the column ``genotype``.
     """
     genotypes, valid = log.column("genotype"), log.column("valid")
     ranked = log.top([call for call in sorted(log.scores) if valid[call]], len(log.scores))

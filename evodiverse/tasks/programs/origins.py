@@ -1,23 +1,24 @@
-"""Which pool the best programs come from (paper, "Pool Origin (Top-100)")."""
+"""The pools that the best programs come from (paper, "Pool Origin (Top-100)")."""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
 Origin: TypeAlias = int | None
-"""The pool that proposed a candidate, None for one that all pools began with."""
+"""The pool that proposed a candidate; None for a candidate that all pools start from."""
 
 
 def pool_shares(scores: Sequence[float], origins: Sequence[Origin], top: int = 100) -> dict[Origin, float]:
-    """Return the share that each pool of origin has in the best candidates (paper, "Pool Origin (Top-100)").
+    """Return each pool's share of the best candidates (paper, "Pool Origin (Top-100)").
 
     Args:
-        scores: ``(n,)``, finite, higher is better, the oldest candidate first; of equal scores the older is better.
-        origins: ``(n,)``; candidates of no one pool count as one more origin, None.
-        top: How many are the best, at least 1; all if there are fewer.
+        scores: ``(n,)`` scores, finite, higher is better, oldest candidate first; of equal scores the older one wins.
+        origins: ``(n,)`` origins of the candidates; None, for candidates of no single pool, counts as one more origin.
+        top: The number of best candidates that count, at least 1; all count if there are fewer.
 
     Returns:
-        0 to 1 for every origin there is, pools in order and None last, in sum 1; empty for no candidates.
+        The share of every origin in ``origins``, from 0 to 1, pools in order and None last. The shares sum to 1. Empty
+        for no candidates.
 
     Raises:
         ValueError: ``scores`` and ``origins`` differ in length.

@@ -1,4 +1,4 @@
-"""From text to a program: the one place where sources are read and identity is decided."""
+"""Parsing of programs: the only place that reads sources and decides which programs are the same."""
 
 import ast
 import hashlib
@@ -8,8 +8,8 @@ from typing import Any
 from evodiverse.kit.python import parse_quietly
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
-# Of the syntax tree. Far below what Python itself reads, so that neither the caller's stack nor Python's version has a
-# say, and nobody who walks the tree of a hypothesis runs out of stack.
+# The depth limit of syntax trees. It is far below Python's own, so the result depends neither on the caller's stack nor
+# on Python's version, and no code that walks the tree of a hypothesis runs out of stack.
 MAX_DEPTH = 100
 _TOO_DEEP = Rejection(Reason.UNPARSABLE, "nested too deeply")
 _IN_FUNCTION: frozenset[type[ast.AST]] = frozenset({ast.Return, ast.Yield})
@@ -19,14 +19,15 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesis | Rejection:
-    """Return the program that ``text`` is, with its comments and one newline at its end, or why it is none.
+    """Return the program in ``text``, comments included, or the reason why it is not a program.
 
-    Two programs are one when their syntax trees are: formatting, comments and docstrings make no difference.
+    Programs are the same if their syntax trees are: formatting, comments and docstrings make no difference. The source
+    ends with exactly one newline.
 
     Args:
         text: Any text.
         entry_point: The function that the program must define, at module level.
-        max_characters: A longer program is rejected before anything reads it.
+        max_characters: The length above which a program is rejected before it is parsed.
     """
     source = unify_newlines(text).lstrip("\n").rstrip() + "\n"
     if source == "\n":
@@ -46,7 +47,7 @@ def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesi
 
 
 def unify_newlines(text: str) -> str:
-    """Return the text with each CRLF and CR as LF, as Python reads it, also inside string literals."""
+    """Return the text with LF for each CRLF and CR, also inside string literals, as Python reads it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -61,8 +62,8 @@ def _is_encodable(source: str) -> bool:
 def _read_tree(source: str) -> ast.Module | Rejection:
     """Return the syntax tree, or what is wrong with the source.
 
-    It is not compiled, which would find some more: on hostile programs Python's compiler takes forever (nested
-    ``finally``) or breaks the process (nested comprehensions, Python 3.12).
+    The source is not compiled, although that would find more errors: on hostile programs Python's compiler takes
+    forever (nested ``finally``) or crashes the process (nested comprehensions, Python 3.12).
     """
     try:
         tree = parse_quietly(source)
@@ -84,11 +85,11 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _find_misplaced(node: ast.AST, allowed: frozenset[type[ast.AST]]) -> Iterator[str]:
-    """Yield what is wrong with statements that are not allowed where they stand, as a badly indented edit leaves them.
+    """Yield an error for each misplaced statement, such as a ``return`` that a badly indented edit left outside.
 
     Args:
-        node: Where to look.
-        allowed: Of the statements that only functions or loops may have, those that may stand here.
+        node: The node to search, itself included.
+        allowed: Which of the statements that only functions or loops may hold are allowed here.
     """
     place = _PLACES.get(type(node))
     if place and type(node) not in allowed:
@@ -115,14 +116,14 @@ def _describe(error: SyntaxError | ValueError) -> str:
 
 
 def _form(part: Any) -> str:
-    """Return what of a tree makes a program's identity, as text; what `ast.dump` gives depends on Python's version."""
+    """Return the identity of a program as text. The output of `ast.dump` would depend on Python's version."""
     if isinstance(part, ast.AST):
-        fields = ((name, _without_docstring(part, name)) for name in part._fields if name != "kind")  # u"" is ""
+        fields = ((name, _without_docstring(part, name)) for name in part._fields if name != "kind")  # u"" equals ""
         kept = [f"{name}={_form(value)}" for name, value in fields if value not in (None, [])]
         return f"{type(part).__name__}({', '.join(kept)})"
     if isinstance(part, list):
         return f"[{', '.join(map(_form, part))}]"
-    return hex(part) if type(part) is int else ascii(part)  # long integers have no decimal form
+    return hex(part) if type(part) is int else ascii(part)  # Python refuses to write very long integers in decimal
 
 
 def _without_docstring(node: ast.AST, name: str) -> Any:

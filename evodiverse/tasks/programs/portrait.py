@@ -1,4 +1,4 @@
-"""Programs in a report: what they made, and what differs from their parents line by line."""
+"""Programs in a report: pictures of their results, and their line-by-line differences from their parents."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ _MOST_LINES: Final = 400
 _CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}
 
 
-def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report has the text)
-    """Return what a program made, None where nobody can draw that."""
+def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report shows the source itself)
+    """Return a picture of a program's result, or None if the details hold nothing that can be drawn."""
     packing = details.get("packing")
     return draw_packing(packing) if isinstance(packing, str) else None
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return the lines that the child has and the first parent has not, and those that it lost."""
+    """Return the lines that the child added to its first parent and those that it removed; None for long programs."""
     before, after = parents[0].splitlines(), genotype.splitlines()
     if max(len(before), len(after)) > 10 * _MOST_LINES:
         return None

@@ -1,4 +1,4 @@
-"""The best programs of a run and what they made, laid out for a person to look at."""
+"""The files that show a run's best programs and their results."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from evodiverse.tasks.programs.verified import FILE, lay_out
 
 
 def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | None]:
-    """Return ``best_program.py``, what it made, a picture of that, and what an independent verifier says of it."""
+    """Return ``best_program.py``, its result, a picture of the result, and the value that a verifier found."""
     files: dict[str, bytes | None] = {"best_program.py": best.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and best.candidate.score:
         files |= {**evaluator.report(best), **evaluator.illustrate(best)}
@@ -18,7 +18,7 @@ def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | 
 
 
 def lay_out_record(discovery: Discovery, evaluator: Evaluator) -> Mapping[str, bytes]:
-    """Return a program that was better than all before it, and what it made, in the folder ``history``."""
+    """Return a program that was better than all before it, and its result, as files in the folder ``history``."""
     files = {"program.py": discovery.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and discovery.candidate.score:
         files |= evaluator.report(discovery)

@@ -13,18 +13,18 @@ HOT = ("same", "explore")
 RESEED = "reseed"
 OPERATORS = (RESEED,)
 MAX_CIRCLES = 500
-"""More would take seconds to score, which no limit of the sandbox bounds."""
+"""The largest number of circles. More take seconds to score, which no limit of the sandbox applies to."""
 _BUILTIN = "builtin/"
 MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
 
 
 @dataclass
 class Initial:
-    """``task.initial``: where the pools start."""
+    """``task.initial``: the programs that the pools start from."""
 
     path: Any = documented(
         "program to start from, or a list of several; builtin/layouts comes with the tasks of points and circles, "
-        "null is the task's own",
+        "null selects the task's own program",
         default=None,
     )
 
@@ -35,47 +35,56 @@ class PromptSettings:
 
     dir: str | None = documented("folder of your own templates", default=None)
     mode: str = documented(
-        "what is asked for: SEARCH/REPLACE blocks, a whole program, or either", default="diff", choices=MODES
+        "how the model is to answer: by SEARCH/REPLACE blocks, by a whole program, or by either",
+        default="diff",
+        choices=MODES,
     )
     hot: str = documented("prompt of hot pools; explore asks for another construction", default="same", choices=HOT)
 
 
 @dataclass
 class ProgramSettings:
-    """``task``, for programs."""
+    """``task``: the settings of program tasks."""
 
     evaluator: str = documented(
-        "what scores programs: a task that comes along, by its name, or your own evaluator.py", default=""
+        "evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py", default=""
     )
     n: int | None = documented(
-        "what is to be placed; points are at most 40 in a triangle and 100 in the plane",
+        "number of circles or points to place; at most 40 points in a triangle, 100 in the plane",
         default=None,
         unit="circles or points",
         least=1,
         most=MAX_CIRCLES,
     )
     reference: float | None = documented(
-        "value that scores 1; for 26 circles a sum of radii of 2.635",
+        "value that scores 1; for 26 circles, a sum of radii of 2.635",
         default=None,
         least=MIN_REFERENCE,
         most=MAX_REFERENCE,
     )
     instances: str | None = documented(
-        "items to be packed: weibull5k, or3, or your own file in OR-Library's format for bin packing", default=None
+        "instances to pack: weibull5k, or3, or your own file in OR-Library's format for bin packing", default=None
     )
     timeout: float = documented(
-        "CPU time of a program, three times of wall time at most", default=30.0, unit="s", above=0, below=1e6
+        "limit on a program's CPU time; its wall time is limited to three times this",
+        default=30.0,
+        unit="s",
+        above=0,
+        below=1e6,
     )
     memory: int = documented(
-        "address space of a program, libraries included",
+        "limit on a program's address space, libraries included",
         default=2048,
         unit="MB",
         least=MIN_MEMORY_MB,
         most=MAX_MEMORY_MB,
     )
-    max_characters: int = documented("longer programs are rejected", default=10_000, unit="characters", least=1)
+    max_characters: int = documented(
+        "maximum length of a program; longer ones are rejected", default=10_000, unit="characters", least=1
+    )
     operator: str | None = documented(
-        "what makes offspring without a model; reseed draws a program's random numbers anew, null varies it",
+        "operator that makes offspring without a model; null mutates and crosses programs, reseed changes only the "
+        "seeds of a program's random numbers",
         default=None,
         choices=OPERATORS,
     )
@@ -84,9 +93,9 @@ class ProgramSettings:
 
 
 def initial_paths(settings: ProgramSettings) -> list[Path]:
-    """Return the files of the programs to start from, empty where the task has its own.
+    """Return the files of the programs to start from; empty if the search starts from the task's own program.
 
-    ``builtin/NAME`` is one that comes with the task.
+    A path ``builtin/NAME`` stands for a program that comes with the task.
     """
     given = settings.initial.path
     if given is None:

@@ -1,4 +1,4 @@
-"""Programs that an evaluator scores by what they return."""
+"""The task of the program domain: programs are run in the sandbox and scored by what they return."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ N_FEATURES = 1024
 
 
 class ProgramTask:
-    """The program domain around one evaluator.
+    """A task whose candidates are programs, built around one evaluator.
 
     Args:
-        evaluator: Says how a program is called and scores what comes back.
-        sandbox: Runs the programs.
-        initial: Sources of the programs that every pool starts from.
-        max_characters: Longer programs are rejected.
+        evaluator: The evaluator, which defines how a program is called and scores its result.
+        sandbox: The sandbox that runs the programs.
+        initial: The sources of the programs that every pool starts from.
+        max_characters: The length above which a program is rejected.
     """
 
     summary_name = f"top-{N_TOP} mean"
@@ -38,14 +38,14 @@ class ProgramTask:
         self._initial = tuple(initial)
         self._max_characters = max_characters
         self.columns: Mapping[str, type] = dict(evaluator.columns)
-        self._scoring = Lock()  # a user's evaluator need not know of threads
+        self._scoring = Lock()  # a user's evaluator need not be thread-safe
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave the lock behind."""
+        """Return the state without the lock, which cannot be pickled."""
         return {name: value for name, value in self.__dict__.items() if name != "_scoring"}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
-        """Make another lock."""
+        """Restore the state with a new lock."""
         self.__dict__.update(state)
         self._scoring = Lock()
 
@@ -54,15 +54,15 @@ class ProgramTask:
         return list(self._initial)
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-        """Return the programs that the texts stand for, or why they are none."""
+        """Return for each text the program in it, or the reason why it is not a program of this task."""
         return [parse_program(text, self._evaluator.entry_point, self._max_characters) for text in genotypes]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-        """Return the cosine of the angle between the counts of one program's tokens and others'."""
+        """Return the ``(n,)`` cosine similarities of one program's token counts to those of ``n`` others."""
         return cosine(_count_tokens(hypothesis.genotype), [_count_tokens(other.genotype) for other in others])
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
-        """Return how often each token occurs in programs, in `N_FEATURES` columns."""
+        """Return the ``(n, N_FEATURES)`` token counts of programs, with tokens hashed into the columns."""
         return hashed_counts([_count_tokens(hypothesis.genotype) for hypothesis in hypotheses], N_FEATURES)
 
     def prepare(self) -> None:
@@ -70,27 +70,27 @@ class ProgramTask:
         self._sandbox.prepare()
 
     def abandon(self) -> None:
-        """End the programs under way, in all threads."""
+        """Stop all running programs, in all threads."""
         self._sandbox.close()
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-        """Run programs and score what they return. One that fails scores 0 and joins the pool (paper, appendix)."""
+        """Run programs and score their results. A failed program scores 0 and joins the pool (paper, appendix)."""
         jobs = [self._evaluator.job(hypothesis.genotype) for hypothesis in hypotheses]
         executions = self._sandbox.run(jobs)
         with self._scoring:
             return [self._score(execution) for execution in executions]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
-        """Return the mean score of the best 100."""
+        """Return the mean score of the best `N_TOP` candidates; NaN for no candidates."""
         scores = sorted((candidate.score or 0.0 for candidate in candidates), reverse=True)[:N_TOP]
         return float(np.mean(scores)) if scores else float("nan")
 
     def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-        """Return ``best_program.py``, what it made, and a picture of that."""
+        """Return ``best_program.py`` and the files that show its result, by name; nothing for no discoveries."""
         return lay_out_best(discoveries[0], self._evaluator) if discoveries else {}
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return a program that was better than all before it, and what it made."""
+        """Return a program that was better than all before it, and its result, as files by name."""
         return lay_out_record(discovery, self._evaluator)
 
     def _score(self, execution: Execution) -> Evaluation:

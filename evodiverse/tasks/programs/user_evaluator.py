@@ -1,4 +1,4 @@
-"""An evaluator of a user's own: a Python file that says how programs are called and what their results are worth."""
+"""The evaluator that a user writes: a Python file that defines how programs are called and their results scored."""
 
 import ast
 import hashlib
@@ -23,25 +23,34 @@ from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")
 _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
-_REMEDY = "mend it and start with overwrite=true"
-# What a result that is not as expected makes a function raise that does not look before it leaps.
+_REMEDY = "fix it and start over with overwrite=true"
+# What a function raises on a malformed result that it did not check first.
 _STUMBLES = (TypeError, LookupError, ArithmeticError, AttributeError)
 
 
 class UserEvaluator:
-    """Calls a program as a user's file says and has the file score the result.
+    """An evaluator that calls and scores programs as a user's Python file defines.
 
-    The file defines ``ENTRY_POINT``, the name of the function that a program must define, and ``score(result)``, which
-    returns a finite number of at least 0, or a pair of it and a dictionary of the file's own columns, or raises
-    ``ValueError`` with the reason for which a result is invalid. It may define ``ARGUMENTS``, a list of what the
-    function is called with; ``drive(function, *arguments)``, which calls it instead, inside the sandbox, and imports
-    there what it needs; ``COLUMNS``, a dictionary of names and types of its own columns of the log; ``DESCRIPTION``,
-    what a language model is told; and ``draw(columns)``, which returns a picture of the best program, made of what the
-    log has in those columns. Arguments and results are what JSON can say.
+    The file must define
+
+    * ``ENTRY_POINT``: the name of the function that a program must define;
+    * ``score(result)``: returns a finite number of at least 0, or a pair of that number and a dictionary of the file's
+      own columns; raises ``ValueError`` with the reason if the result is invalid.
+
+    It may define
+
+    * ``ARGUMENTS``: a list of the arguments that the function is called with;
+    * ``drive(function, *arguments)``: calls the function inside the sandbox in place of a plain call, and imports there
+      what it needs;
+    * ``COLUMNS``: a dictionary of the names and types of its own columns of the log;
+    * ``DESCRIPTION``: a description of the task for the prompt of a language model;
+    * ``draw(columns)``: returns a picture of the best program, drawn from the values of its columns in the log.
+
+    Arguments and results are JSON values.
 
     Args:
-        path: Of the file, which is read once.
-        limits: Of each run of a program.
+        path: The path of the file, which is read once.
+        limits: The limits of each run of a program.
 
     Raises:
         InputError: The file cannot be used.
@@ -59,18 +68,24 @@ class UserEvaluator:
         self._arguments = tuple(getattr(module, "ARGUMENTS", ()))
         self._driver = _find_driver(self._content)
         self._draws = hasattr(module, "draw")
-        self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (None, {})  # by the call of the candidate
+        self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (
+            None,
+            {},
+        )  # the latest picture, and the call of its candidate
 
     def job(self, source: str) -> Job:
-        """Return the call of a program."""
+        """Return the sandbox job that calls a program."""
         return Job(source, self.entry_point, self._arguments, None, self._limits, self._driver)
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return what the file's ``score`` says of a result; one that makes it stumble is invalid, with a warning.
+        """Return what the file's ``score`` returns for a result.
+
+        A result for which ``score`` raises ``ValueError`` is invalid. So is one for which it raises an error of a
+        malformed result, such as ``TypeError`` or ``KeyError``, but that is logged as a warning.
 
         Raises:
-            ServiceError: It raised something that is not about the result.
-            ContractError: It returned something else than a score.
+            ServiceError: ``score`` raised any other exception.
+            ContractError: ``score`` returned something other than a score.
         """
         try:
             answer = _load(self._path, self._content).score(value)
@@ -84,18 +99,19 @@ class UserEvaluator:
         except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
             raise ServiceError(
                 f"the evaluator raised {self._place(error)}; {_REMEDY}"
-            ) from None  # which may not be fit to be sent to another process
+            ) from None  # the user's exception may not be picklable
         score, details = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, {})
         return Scored(self._checked_score(score), self._checked_details(details))
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:  # noqa: ARG002
-        """Return no files: what a user's evaluator tells of a program stands in its columns."""
+        """Return no files: everything that a user's evaluator reports about a program is in its columns."""
         return {}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
-        """Return the picture that the file's ``draw`` makes of a candidate, once for each; None removes an older one.
+        """Return the picture of a candidate that the file's ``draw`` returns, by name; None removes an older picture.
 
-        What goes wrong is a warning, since a picture is no reason to end a run.
+        Each candidate is drawn once. An error is logged as a warning, because a missing picture is no reason to stop a
+        run.
         """
         if self._draws and self._drawn[0] != discovery.candidate.call:
             self._drawn = (discovery.candidate.call, self._draw(discovery))
@@ -126,20 +142,21 @@ class UserEvaluator:
     def _checked_score(self, score: object) -> float:
         if isinstance(score, bool) or not isinstance(score, numbers.Real):
             raise ContractError(
-                f"the evaluator returned a {type(score).__name__}, expected a number ({self._path}); {_REMEDY}"
+                f"the evaluator returned a value of type {type(score).__name__}, expected a number "
+                f"({self._path}); {_REMEDY}"
             )
         number = _as_float(score)
         if not (math.isfinite(number) and number >= 0):
             raise ContractError(
-                f"the evaluator scored {number}; a score must be finite and at least 0, which is what a failed program "
-                f"scores ({self._path}); {_REMEDY}"
+                f"the evaluator scored {number}; a score must be finite and at least 0, the score of a failed program "
+                f"({self._path}); {_REMEDY}"
             )
         return number
 
     def _checked_details(self, details: object) -> Mapping[str, Detail]:
         if not isinstance(details, dict):
             raise ContractError(
-                f"the evaluator returned a {type(details).__name__} beside the score, expected a dictionary of columns "
+                f"the evaluator returned a {type(details).__name__} with the score, expected a dictionary of columns "
                 f"({self._path}); {_REMEDY}"
             )
         return {name: self._checked_detail(name, value) for name, value in details.items()}
@@ -171,14 +188,14 @@ def _read(path: Path) -> bytes:
 
 @cache
 def _load(path: Path, content: bytes) -> ModuleType:
-    """Return a user's file as a module, once a process for each content."""
+    """Return a user's file as a module, imported once per process and content."""
     if path.suffix != ".py":
-        raise InputError(f"task.evaluator={path} is no Python file; name one that ends in .py")
+        raise InputError(f"task.evaluator={path} is not a Python file; name one that ends in .py")
     module = ModuleType(f"evaluator_{hashlib.sha256(content).hexdigest()[:16]}")
     module.__file__ = str(path)
-    sys.modules[module.__name__] = module  # dataclasses look there
+    sys.modules[module.__name__] = module  # dataclasses look up their module there
     try:
-        exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 (the user's own, and trusted)
+        exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 (the user's own file is trusted)
     except Interrupted:
         raise
     except BaseException as error:  # whatever a user's module raises
@@ -190,7 +207,7 @@ def _load(path: Path, content: bytes) -> ModuleType:
 
 
 def _find_driver(content: bytes) -> str | None:
-    """Return the text of the function ``drive``, None if the file has none."""
+    """Return the source of the function ``drive``, or None if the file does not define it at the top level."""
     tree = ast.parse(content)
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "drive"]
     return ast.get_source_segment(content.decode("utf-8-sig"), defined[-1]) if defined else None
@@ -201,19 +218,19 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str
     rules = [
         (
             isinstance(entry_point, str) and entry_point.isidentifier(),
-            "must define ENTRY_POINT, the name of the function that a program defines",
+            "must define ENTRY_POINT, the name of the function that a program must define",
         ),
         (callable(getattr(module, "score", None)), "must define score(result)"),
         (
             isinstance(columns, dict)
             and all(isinstance(name, str) and name.isidentifier() for name in columns)
             and all(any(kind is known for known in _KINDS) for kind in columns.values()),
-            "must give COLUMNS as names and their types, which are float, int or str",
+            "must define COLUMNS as a dictionary of names and types, each float, int or str",
         ),
-        (_is_json_list(getattr(module, "ARGUMENTS", ())), "must give ARGUMENTS as a list of what JSON can say"),
+        (_is_json_list(getattr(module, "ARGUMENTS", ())), "must define ARGUMENTS as a list of JSON values"),
         (
             not hasattr(module, "drive") or _find_driver(content) is not None,
-            "must define drive by def, at the top level: its text alone goes into the sandbox",
+            "must define drive with def, at the top level: only its source goes into the sandbox",
         ),
         (callable(getattr(module, "draw", len)), "must define draw(columns) as a function"),
     ]

@@ -1,4 +1,4 @@
-"""The picture of the best program that a user's evaluator draws: a PNG or an SVG, told apart by its content."""
+"""The picture of the best program that a user's evaluator draws: a PNG or an SVG, detected from its content."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,25 +10,25 @@ _PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _SVG_ROOT: Final = "{http://www.w3.org/2000/svg}svg"
 
 NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
-"""The files of ``best/`` where there is no picture: neither."""
+"""The picture files of ``best/`` if there is no picture: both are removed."""
 
 
 def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
-    """Return a picture under the name of its kind, and None under that of the other.
+    """Return a picture under the file name of its format, and None under the name of the other format.
 
     Args:
-        drawn: What a user's ``draw`` returned, which may be anything.
+        drawn: The return value of a user's ``draw``, which may be of any type.
 
     Raises:
-        ValueError: It is neither a PNG nor an SVG, or too large; says which.
+        ValueError: The value is neither a PNG nor an SVG, or it is too large.
     """
     if not isinstance(drawn, bytes | str):
         expected = "the bytes of a PNG or the text of an SVG"
-        raise ValueError(f"returned a {type(drawn).__name__}, expected {expected}")  # noqa: TRY004 (callers catch one kind)
+        raise ValueError(f"returned a value of type {type(drawn).__name__}, expected {expected}")  # noqa: TRY004 (callers catch ValueError alone)
     try:
         content = drawn.encode() if isinstance(drawn, str) else drawn
     except UnicodeEncodeError as error:
-        raise ValueError(f"returned a text that cannot be written ({error})") from None
+        raise ValueError(f"returned text that cannot be encoded as UTF-8 ({error})") from None
     if len(content) > MAX_BYTES:
         raise ValueError(f"returned {len(content):,} bytes, expected at most {MAX_BYTES:,}")
     if content.startswith(_PNG_SIGNATURE):
@@ -39,8 +39,8 @@ def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
 
 def _check_svg(content: bytes) -> None:
     try:
-        root = ET.fromstring(content).tag  # noqa: S314 (expat bounds what entities expand to)
-    except (ET.ParseError, ValueError, LookupError) as error:  # an encoding may be unknown
+        root = ET.fromstring(content).tag  # noqa: S314 (expat limits the expansion of entities)
+    except (ET.ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
         raise ValueError(f"returned neither a PNG nor an SVG ({error})") from None
     if root != _SVG_ROOT:
-        raise ValueError('returned no SVG: its first element must be <svg xmlns="http://www.w3.org/2000/svg">')
+        raise ValueError('returned XML that is not an SVG; its root must be <svg xmlns="http://www.w3.org/2000/svg">')

@@ -1,4 +1,4 @@
-"""What a result is worth once it was verified apart from the score, in exact arithmetic."""
+"""Results verified independently of their score, in exact arithmetic, and their distance from the best known value."""
 
 import json
 from decimal import Decimal
@@ -9,26 +9,31 @@ FILE: Final = "verified.json"
 
 
 class BestKnown(NamedTuple):
-    """The best value that anybody has published: with all the digits that were given, and where."""
+    """The best published value.
+
+    Attributes:
+        value: The value in decimal, with all digits that were published.
+        source: Where it was published.
+    """
 
     value: str
     source: str
 
     @property
     def unit(self) -> Fraction:
-        """One unit of the last digit, which a value must be better by to be a record and no rounding."""
+        """One unit of the last published digit. A record must be better by more than this to rule out rounding."""
         return Fraction(10) ** int(Decimal(self.value).as_tuple().exponent)
 
 
 class Verified(NamedTuple):
-    """The exact value of what a program made.
+    """The exact value of a program's result.
 
     Attributes:
-        quantity: What is measured, with its unit.
-        value: What an independent verifier found, exactly.
-        how: What the verifier did.
-        best_known: None where nobody has published a value.
-        is_larger_better: Whether large values are the good ones.
+        quantity: The name of the measured quantity, with its unit.
+        value: The exact value that an independent verifier found.
+        how: A description of the verifier's method.
+        best_known: The best published value, or None if none is published.
+        is_larger_better: Whether larger values are better.
     """
 
     quantity: str
@@ -39,7 +44,7 @@ class Verified(NamedTuple):
 
     @property
     def behind(self) -> Fraction | None:
-        """How far it is from the best known value, negative for a better one; None where there is none."""
+        """The distance from the best known value, negative if this value is better; None if no value is published."""
         if self.best_known is None:
             return None
         gap = Fraction(self.best_known.value) - self.value
@@ -47,13 +52,13 @@ class Verified(NamedTuple):
 
     @property
     def is_record(self) -> bool:
-        """Whether it is better than the best known value, by more than a unit of that one's last digit."""
+        """Whether the value is better than the best known one by more than a unit of the latter's last digit."""
         behind = self.behind
         return self.best_known is not None and behind is not None and -behind > self.best_known.unit
 
 
 def lay_out(verified: Verified) -> bytes:
-    """Return a verified value as JSON, for a person."""
+    """Return a verified value as indented JSON."""
     best_known, behind = verified.best_known, verified.behind
     content = {
         "quantity": verified.quantity,

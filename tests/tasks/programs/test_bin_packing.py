@@ -251,7 +251,7 @@ def test_a_result_of_a_set_is_compared_with_what_is_known_of_it() -> None:
 def test_a_log_that_says_something_else_than_its_choices_is_no_record(choices: list[list[int]]) -> None:
     score, details = scored(BEST_FIT)
     changed = found(Scored(score, {**details, "choices": compress(choices)}))
-    with pytest.raises(ServiceError, match=r"the bins of call 113 are not as they were logged .*; please report this"):
+    with pytest.raises(ServiceError, match=r"the bins of call 113 differ from the logged ones .*; please report this"):
         TWO.verify(changed)
 
 

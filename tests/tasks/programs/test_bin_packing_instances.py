@@ -75,12 +75,12 @@ def test_a_file_in_or_librarys_format_is_read(tmp_path: Path) -> None:
         (" 2\n", "2000\n", "line 1 of .* has 2000, expected the number of instances"),
         (" 2\n", "3\n", "ends where the name of an instance is expected"),
         (" 2\n", "1\n", "line 7 of .* has other, expected nothing after the last instance"),
-        (" 10 3 2", "10", "line 3 of .* has 10, expected a capacity, a number of items and one of bins"),
-        (" 10 3 2", "10 3 2 1", "expected a capacity, a number of items and one of bins"),
+        (" 10 3 2", "10", "line 3 of .* has 10, expected a capacity, a number of items and a number of bins"),
+        (" 10 3 2", "10 3 2 1", "expected a capacity, a number of items and a number of bins"),
         (" 10 3 2", "0 3 2", "has 0, expected a capacity, a whole number between 1 and 10000"),
         (" 10 3 2", "10001 3 2", "has 10001, expected a capacity"),
         (" 10 3 2", "10 0 2", "has 0, expected a number of items"),
-        (" 10 3 2", "10 100001 2", "has 100001, expected a number of items, of at most 100000 in all instances"),
+        (" 10 3 2", "10 100001 2", "has 100001, expected a number of items \\(at most 100000 in all instances\\)"),
         (" 10 3 2", "10 4 2", "line 7 of .* has other, expected the size of an item"),
         ("6\n", "11\n", "line 4 of .* has 11, expected the size of an item, a whole number between 1 and 10"),
         ("6\n", "0\n", "line 4 of .* has 0, expected the size of an item"),
@@ -109,7 +109,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=words):
             find_instances(named)
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="is no text in UTF-8"):
+    with pytest.raises(InputError, match="is not UTF-8 text"):
         find_instances(str(tmp_path / "binary.txt"))
 
 

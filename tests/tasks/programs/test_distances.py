@@ -166,7 +166,9 @@ def test_another_number_of_points_needs_its_own_reference() -> None:
 def test_a_log_that_says_something_else_than_its_points_is_no_record() -> None:
     answer = scored(SQUARE)
     for changed in ({"value": math.nextafter(2, 0)}, {"points": "[[0,0],[1,0],[0,0],[1,1]]"}):
-        with pytest.raises(ServiceError, match=r"the value of call 113 is not as it was logged .*; please report this"):
+        with pytest.raises(
+            ServiceError, match=r"the value of call 113 differs from the logged one .*; please report this"
+        ):
             evaluator(4).verify(found(Scored(answer.score, {**answer.details, **changed})))
 
 

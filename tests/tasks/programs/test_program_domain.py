@@ -73,7 +73,7 @@ def test_the_layouts_that_come_with_a_task_can_be_its_start(settings: ProgramSet
         ({"initial": Initial("~nobodyx/a.py")}, "task.initial.path: cannot read ~nobodyx/a.py"),
         ({"prompts": PromptSettings(dir="~nobodyx/a")}, "task.prompts.dir: cannot read"),
         ({"evaluator": "absent.py"}, "task.evaluator=.*absent.py cannot be read"),
-        ({"max_characters": 10, "initial": Initial(str(EXAMPLE / "worst_fit.py"))}, "is no program of this task"),
+        ({"max_characters": 10, "initial": Initial(str(EXAMPLE / "worst_fit.py"))}, "is not a program of this task"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_named(change: dict[str, object], words: str) -> None:

@@ -25,5 +25,5 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         read_programs([*paths, tmp_path / "latin.py"], "main", 1000)
     assert [violation.split(":", 1)[0] for violation in refused.value.violations] == ["task.initial.path"] * 4
-    for words in ("cannot read", "is no program of this task", "is the same program as", "is not UTF-8"):
+    for words in ("cannot read", "is not a program of this task", "is the same program as", "is not UTF-8"):
         assert words in str(refused.value)

@@ -77,7 +77,9 @@ def test_an_error_in_a_library_names_the_line_of_the_file(tmp_path: Path) -> Non
 
 
 def test_any_other_error_ends_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
-    with pytest.raises(ServiceError, match=r"raised OSError: gone .*line 5\); mend it and start with overwrite=true"):
+    with pytest.raises(
+        ServiceError, match=r"raised OSError: gone .*line 5\); fix it and start over with overwrite=true"
+    ):
         load(tmp_path, EVALUATOR.replace("return result", "raise OSError('gone')")).score(0)
 
 
@@ -129,14 +131,14 @@ def test_a_text_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         ("", "must define ENTRY_POINT"),
         ("ENTRY_POINT = 'main'", r"must define score\(result\)"),
         ("ENTRY_POINT = 'not a name'", "must define ENTRY_POINT"),
-        (EVALUATOR + "\n    COLUMNS = {'a': list}", "must give COLUMNS"),
-        (EVALUATOR + "\n    COLUMNS = ['a']", "must give COLUMNS"),
-        (EVALUATOR + "\n    COLUMNS = {'a': []}", "must give COLUMNS"),
-        (EVALUATOR + "\n    drive = print", "must define drive by def"),
+        (EVALUATOR + "\n    COLUMNS = {'a': list}", "must define COLUMNS"),
+        (EVALUATOR + "\n    COLUMNS = ['a']", "must define COLUMNS"),
+        (EVALUATOR + "\n    COLUMNS = {'a': []}", "must define COLUMNS"),
+        (EVALUATOR + "\n    drive = print", "must define drive with def"),
         (EVALUATOR + "\n    draw = 'circle'", r"must define draw\(columns\) as a function"),
-        (EVALUATOR + "\n    ARGUMENTS = 3", "must give ARGUMENTS"),
-        (EVALUATOR + "\n    ARGUMENTS = [object()]", "must give ARGUMENTS"),
-        (EVALUATOR + "\n    ARGUMENTS = [float('nan')]", "must give ARGUMENTS"),
+        (EVALUATOR + "\n    ARGUMENTS = 3", "must define ARGUMENTS"),
+        (EVALUATOR + "\n    ARGUMENTS = [object()]", "must define ARGUMENTS"),
+        (EVALUATOR + "\n    ARGUMENTS = [float('nan')]", "must define ARGUMENTS"),
         ("import no_such_module", "cannot be imported .*no_such_module"),
         ("raise SystemExit(3)", "cannot be imported"),
         ("def (", "cannot be imported .*SyntaxError"),
@@ -150,7 +152,7 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, content: str, mes
 def test_a_file_that_is_not_there_or_no_python_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be read .*check the path"):
         UserEvaluator(tmp_path / "absent.py", LIMITS)
-    with pytest.raises(InputError, match="is no Python file"):
+    with pytest.raises(InputError, match="is not a Python file"):
         UserEvaluator(write(tmp_path, "evaluator.txt", EVALUATOR), LIMITS)
 
 

@@ -55,14 +55,14 @@ def test_a_png_is_told_by_its_content_and_leaves_no_svg() -> None:
 @pytest.mark.parametrize(
     ("drawn", "message"),
     [
-        (None, "returned a NoneType, expected the bytes of a PNG or the text of an SVG"),
-        (3, "returned a int, expected"),
+        (None, "returned a value of type NoneType, expected the bytes of a PNG or the text of an SVG"),
+        (3, "returned a value of type int, expected"),
         ("", "neither a PNG nor an SVG"),
         ("<svg", "neither a PNG nor an SVG"),
         (b"GIF89a", "neither a PNG nor an SVG"),
         ('<?xml version="1.0" encoding="klingon"?>' + SVG, "neither a PNG nor an SVG"),
-        ("<svg/>", "its first element must be"),
-        ("<html/>", "its first element must be"),
+        ("<svg/>", "its root must be"),
+        ("<html/>", "its root must be"),
         (SVG + " " * MAX_BYTES, "expected at most 5,000,000"),
     ],
 )
@@ -87,8 +87,8 @@ def test_an_evaluator_that_draws_nothing_has_no_files(tmp_path: Path) -> None:
         ("1 / 0", "draw raised ZeroDivisionError: division by zero ("),
         ("exit(3)", "draw raised SystemExit: 3 ("),
         ("columns['breadth']", "draw raised KeyError: 'breadth' ("),
-        ("7", "draw returned a int, expected the bytes of a PNG or the text of an SVG ("),
-        ("'\\ud800'", "draw returned a text that cannot be written ("),
+        ("7", "draw returned a value of type int, expected the bytes of a PNG or the text of an SVG ("),
+        ("'\\ud800'", "draw returned text that cannot be encoded as UTF-8 ("),
     ],
 )
 def test_a_drawing_that_fails_is_one_warning_and_takes_the_older_picture_away(

@@ -1,1 +1,1 @@
-"""Online bin packing: the instances, the evaluator, its driver and verifier, its picture, and the seed program."""
+"""Online bin packing: the instances, the evaluator, the driver, the verifier, the picture, and the seed program."""

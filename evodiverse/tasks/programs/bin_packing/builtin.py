@@ -1,4 +1,4 @@
-"""What online bin packing brings to the program domain."""
+"""The built-in task of online bin packing."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from evodiverse.vocabulary import Limits
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return what is wrong with the instances."""
+    """Return everything that is wrong with ``task.instances``."""
     if not settings.instances:
         return [f"task.instances has no value; expected {', '.join(SETS)}, or a file in OR-Library's format"]
     try:
@@ -27,13 +27,13 @@ def find_violations(settings: ProgramSettings) -> list[str]:
 
 
 def build_evaluator(settings: ProgramSettings, limits: Limits) -> BinPacking:
-    """Return the evaluator of settings without violations."""
+    """Return the evaluator for settings that have no violations."""
     named = settings.instances or SETS[0]
     return BinPacking(named, find_instances(named), limits)
 
 
 def find_sources(settings: ProgramSettings) -> Mapping[str, Path]:
-    """Return the user's file of instances, if there is one."""
+    """Return the user's file of instances; nothing for a built-in set."""
     named = settings.instances or SETS[0]
     return {} if named in SETS else {"instances": expanded(named).absolute()}
 
@@ -41,7 +41,7 @@ def find_sources(settings: ProgramSettings) -> Mapping[str, Path]:
 BIN_PACKING: Final = Builtin(
     find_violations=find_violations,
     build_evaluator=build_evaluator,
-    load_start=lambda settings: load_seed(),  # noqa: ARG005 (one for all instances)
+    load_start=lambda settings: load_seed(),  # noqa: ARG005 (the same program for all instances)
     build_moves=bin_packing_moves,
     build_metrics=TaskMetrics,
     find_sources=find_sources,

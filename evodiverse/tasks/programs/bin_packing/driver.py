@@ -1,6 +1,6 @@
-"""Packs items one after the other as a program says; this text runs inside the sandbox, beside the program.
+"""The driver, which packs items one after the other with a program's rule. Its source runs in the program's sandbox.
 
-What it returns is therefore checked outside, where the packing is made again.
+Its result is therefore not trusted: the evaluator packs the items again outside the sandbox.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,20 +10,20 @@ import numpy as np
 
 
 def drive(priority: Callable[..., Any], instances: Sequence[tuple[int, Sequence[int]]]) -> dict[str, Any]:
-    """Return a program's choices, or the first of its answers that no choice can be made from.
+    """Return a program's choices, or the fault of its first invalid answer.
 
     Args:
         priority: The program's function.
-        instances: The capacity and the items of each.
+        instances: The capacity and the item sizes of each instance.
 
     Returns:
-        ``choices``, a list for each instance with one number for each item: 0 opens a bin, k takes the k-th smallest of
-        the spaces of open bins in which the item fits. Or ``fault``: ``shape``, ``kind`` or ``nan``, with the ``item``
-        and the number of ``spaces`` that the function was called with.
+        ``choices``, a list for each instance with one number for each item: 0 opens a bin, and k takes a bin with the
+        k-th smallest of the different free spaces of open bins in which the item fits. Or ``fault``: ``shape``,
+        ``kind`` or ``nan``, with the ``item`` and the number of ``spaces`` that the function was called with.
     """
     choices = []
     for capacity, items in instances:
-        bins = [0] * (capacity + 1)  # how many have each space
+        bins = [0] * (capacity + 1)  # the number of open bins with each free space
         is_offered = np.zeros(capacity + 1, dtype=bool)
         is_offered[capacity] = True
         chosen = []
@@ -34,7 +34,7 @@ def drive(priority: Callable[..., Any], instances: Sequence[tuple[int, Sequence[
                 return {"fault": "shape", "item": item, "spaces": len(spaces)}
             if values.dtype.kind not in "biuf":
                 return {"fault": "kind", "item": item, "spaces": len(spaces)}
-            best = int(values.argmax())  # of equals the first; NaN counts as the largest
+            best = int(values.argmax())  # the first of equals; NaN counts as the largest
             if np.isnan(values[best]):
                 return {"fault": "nan", "item": item, "spaces": len(spaces)}
             space = int(spaces[best])

@@ -1,4 +1,4 @@
-"""Online bin packing: programs that say where the next item goes; the fewer bins are opened, the better."""
+"""The evaluator of online bin packing, where a program decides where each item goes and fewer bins are better."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,8 @@ from evodiverse.tasks.programs.verified import BestKnown, Verified
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 SHARPNESS: Final = 25
-"""Rules differ by a few percent of their bins; to this power, which selection can tell, one percent costs a fifth."""
+"""The power of bound / bins in the score. Rules differ by a few percent of their bins, too little for selection to see;
+with this power, one percent more bins lowers the score by a fifth."""
 
 FUNSEARCH: Final = MappingProxyType(
     {
@@ -35,7 +36,8 @@ FUNSEARCH: Final = MappingProxyType(
         "or3": BestKnown("2.7660", "FunSearch's published rule for OR instances, run on these instances"),
     }
 )
-"""What the best published rules make of the same instances, in percent above the bound; none has seen them before."""
+"""The results of the best published rules on the same instances, which they were not found on, in percent above the
+bound."""
 
 _DRIVER: Final = Path(__file__).with_name("driver.py").read_text(encoding="utf-8")
 _SEED: Final = Path(__file__).with_name("seed.py")
@@ -48,27 +50,28 @@ _FAULTS: Final[Mapping[object, str]] = MappingProxyType(
 )
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
-    "value": OwnColumn(float, "bins in excess of the lower bound, summed over all instances; lower is better", "%"),
-    "bins": OwnColumn(int, "bins of all instances, counted outside the sandbox by packing the items again"),
+    "value": OwnColumn(float, "excess of bins over the lower bound, over all instances together; lower is better", "%"),
+    "bins": OwnColumn(int, "number of bins in all instances, counted outside the sandbox by packing the items again"),
     "choices": OwnColumn(
         str,
-        "what was chosen for each item (0 for a new bin, k for the k-th smallest space), as JSON in zlib and base64",
+        "choice for each item (0 for a new bin, k for the k-th smallest space), as JSON in zlib and base64",
     ),
 }
 """The columns of ``evaluations`` that bin packing adds."""
 
 
 class BinPacking:
-    """Scores a rule by (bound / bins)^25, where the bound is the bins that hold the items' total size; 1 is perfect.
+    """The evaluator of rules for online bin packing.
 
-    ``bins`` counts the bins of all instances, ``value`` is their excess over the bound in percent, as FunSearch counts
-    it: of the sums over all instances. ``choices`` has what the rule chose for each item, so that the log alone tells
-    whether a record is one.
+    The score is (bound / bins)^25, at most 1. The bound is the number of bins that the total size of the items fills,
+    and both numbers are sums over all instances. Three columns are logged: ``bins``, the number of bins; ``value``, its
+    excess over the bound in percent, as FunSearch counts it; and ``choices``, the rule's choice for each item, so that
+    the log alone proves a record.
 
     Args:
-        named: The instances by the name of their set, or by the path of a file.
-        instances: What is packed, at least one.
-        limits: Of each run of a program.
+        named: The name of a set of instances, or the path of the file that they come from.
+        instances: The instances to pack, at least one.
+        limits: The limits of each run of a program.
     """
 
     entry_point = "priority"
@@ -88,12 +91,16 @@ class BinPacking:
         )
 
     def job(self, source: str) -> Job:
-        """Return the call of a program, which is asked for the priorities of bins, item by item."""
+        """Return the sandbox job that asks a program for the priorities of the bins, item by item."""
         instances = [[instance.capacity, list(instance.items)] for instance in self._instances]
         return Job(source, self.entry_point, (instances,), None, self._limits, _DRIVER)
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return the score of choices, by packing the items again; nothing else that came back is believed."""
+        """Return the score of a program's choices, or why they are invalid. The items are packed again to count bins.
+
+        Args:
+            value: The result of the driver, which is not trusted; see `driver.drive`.
+        """
         fault = _read_fault(value)
         if fault is not None:
             return Rejection(Reason.INVALID, fault)
@@ -114,7 +121,7 @@ class BinPacking:
         return Scored((self._bound / bins) ** SHARPNESS, details)
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return what a candidate's rule made of each instance as ``packing.json``."""
+        """Return the bins of each instance under a candidate's rule as ``packing.json``."""
         choices = decompress(str(discovery.details["choices"]))
         packed = [
             {
@@ -130,16 +137,16 @@ class BinPacking:
         return {"packing.json": (json.dumps({**packing, "instances": packed}, indent=1) + "\n").encode()}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return what a candidate's rule does as ``packing.png``."""
+        """Return a picture of a candidate's rule as ``packing.png``."""
         choices = decompress(str(discovery.details["choices"]))
         best_fit = [pack_best_fit(instance) for instance in self._instances]
         return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(discovery, best_fit))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the excess of the bins that `count_filled_bins` counts.
+        """Return the exact excess over the bound of the bins that `count_filled_bins` counts.
 
         Raises:
-            ServiceError: They are not as many as were logged, or no packing.
+            ServiceError: The number of bins differs from the logged one, or the choices are not a packing.
         """
         choices = read_choices(str(discovery.details["choices"]))
         bins = bound = 0
@@ -151,11 +158,11 @@ class BinPacking:
         except ValueError as error:
             raise _broken(discovery, str(error)) from error
         if bins != discovery.details["bins"]:
-            raise _broken(discovery, f"{bins} bins were counted")
+            raise _broken(discovery, f"the verifier counts {bins}")
         return Verified(
             "bins above the L1 bound, in percent of it",
             100 * Fraction(bins - bound, bound),
-            "every item put into its bin again, every bin weighed, in whole numbers",
+            "every item put into its bin again and every bin weighed, in integer arithmetic",
             FUNSEARCH.get(self._set or ""),
             is_larger_better=False,
         )
@@ -181,7 +188,7 @@ def load_seed() -> str:
 
 
 def _read_fault(value: Any) -> str | None:
-    """Return in words why the driver could not go on, None if it says nothing of it."""
+    """Return the reason why the driver stopped, or None if the value reports no valid fault."""
     if not isinstance(value, dict):
         return None
     fault, item, spaces = (value.get(name) for name in ("fault", "item", "spaces"))
@@ -196,5 +203,5 @@ def _is_size(value: object) -> bool:
 
 def _broken(discovery: Discovery, why: str) -> ServiceError:
     return ServiceError(
-        f"the bins of call {discovery.candidate.call} are not as they were logged ({why}); please report this"
+        f"the bins of call {discovery.candidate.call} differ from the logged ones ({why}); please report this"
     )

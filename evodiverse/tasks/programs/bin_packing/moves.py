@@ -1,7 +1,7 @@
-"""A small grammar of terms that change a rule's priorities, as further mutations of bin-packing programs.
+"""A small grammar of terms that change a rule's priorities, as additional mutations of bin-packing programs.
 
-A move knows ``item``, ``spaces`` and the ``values`` that a rule returns by these names, and nothing of good rules: it
-adds a term in the space that would be left, of a shape that rules of thumb have, with numbers drawn from wide ranges.
+A move expects the names ``item``, ``spaces`` and ``values`` (the priorities) and knows nothing about good rules. It
+adds a term in the space that would be left, of a shape common in rules of thumb, with numbers drawn from wide ranges.
 """
 
 import ast
@@ -13,7 +13,7 @@ from evodiverse.tasks.programs.operators.moves import Move, Place, grammar, move
 from evodiverse.tasks.programs.operators.mutation import Grammar
 
 VALUES: Final = Place(frozenset({"item", "spaces", "values"}), own=frozenset({"values"}))
-"""After the priorities are made."""
+"""Any place after the priorities are assigned, in the function that assigns them."""
 
 MOVES: Final[Mapping[str, Move]] = MappingProxyType(
     {

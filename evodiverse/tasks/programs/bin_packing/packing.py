@@ -1,4 +1,4 @@
-"""Packings as the choices that made them, replayed in integers."""
+"""Packings, stored as the choices that made them and replayed in integer arithmetic."""
 
 import base64
 import json
@@ -12,12 +12,12 @@ from evodiverse.tasks.programs.bin_packing.instances import Instance
 
 
 class Step(NamedTuple):
-    """What became of one item.
+    """The placement of one item.
 
     Attributes:
-        item: Its size.
-        spaces: The different spaces of the open bins in which it fits, ascending.
-        space: That of the bin it went into, the capacity if it opened one.
+        item: The size of the item.
+        spaces: The different free spaces of the open bins in which the item fits, ascending.
+        space: The free space of the bin that the item went into; the capacity if it opened a bin.
     """
 
     item: int
@@ -26,20 +26,20 @@ class Step(NamedTuple):
 
 
 def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
-    """Yield what becomes of each item.
+    """Yield the placement of each item.
 
     Args:
-        instance: What is packed.
-        choices: One for each item, from whomever: 0 opens a bin, k takes the k-th smallest of the spaces of open bins
-            in which the item fits.
+        instance: The instance to pack.
+        choices: The choice for each item, not trusted: 0 opens a bin, and k takes a bin with the k-th smallest of the
+            different free spaces of open bins in which the item fits.
 
     Raises:
-        ValueError: There is no choice for each item, or one is none.
+        ValueError: There is not one choice for each item, or a choice is invalid.
     """
     if len(choices) != len(instance.items):
         raise ValueError(f"{len(choices)} choices, expected one for each of {len(instance.items)} items")
-    bins = [0] * (instance.capacity + 1)  # how many have each space
-    open_spaces: list[int] = []  # those that any bin has, ascending
+    bins = [0] * (instance.capacity + 1)  # the number of open bins with each free space
+    open_spaces: list[int] = []  # the different free spaces of open bins, ascending
     for item, choice in zip(instance.items, choices, strict=True):
         spaces = open_spaces[bisect_left(open_spaces, item) :]
         if type(choice) is not int or not 0 <= choice <= len(spaces):
@@ -57,18 +57,18 @@ def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
 
 
 def count_bins(instance: Instance, choices: Sequence[Any]) -> int:
-    """Return how many bins choices open.
+    """Return the number of bins that choices open.
 
     Raises:
-        ValueError: They are no packing, see `replay`.
+        ValueError: The choices are not a packing; see `replay`.
     """
     return sum(step.space == instance.capacity for step in replay(instance, choices))
 
 
 def pack_best_fit(instance: Instance) -> list[int]:
-    """Return the choices of the rule best fit: each item goes where it leaves the least space."""
+    """Return the choices of best fit, which puts each item where it leaves the least space."""
     choices: list[int] = []
-    open_spaces: list[int] = []  # one for each open bin, ascending
+    open_spaces: list[int] = []  # the free space of each open bin, ascending
     for item in instance.items:
         at = bisect_left(open_spaces, item)
         choices.append(int(at < len(open_spaces)))
@@ -78,22 +78,22 @@ def pack_best_fit(instance: Instance) -> list[int]:
 
 
 def bound_bins(instances: Sequence[Instance]) -> int:
-    """Return the L1 bound: bins that no packing does without, which hold the total size; summed over instances."""
+    """Return the L1 lower bound on the number of bins: total size / capacity, rounded up, summed over instances."""
     return sum(-(-sum(instance.items) // instance.capacity) for instance in instances)
 
 
 def measure_excess(bins: int, bound: int) -> float:
-    """Return by how many percent a number of bins is above the bound."""
+    """Return the excess of a number of bins over the bound, in percent."""
     return float(100 * (Fraction(bins, bound) - 1))
 
 
 def compress(choices: Sequence[Sequence[int]]) -> str:
-    """Return choices as a column of the log: JSON, compressed by zlib, in base64."""
+    """Return choices as a value of the log's column ``choices``: JSON, compressed by zlib, in base64."""
     text = json.dumps(choices, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
 def decompress(text: str) -> list[list[int]]:
-    """Return the choices that the log has."""
+    """Return the choices from a value of the log's column ``choices``."""
     choices: list[list[int]] = json.loads(zlib.decompress(base64.b64decode(text)))
     return choices

@@ -1,4 +1,4 @@
-"""The picture of a rule for online bin packing: where it puts which items, and how full its bins end."""
+"""The picture of a rule for online bin packing: where it puts items, and how full its bins are in the end."""
 
 import math
 from collections import Counter
@@ -16,35 +16,35 @@ from evodiverse.tasks.programs.bin_packing.packing import replay
 FloatArray = NDArray[np.float64]
 Choices = Sequence[Sequence[int]]
 
-SIZE: Final = 560  # pixels, of each of the two panels
+SIZE: Final = 560  # pixels, the side of each of the two panels
 LEFT, TOP, GAP, RIGHT = 84, 124, 116, 40
-BELOW: Final = 100  # for the labels of the axes
-MAX_CELLS: Final = 150  # a side
+BELOW: Final = 100  # pixels, for the labels of the axes
+MAX_CELLS: Final = 150  # the most cells on each side of the left panel
 _LINE_HEIGHT: Final = 32
 _TAB_STOPS: Final = (0, 200, 460)
 _TITLE_SIZE, _TEXT_SIZE, _LABEL_SIZE = 24, 20, 16
 _TICKS: Final = 6
 _STRIP: Final = 16  # pixels, the height of the row of new bins
 _SCALE_WIDTH, _SCALE_HEIGHT = 200, 14
-_FIRST: Final = 80  # percent: where the histogram begins
+_FIRST: Final = 80  # percent, where the histogram starts
 _BEST_FIT: Final[Color] = (201, 92, 46)
 _RULE: Final[Color] = (84, 152, 192)
 
-# From never to always, darker and darker, so that it can be told in gray too.
+# Colors from never to always, increasingly dark, so that the scale also works in grayscale.
 _SCALE = np.array([(252, 239, 190), (169, 219, 184), (84, 178, 192), (46, 116, 170), (36, 54, 114)], dtype=np.float64)
 
 
 def draw_rule(instances: Sequence[Instance], choices: Choices, best_fit: Choices, lines: Sequence[str]) -> bytes:
     """Return a PNG with two panels.
 
-    The left one shows for each size of an item and each space how often the rule took the space when it could, the
-    right one how many of its bins end how full, beside those of best fit.
+    The left panel shows for each item size and each free space how often the rule took the space when it could. The
+    right panel is a histogram of how full its bins are in the end, next to that of best fit.
 
     Args:
-        instances: What is packed, at least one.
-        choices: Of the rule, a packing of each instance.
-        best_fit: The same of the rule best fit.
-        lines: What stands below, at least the title. In the others, tabs part labels and numbers, up to three.
+        instances: The packed instances, at least one.
+        choices: The rule's choices for each instance.
+        best_fit: The choices of best fit for each instance.
+        lines: The lines of text below the panels, the title first. In the others, tabs separate up to three columns.
     """
     image = new_canvas(picture_size(len(lines)))
     draw = ImageDraw.Draw(image)
@@ -55,17 +55,17 @@ def draw_rule(instances: Sequence[Instance], choices: Choices, best_fit: Choices
 
 
 def picture_size(n_lines: int) -> tuple[int, int]:
-    """Return width and height in pixels of a picture with so many lines below."""
+    """Return the width and height, in pixels, of a picture with ``n_lines`` lines of text below."""
     return LEFT + 2 * SIZE + GAP + RIGHT, TOP + SIZE + BELOW + n_lines * _LINE_HEIGHT
 
 
 def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
-    """Return how often each space was taken, of the times that an item of each size could go there.
+    """Return how often each space was taken, as a share of the times that an item of each size could go there.
 
     Returns:
-        ``(n + 1, n)``, the spaces of open bins in rows, that of a new bin in the last one, and the items in columns,
-        both from above 0 to the capacity; NaN where an item never had the choice. Above a capacity of 150, or if there
-        are several, sizes share cells.
+        ``(n + 1, n)`` shares from 0 to 1, or NaN where items never had the choice. Rows are free spaces of open bins,
+        ascending, and the last row is a new bin; columns are item sizes, ascending. With a capacity above `MAX_CELLS`
+        or several capacities, neighboring sizes share a cell.
     """
     n_cells = min(MAX_CELLS, *(instance.capacity for instance in instances))
     offered = np.zeros((n_cells + 1, n_cells))
@@ -81,7 +81,7 @@ def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
 
 
 def count_fillings(instances: Sequence[Instance], choices: Choices) -> dict[int, float]:
-    """Return the share of the bins that end so many percent full, rounded down."""
+    """Return the share of bins by how full they are in the end, in percent rounded down."""
     counts: Counter[int] = Counter()
     for instance, chosen in zip(instances, choices, strict=True):
         bins: Counter[int] = Counter()
@@ -95,7 +95,7 @@ def count_fillings(instances: Sequence[Instance], choices: Choices) -> dict[int,
 
 
 def _unit(instances: Sequence[Instance]) -> int | None:
-    """Return the capacity of all bins, None if there are several."""
+    """Return the capacity of all bins, or None if there are several capacities."""
     capacities = {instance.capacity for instance in instances}
     return capacities.pop() if len(capacities) == 1 else None
 
@@ -151,13 +151,13 @@ def _draw_fillings(draw: ImageDraw.ImageDraw, rule: dict[int, float], best_fit: 
 
 
 def _gather(fillings: dict[int, float]) -> list[float]:
-    """Return the shares from the first percentage that is shown to 100, the first one with all that is below."""
+    """Return the shares for each percentage from `_FIRST` to 100; the first includes all lower percentages."""
     below = sum(share for percent, share in fillings.items() if percent <= _FIRST)
     return [below, *(fillings.get(percent, 0.0) for percent in range(_FIRST + 1, 101))]
 
 
 def _choose_scale(share: float) -> tuple[int, int]:
-    """Return the percentage at the top of an axis that a share fits on, and the step between its ticks."""
+    """Return the percentage at the top of an axis that a share fits on, and the step between the ticks."""
     step = next(step for step in (1, 2, 5, 10, 20) if 100 * share <= (_TICKS - 1) * step)
     return step * max(1, math.ceil(100 * share / step)), step
 
@@ -187,7 +187,7 @@ def _write_upright(image: Image.Image, text: str, center: tuple[int, int]) -> No
 
 
 def _draw_scale(draw: ImageDraw.ImageDraw) -> None:
-    """Draw the color scale into the corner of the left panel where no item can go, between never and always."""
+    """Draw the color scale, from never to always, into the corner of the left panel where no item fits."""
     left, top = LEFT + SIZE - _SCALE_WIDTH - 24, TOP + SIZE - 64
     for offset in range(_SCALE_WIDTH):
         column = left + offset

@@ -1,1 +1,1 @@
-"""Circle packing: the evaluator, its geometry, its picture, the seed program, and moves that the operator knows."""
+"""Circle packing: the evaluator, the geometry, the verifier, the picture, the seed program, and the moves."""

@@ -1,6 +1,6 @@
-"""Building blocks of packing programs: functions that moves bring into a program, text and all.
+"""Building blocks of packing programs: functions whose source the moves insert into a program.
 
-They know how to improve circles wherever they are, and how to lay out any number of them; nothing of good packings.
+They improve the circles of any placement and lay out any number of circles. They know nothing about good packings.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What circle packing brings to the program domain."""
+"""The built-in task of circle packing."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ PAPER_REFERENCE: Final = 2.635
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return what is wrong with the number of circles and the reference."""
+    """Return everything that is wrong with the number of circles and the reference."""
     violations = []
     if settings.n is None:
         violations.append("task.n has no value; task=circle_packing sets it")
@@ -26,7 +26,7 @@ def find_violations(settings: ProgramSettings) -> list[str]:
 
 
 def build_evaluator(settings: ProgramSettings, limits: Limits) -> CirclePacking:
-    """Return the evaluator of settings without violations."""
+    """Return the evaluator for settings that have no violations."""
     return CirclePacking(settings.n or PAPER_N, settings.reference or PAPER_REFERENCE, limits)
 
 

@@ -1,4 +1,4 @@
-"""Circle packing: programs that place n circles in the unit square; the larger the sum of their radii, the better."""
+"""The evaluator of circle packing, where a program places n circles in the unit square to maximize the sum of radii."""
 
 import json
 import math
@@ -26,11 +26,11 @@ _SEED_N = "\nN = 26\n"
 
 BEST_KNOWN: Final = MappingProxyType(
     {
-        26: BestKnown("2.6359830849", "strict optimum that ShinkaEvolve, GEPA and others meet"),
-        32: BestKnown("2.9395727712", "strict optimum that others meet"),
+        26: BestKnown("2.6359830849", "strict optimum, reached by ShinkaEvolve, GEPA and others"),
+        32: BestKnown("2.9395727712", "strict optimum, reached by others"),
     }
 )
-"""The largest known sums of radii, without any tolerance, by the number of circles."""
+"""The largest known sums of radii by the number of circles, without any tolerance."""
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "sum_radii": OwnColumn(
@@ -41,22 +41,24 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
         "sum of the radii after every overlap and every crossed wall is removed, checked in exact arithmetic",
         "side of the square",
     ),
-    "packing": OwnColumn(str, "centers and radii as JSON, to the last bit, so that the log alone proves a record"),
+    "packing": OwnColumn(
+        str, "centers and radii as JSON, exact to the last bit, so that the log alone proves a record"
+    ),
 }
 """The columns of ``evaluations`` that circle packing adds."""
 
 
 class CirclePacking:
-    """Scores a packing by ℓ = Σr / reference (paper, appendix on circle packing); one that is invalid is rejected.
+    """The evaluator of circle packings, whose score is ℓ = Σr / reference (paper, appendix on circle packing).
 
-    Two sums are logged: ``sum_radii`` of the radii as returned, which may break a wall or overlap within the paper's
-    tolerance, and ``strict_sum`` after `shrink`, which tolerates nothing. ``packing`` holds centers and radii as JSON
-    to the last bit, so that the log alone tells whether a record is one.
+    Two sums are logged: ``sum_radii`` of the radii as returned, which may cross a wall or overlap within the paper's
+    tolerance, and ``strict_sum`` of the radii after `shrink`, which tolerates nothing. ``packing`` holds the centers
+    and radii as JSON, exact to the last bit, so that the log alone proves a record.
 
     Args:
-        n: Circles to be placed, at least 1.
+        n: The number of circles, at least 1.
         reference: The sum of radii that scores 1, above 0; the paper's for 26 circles is 2.635.
-        limits: Of each run of a program.
+        limits: The limits of each run of a program.
     """
 
     entry_point = "construct_packing"
@@ -69,12 +71,16 @@ class CirclePacking:
         self.description = describe_packing(n, reference, limits.cpu_seconds)
 
     def job(self, source: str) -> Job:
-        """Return the call of a program, which returns centers, radii and their sum."""
+        """Return the sandbox job that calls a program, which returns centers, radii and the sum of the radii."""
         returns = (Array((self._n, 2)), Array((self._n,)), Array(()))
         return Job(source, self.entry_point, (), returns, self._limits)
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return the score of centers and radii; the sum beside them is not believed."""
+        """Return the score of a packing, or the reason why it is invalid.
+
+        Args:
+            value: The ``(n, 2)`` centers, the ``(n,)`` radii, and the sum of the radii, which is ignored.
+        """
         centers, radii, _ = value
         violation = find_violation(centers, radii)
         if violation is not None:
@@ -90,25 +96,25 @@ class CirclePacking:
         return {"packing.json": (json.dumps(packing, indent=1) + "\n").encode()}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the packing of a candidate as ``packing.png``."""
+        """Return a picture of a candidate's packing as ``packing.png``."""
         centers, radii = _read_packing(discovery)
         return {"packing.png": draw_packing(centers, radii, self._caption(discovery, **measure(centers, radii)))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the sum of the radii that `shrink` leaves of a candidate's, once `find_fault` finds none in them.
+        """Return the exact sum of a candidate's radii after `shrink`, checked by the independent `find_fault`.
 
         Raises:
-            ServiceError: `shrink` left a violation.
+            ServiceError: The radii after `shrink` still violate a constraint.
         """
         centers, radii = _read_packing(discovery)
         strict = shrink(centers, radii)
         fault = find_fault(centers.tolist(), strict.tolist())
         if fault is not None:
             raise ServiceError(
-                f"the strict sum of call {discovery.candidate.call} is none ({fault}); please report this"
+                f"the strict packing of call {discovery.candidate.call} is invalid ({fault}); please report this"
             )
         return Verified(
-            "sum of radii, nothing tolerated",
+            "sum of radii, without any tolerance",
             sum(map(Fraction, strict.tolist()), Fraction(0)),
             "all walls and all pairs of circles, in rational arithmetic",
             BEST_KNOWN.get(self._n),
@@ -125,12 +131,12 @@ class CirclePacking:
 
 
 def measure(centers: FloatArray, radii: FloatArray) -> dict[str, float]:
-    """Return ``sum_radii``, and ``strict_sum`` of what `shrink` leaves of them, at most as large; both sums exact."""
+    """Return ``sum_radii`` and ``strict_sum``, the sum after `shrink`; each is the exact sum, rounded once."""
     return {"sum_radii": math.fsum(radii), "strict_sum": math.fsum(shrink(centers, radii))}
 
 
 def _read_packing(discovery: Discovery) -> tuple[FloatArray, FloatArray]:
-    """Return the centers and the radii that the log has of a candidate."""
+    """Return a candidate's centers ``(n, 2)`` and radii ``(n,)`` from the log."""
     packing = json.loads(str(discovery.details["packing"]))
     return np.array(packing["centers"]), np.array(packing["radii"])
 

@@ -1,8 +1,9 @@
-"""A small grammar of statements that place circles and improve their places, as further mutations of packing programs.
+"""A small grammar of statements that place circles and improve placements, as additional mutations of packing programs.
 
-A move knows the arrays ``centers`` and ``radii`` by these names and nothing of good packings: it draws a layout from
-wide ranges, takes a few small steps from wherever the program has got to, or polishes that to a local optimum by the
-building blocks (`evodiverse.tasks.programs.circle_packing.blocks`). What moves are worth the scorer alone says.
+A move expects the arrays ``centers`` and ``radii`` under these names and knows nothing about good packings. It draws a
+layout from wide ranges, takes a few small steps from the current placement, or polishes the placement to a local
+optimum with the building blocks (`evodiverse.tasks.programs.circle_packing.blocks`). Only the score decides what a move
+is worth.
 """
 
 import ast
@@ -21,13 +22,13 @@ _CENTERS: Final = frozenset({"centers"})
 _BOTH: Final = frozenset({"centers", "radii"})
 
 CENTERS: Final = Place(_CENTERS, unbound=frozenset({"radii"}), own=_CENTERS, whole=_CENTERS)
-"""After the centers are made and before the radii are."""
+"""Any place after the centers are assigned and before the radii are, in the function that assigns the centers."""
 
 RADII: Final = Place(_BOTH, whole=_CENTERS)
-"""After the radii are made; moves leave the centers alone there, so they fit into a function that is given them."""
+"""Any place after the radii are assigned. Moves do not change the centers here, so these may be a parameter."""
 
 BOTH: Final = Place(_BOTH, own=_CENTERS, whole=_CENTERS)
-"""After the radii are made, in the function that makes both."""
+"""Any place after the radii are assigned, in the function that assigns the centers."""
 
 MOVES: Final[Mapping[str, Move]] = MappingProxyType(
     {
@@ -346,5 +347,5 @@ def load_blocks() -> ast.Module:
 
 
 def packing_moves() -> Grammar:
-    """Return the grammar of circle packing. The number of circles is the task's, so ``N`` stays."""
+    """Return the grammar of circle packing. The task sets the number of circles, so ``N`` is fixed."""
     return grammar(MOVES, load_blocks(), frozenset({"N"}))

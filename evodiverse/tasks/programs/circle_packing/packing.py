@@ -1,4 +1,4 @@
-"""Circles in the unit square: whether they are a packing, and what is left of them when nothing is tolerated."""
+"""Circles in the unit square: the check that they are a packing, and the radii that are valid without tolerance."""
 
 import math
 
@@ -10,20 +10,21 @@ IntArray = NDArray[np.intp]
 Circle = tuple[float, float, float]  # x, y, radius
 
 TOLERANCE = 1e-6
-_ROUNDING = 1e-14  # relative; far more than rounding can do to a distance or a sum of radii
-_TINY = 1e-300  # below it, floats lose digits
+_ROUNDING = 1e-14  # relative; far above the rounding error of a distance or a sum of radii
+_TINY = 1e-300  # below this, floats lose digits
 
 
 def find_violation(centers: FloatArray, radii: FloatArray, tolerance: float = TOLERANCE) -> str | None:
-    """Return why circles are no packing of the unit square, None if they are one.
+    """Return why circles are not a packing of the unit square, or None if they are one.
 
-    The tests are those of OpenEvolve's verification script, which the paper uses. The first kind of violation counts,
-    in the order negative radius, wall, overlap; of that kind the worst, and of equals the one of the lowest index.
+    The tests are those of OpenEvolve's verification script, which the paper uses. They look for negative radii, crossed
+    walls and overlaps, in this order. The worst violation of the first kind found is reported, of equals the one with
+    the lowest index.
 
     Args:
-        centers: ``(n, 2)``, n ≥ 1, finite.
-        radii: ``(n,)``, finite; any below 0 is a violation, whatever the tolerance.
-        tolerance: How far a circle may reach over a wall, or into another, at least 0.
+        centers: ``(n, 2)`` centers, n ≥ 1, finite.
+        radii: ``(n,)`` radii, finite; a negative one is a violation with any tolerance.
+        tolerance: How far a circle may cross a wall or overlap another circle, at least 0.
     """
     negative = int(radii.argmin())
     if radii[negative] < 0:
@@ -43,21 +44,22 @@ def find_violation(centers: FloatArray, radii: FloatArray, tolerance: float = TO
 
 
 def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
-    """Return the radii lowered until no wall is crossed and no two circles overlap, exactly.
+    """Return the radii lowered until no circle crosses a wall and no two circles overlap.
 
-    "Exactly" is in rational arithmetic on the values of the floats. First each radius falls to the distance of the
-    nearest wall. Then each two circles that overlap give up half of their overlap each; a circle too small for its half
-    gives up all that it has, and the other the rest. A circle in several overlaps gives up the most that one asks
-    of it. All overlaps are measured before the first is given up, so that neither the order of the circles nor a
-    symmetry of the square makes a difference beyond rounding. What rounding leaves is taken off the larger circle, ulp
-    by ulp.
+    The result is exact in rational arithmetic on the values of the floats. First, each radius is lowered to the
+    distance to the nearest wall. Then each of two overlapping circles gives up half of their overlap; a circle smaller
+    than its half shrinks to 0, and the other gives up the rest. A circle in several overlaps gives up the largest
+    of its parts. All overlaps are measured before any radius is lowered, so that neither the order of the circles nor
+    a symmetry of the square makes a difference beyond rounding. Overlaps that rounding leaves are removed by lowering
+    the larger circle ulp by ulp.
 
     Args:
-        centers: ``(n, 2)``, n ≥ 1, finite; a circle whose center lies outside the square gets the radius 0.
-        radii: ``(n,)``, finite; one below 0 counts as 0.
+        centers: ``(n, 2)`` centers, n ≥ 1, finite; a circle whose center lies outside the square gets the radius 0.
+        radii: ``(n,)`` radii, finite; a negative one counts as 0.
 
     Returns:
-        ``(n,)``, at least 0 and nowhere above ``radii`` that are; radii without a violation come back bit for bit.
+        ``(n,)`` radii, at least 0 and at most the given radius (or 0, if that is negative). Radii without a violation
+        are returned bit for bit.
     """
     # Exact: where the subtraction rounds, x is below 1/2 and therefore itself the smaller of the two.
     walls = np.minimum(centers, 1 - centers).min(axis=1)
@@ -67,18 +69,18 @@ def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
 
 
 def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -> IntArray:
-    """Return the pairs of circles that overlap; radii are at least 0.
+    """Return the pairs of circles that overlap.
 
-    Floats decide where they cannot err: of circles with one center, and of those whose overlap or gap is far larger
-    than rounding. The rest, which touch but for rounding, are decided in integers.
+    Floats decide the cases in which they cannot be wrong: circles with the same center, and circles whose overlap or
+    gap is far larger than rounding errors. The other circles, which touch up to rounding, are decided in integers.
 
     Args:
-        centers: ``(n, 2)``, in the square of those circles that have a radius above 0.
-        radii: ``(n,)``.
-        pairs: ``(m, 2)`` of indices.
+        centers: ``(n, 2)`` centers; those of circles with a radius above 0 lie in the square.
+        radii: ``(n,)`` radii, at least 0.
+        pairs: ``(m, 2)`` indices of the circles in each pair to check.
 
     Returns:
-        ``(k, 2)``, in the order of ``pairs``.
+        ``(k, 2)`` indices of the circles in each overlapping pair, in the order of ``pairs``.
     """
     one, other = pairs.T
     sums = radii[one] + radii[other]
@@ -95,7 +97,7 @@ def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -
 
 
 def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> FloatArray:
-    """Return what the radii fall to when each overlap is shared, up to rounding."""
+    """Return the ``(n,)`` radii after the circles of each overlapping pair give up their parts, up to rounding."""
     circles = _circles(centers, radii)
     shared = radii.copy()
     for pair in overlapping.tolist():
@@ -108,9 +110,9 @@ def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> Flo
 
 
 def _settle(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> FloatArray:
-    """Return the radii lowered, ulp by ulp, until none of these pairs overlaps."""
+    """Return the ``(n,)`` radii lowered, ulp by ulp, until none of the given pairs overlaps."""
     circles = _circles(centers, radii)
-    for pair in _find_overlapping(centers, radii, overlapping).tolist():  # a lower radius makes no new overlap
+    for pair in _find_overlapping(centers, radii, overlapping).tolist():  # lowering a radius creates no new overlap
         while _overlap(*(circles[index] for index in pair)):
             larger = max(pair, key=lambda index: circles[index][2])
             x, y, radius = circles[larger]
@@ -119,7 +121,7 @@ def _settle(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> Fl
 
 
 def _overlap(one: Circle, other: Circle) -> bool:
-    """Return whether two circles overlap, in integers: the denominators of floats are powers of two."""
+    """Return whether two circles overlap, computed in integers over a common denominator, a power of two."""
     ratios = [value.as_integer_ratio() for value in (*one, *other)]
     scale = max(denominator for _, denominator in ratios)
     x, y, r, other_x, other_y, other_r = (numerator * (scale // denominator) for numerator, denominator in ratios)

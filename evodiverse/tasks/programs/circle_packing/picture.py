@@ -1,4 +1,4 @@
-"""The picture of a packing, for a person to look at."""
+"""The picture of a circle packing as PNG."""
 
 from collections.abc import Sequence
 
@@ -11,28 +11,28 @@ from evodiverse.kit.pictures import GRAY, GROUND, INK, PAPER, SUPERSAMPLING, Col
 FloatArray = NDArray[np.float64]
 
 MARGIN = 40  # pixels
-SIDE = 880  # of the unit square
+SIDE = 880  # pixels, the side of the unit square
 _LINE_HEIGHT = 32
 _TAB_STOPS = (0, 120, 290, 410)  # pixels
 _TITLE_SIZE, _TEXT_SIZE, _LABEL_SIZE = 26, 20, 16
-_EQUAL = 1e-6  # radii that differ by less have one color
-_MIN_LABELED = 13  # radius in pixels
+_EQUAL = 1e-6  # if all radii differ by at most this, all circles have the same color
+_MIN_LABELED = 13  # pixels, the smallest radius of a circle with a number
 _SCALE_WIDTH, _SCALE_HEIGHT = 200, 14
 
-# From the smallest radius to the largest, darker and darker, so that it can be told in gray too.
+# Colors from the smallest radius to the largest, increasingly dark, so that the scale also works in grayscale.
 _SCALE = np.array([(252, 239, 190), (169, 219, 184), (84, 178, 192), (46, 116, 170), (36, 54, 114)], dtype=np.float64)
 
 
 def draw_packing(centers: FloatArray, radii: FloatArray, lines: Sequence[str]) -> bytes:
-    """Return a PNG of circles in the unit square, numbered where there is room, the origin at the lower left.
+    """Return a PNG of circles in the unit square, numbered where there is room, with the origin at the lower left.
 
-    A circle's color tells where its radius lies between the smallest and the largest.
+    A circle's color shows where its radius lies between the smallest and the largest.
 
     Args:
-        centers: ``(n, 2)``, n ≥ 1, in the unit square.
-        radii: ``(n,)``, at least 0.
-        lines: What stands below, at least the title. In the others, tabs part labels and numbers in turn, up to two
-            of each.
+        centers: ``(n, 2)`` centers in the unit square, n ≥ 1.
+        radii: ``(n,)`` radii, at least 0.
+        lines: The lines of text below the picture, the title first. In the others, tabs separate alternating labels
+            and numbers, up to two of each.
     """
     colors = [_color(share) for share in _shares(radii)]
     image = new_canvas(picture_size(len(lines)))
@@ -45,17 +45,17 @@ def draw_packing(centers: FloatArray, radii: FloatArray, lines: Sequence[str]) -
 
 
 def picture_size(n_lines: int) -> tuple[int, int]:
-    """Return width and height in pixels of a picture with so many lines below."""
+    """Return the width and height, in pixels, of a picture with ``n_lines`` lines of text below."""
     return SIDE + 2 * MARGIN, SIDE + 2 * MARGIN + n_lines * _LINE_HEIGHT + MARGIN // 2
 
 
 def to_pixel(x: float, y: float) -> tuple[float, float]:
-    """Return where a point of the unit square lies in the picture."""
+    """Return the position in the picture of a point of the unit square."""
     return MARGIN + x * SIDE, MARGIN + (1 - y) * SIDE
 
 
 def _draw_square(centers: FloatArray, radii: FloatArray, colors: Sequence[Color]) -> Image.Image:
-    """Return the square with its margin, drawn large and reduced, which smooths the outlines."""
+    """Return the square with its margin, drawn enlarged and then reduced to smooth the outlines."""
     factor = SUPERSAMPLING
     image = new_canvas((factor * (SIDE + 2 * MARGIN),) * 2)
     draw = ImageDraw.Draw(image)
@@ -88,7 +88,7 @@ def _write(draw: ImageDraw.ImageDraw, lines: Sequence[str]) -> None:
 
 
 def _draw_scale(draw: ImageDraw.ImageDraw, radii: FloatArray) -> None:
-    """Draw the color scale beside the title, between the smallest and the largest radius."""
+    """Draw the color scale, from the smallest to the largest radius, next to the title."""
     left, top = MARGIN + SIDE - _SCALE_WIDTH, SIDE + 2 * MARGIN - _SCALE_HEIGHT // 2
     box = (left - 1, top - 1, left + _SCALE_WIDTH, top + _SCALE_HEIGHT)
     for offset in range(_SCALE_WIDTH):
@@ -101,7 +101,7 @@ def _draw_scale(draw: ImageDraw.ImageDraw, radii: FloatArray) -> None:
 
 
 def _shares(radii: FloatArray) -> list[float]:
-    """Return where each radius lies between the smallest (0) and the largest (1); those of equals are all 1/2."""
+    """Return where each radius lies between the smallest (0) and the largest (1); 1/2 if all are equal."""
     spread = radii.max() - radii.min()
     shares: list[float] = ((radii - radii.min()) / spread if spread > _EQUAL else np.full(len(radii), 0.5)).tolist()
     return shares
@@ -114,5 +114,5 @@ def _color(share: float) -> Color:
 
 
 def _legible(color: Color) -> Color:
-    """Return the color of text on this one."""
+    """Return a text color that is legible on a background color."""
     return INK if np.dot(color, (0.299, 0.587, 0.114)) > 128 else PAPER

@@ -1,4 +1,4 @@
-"""A packing as SVG."""
+"""The picture of a circle packing as SVG, for reports."""
 
 import json
 from math import isfinite
@@ -13,10 +13,10 @@ _MOST_CHARACTERS: Final = 400_000
 
 
 def draw_packing(text: str) -> Markup | None:
-    """Return circles in the unit square, the larger the darker, None where a text holds no packing.
+    """Return circles in the unit square, larger ones darker, or None if the text holds no packing.
 
     Args:
-        text: JSON with ``centers``, pairs, and ``radii``, as the column ``packing`` has it.
+        text: A value of the column ``packing``: JSON with ``centers``, which are pairs, and ``radii``.
     """
     circles = _read_circles(text)
     if not circles:
@@ -45,7 +45,7 @@ def draw_packing(text: str) -> Markup | None:
 
 
 def _read_circles(text: str) -> list[tuple[float, float, float]]:
-    """Return x, y and radius of each circle, none where the text holds something else."""
+    """Return x, y and radius of each circle; empty if the text holds no packing."""
     if len(text) > _MOST_CHARACTERS:
         return []
     try:

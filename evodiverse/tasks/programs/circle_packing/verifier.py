@@ -1,4 +1,4 @@
-"""An independent verifier of packings, in rational arithmetic; it shares no code with what scores them."""
+"""An independent verifier of circle packings, in rational arithmetic. It shares no code with the scoring."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -6,7 +6,7 @@ from itertools import combinations
 
 
 def find_fault(centers: Sequence[Sequence[float]], radii: Sequence[float]) -> str | None:
-    """Return why circles are no packing of the unit square when nothing is tolerated, None if they are one."""
+    """Return why circles are not a packing of the unit square, without any tolerance, or None if they are one."""
     circles = [(Fraction(x), Fraction(y), Fraction(radius)) for (x, y), radius in zip(centers, radii, strict=True)]
     for number, (x, y, radius) in enumerate(circles):
         if radius < 0:

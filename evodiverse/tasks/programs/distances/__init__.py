@@ -1,1 +1,1 @@
-"""Points at equal distances, as nearly as they can be: the measure, its verifier and picture, the seed, and moves."""
+"""Points at nearly equal distances: the measure, its verifier, the picture, the seed program, and moves."""

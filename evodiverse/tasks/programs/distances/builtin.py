@@ -1,4 +1,4 @@
-"""What points at nearly equal distances bring to the program domain."""
+"""The built-in task of points at nearly equal distances."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""A small grammar of statements that place points in the plane, as further mutations of such programs.
+"""A small grammar of statements that place points in the plane, as additional mutations of such programs.
 
-A move knows the array ``points`` by this name and nothing of good places: it lays the points out anew, takes a step
-from wherever the program has got to, or polishes that to a local optimum by the building blocks
-(`evodiverse.tasks.programs.distances.blocks`). What moves are worth the scorer alone says.
+A move expects the array ``points`` under this name and knows nothing about good placements. It lays out the points from
+scratch, takes a step from the current placement, or polishes the placement to a local optimum with the building blocks
+(`evodiverse.tasks.programs.distances.blocks`). Only the score decides what a move is worth.
 """
 
 import ast
@@ -142,5 +142,5 @@ def load_blocks() -> ast.Module:
 
 
 def distances_moves() -> Grammar:
-    """Return the grammar of points at nearly equal distances. Their number is the task's, so ``N`` stays."""
+    """Return the grammar of points at nearly equal distances. The task sets the number of points, so ``N`` is fixed."""
     return grammar(MOVES, load_blocks(), frozenset({"N"}))

@@ -9,7 +9,7 @@ from evodiverse.tasks.programs.points.exact import Points, to_integers
 from evodiverse.tasks.programs.points.picture import Brush, draw_points, fit
 
 SHARE: Final = 1_000_000
-"""Squared distances within one part of so many of the smallest, or of the largest, are as small, or as large."""
+"""Squared distances that differ by less than one part in this many count as equal."""
 
 SHORTEST: Final[Color] = (36, 98, 156)
 LONGEST: Final[Color] = (222, 168, 118)
@@ -19,8 +19,9 @@ def draw_distances(points: Points, lines: Sequence[str]) -> bytes:
     """Return a PNG of points in the plane, their shortest distances dark and thick, their longest ones light and thin.
 
     Args:
-        points: At least two, no two the same.
-        lines: What stands below, see `draw_points`; how many distances are drawn goes in before the last.
+        points: At least two points, no two of them the same.
+        lines: The lines of text below the picture; see `draw_points`. A line with the numbers of distances is added
+            before the last one.
     """
     pixels = fit(points)
     shortest, longest = find_extremes(points)
@@ -35,7 +36,7 @@ def draw_distances(points: Points, lines: Sequence[str]) -> bytes:
 
 
 def find_extremes(points: Points) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the pairs of points at the shortest distance, and at the longest, both but for rounding."""
+    """Return the pairs of points at the shortest distance and those at the longest, up to rounding."""
     whole, _ = to_integers(points)
     squares = {
         (one, other): sum((a - b) ** 2 for a, b in zip(whole[one], whole[other], strict=True))

@@ -1,4 +1,4 @@
-"""How much the distances between some points differ: the square of the largest over the square of the smallest."""
+"""The squared ratio of the largest to the smallest distance between points."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -10,10 +10,10 @@ def measure_ratio(points: Points) -> Fraction:
     """Return the squared ratio of the largest to the smallest distance, at least 1.
 
     Args:
-        points: At least two.
+        points: At least two points.
 
     Raises:
-        ValueError: Two are the same.
+        ValueError: Two points are the same.
     """
     whole, _ = to_integers(points)
     first: dict[tuple[int, int], int] = {}

@@ -1,1 +1,1 @@
-"""Heilbronn's problem in a triangle: the measure, its verifier and picture, the seed program, and moves."""
+"""Heilbronn's problem in a triangle: the measure, its verifier, the picture, the seed program, and the moves."""

@@ -1,6 +1,6 @@
-"""Building blocks of programs that place points in a triangle: functions that moves bring into a program, text and all.
+"""Building blocks of programs that place points in a triangle: functions whose source the moves insert into a program.
 
-They know how to improve points wherever they are, and how to lay out any number of them; nothing of good places.
+They improve the points of any placement and lay out any number of points. They know nothing about good placements.
 """
 
 import numpy as np

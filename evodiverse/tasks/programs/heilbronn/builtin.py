@@ -1,4 +1,4 @@
-"""What Heilbronn's problem brings to the program domain."""
+"""The built-in task of Heilbronn's problem in a triangle."""
 
 from collections.abc import Mapping
 from pathlib import Path

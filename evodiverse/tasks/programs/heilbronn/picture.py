@@ -11,7 +11,7 @@ from evodiverse.tasks.programs.points.exact import Points, to_integers
 from evodiverse.tasks.programs.points.picture import MARGIN, SIDE, Brush, Pixel, draw_points
 
 EQUAL: Final = Fraction(1, 10**6)
-"""Triangles larger than the smallest by less than this share of it are as small."""
+"""The relative difference in area up to which a triangle counts as one of the smallest."""
 
 _HEIGHT: Final = SIDE * math.sqrt(0.75)
 _CORNERS: Final = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
@@ -22,8 +22,8 @@ def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
     """Return a PNG of points in a triangle, drawn with equal sides, and the smallest triangles that they form.
 
     Args:
-        points: At least three, in the triangle with the corners (0,0), (1,0) and (0,1).
-        lines: What stands below, see `draw_points`.
+        points: At least three points in the triangle with the corners (0,0), (1,0) and (0,1).
+        lines: The lines of text below the picture; see `draw_points`.
     """
     pixels = [to_pixel(x, y) for x, y in points]
     corners = [to_pixel(x, y) for x, y in _CORNERS]
@@ -41,7 +41,7 @@ def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
 
 
 def find_smallest(points: Points) -> list[tuple[int, ...]]:
-    """Return the triangles, by the indices of their points, that are as small as the smallest but for a millionth."""
+    """Return the triangles, as indices of their points, whose area equals the smallest within the share `EQUAL`."""
     whole, _ = to_integers(points)
     areas = {}
     for one in combinations(range(len(points)), 3):
@@ -52,5 +52,5 @@ def find_smallest(points: Points) -> list[tuple[int, ...]]:
 
 
 def to_pixel(x: float, y: float) -> Pixel:
-    """Return where a point lies in the picture, where the triangle has equal sides and (0,1) is its top."""
+    """Return the position of a point in the picture, where the triangle has equal sides and (0,1) is its top."""
     return MARGIN + (x + y / 2) * SIDE, MARGIN + (SIDE + _HEIGHT) / 2 - y * _HEIGHT

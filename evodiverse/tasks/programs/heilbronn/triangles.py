@@ -1,4 +1,4 @@
-"""The smallest triangle that three of some points form, as a share of the triangle that holds them all."""
+"""The area of the smallest triangle that any three of the points form, as a share of the whole triangle."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -7,13 +7,15 @@ from evodiverse.tasks.programs.points.exact import Points, to_integers
 
 
 def measure_share(points: Points) -> Fraction:
-    """Return the area of the smallest triangle over that of the whole one, whose corners are (0,0), (1,0) and (0,1).
+    """Return the area of the smallest triangle over that of the whole one, with corners (0,0), (1,0) and (0,1).
+
+    The result is 0 if three points lie on a line or two points are the same.
 
     Args:
-        points: At least three; 0 if three lie on a line, or two are the same.
+        points: At least three points.
 
     Raises:
-        ValueError: One lies outside the triangle.
+        ValueError: A point lies outside the whole triangle.
     """
     whole, scale = to_integers(points)
     for number, (x, y) in enumerate(whole):

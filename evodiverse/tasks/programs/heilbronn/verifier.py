@@ -1,4 +1,4 @@
-"""An independent verifier of Heilbronn's problem, in rational arithmetic; it shares no code with what scores points."""
+"""An independent verifier of Heilbronn's problem, in rational arithmetic. It shares no code with the scoring."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -6,17 +6,17 @@ from itertools import combinations
 
 
 def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
-    """Return the smallest share of the triangle that three points span, by their barycentric coordinates.
+    """Return the smallest share of the triangle's area that three points span.
 
-    Of these, which are the shares that the triangle's corners have in a point, it is the size of the determinant.
+    The share is the absolute value of the determinant of the three points' barycentric coordinates.
 
     Raises:
-        ValueError: A point has a share below 0 in it, and lies outside.
+        ValueError: A point has a negative coordinate and therefore lies outside the triangle.
     """
     rows = [(1 - Fraction(x) - Fraction(y), Fraction(x), Fraction(y)) for x, y in points]
     for number, row in enumerate(rows):
         if min(row) < 0:
-            raise ValueError(f"point {number} is no mean of the corners")
+            raise ValueError(f"point {number} has a negative barycentric coordinate")
     return min(abs(_determinant(*three)) for three in combinations(rows, 3))
 
 

@@ -1,1 +1,1 @@
-"""Mutation and crossover of syntax trees: the classical operator of programs, and what it is made of."""
+"""The classical operator of programs, which mutates and crosses syntax trees, and its parts."""

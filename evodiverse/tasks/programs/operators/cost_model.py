@@ -1,4 +1,4 @@
-"""An estimate of a program's running time from its text alone, by which the operator keeps programs short-lived."""
+"""A static estimate of a program's running time, by which the operator limits the work of the programs it makes."""
 
 import ast
 import math
@@ -19,13 +19,14 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 Integers: TypeAlias = Mapping[str, int | None]
-"""The largest value of each name that holds integers known from the text; None where one of its values is not."""
+"""The largest value of each name that holds integers known from the source; None if one of its values is not known."""
 
 UNKNOWN_TRIPS: Final = 32
 ENDLESS: Final = 1e15
 HUGE: Final = 10**12
 
-# Microseconds of one evaluation, for numbers and small arrays, on one core of a 2.5 GHz Xeon; 0.03 for all others.
+# The microseconds of one evaluation of a node, for numbers and small arrays, on one core of a 2.5 GHz Xeon. Nodes of
+# other types take _OTHERS.
 _COSTS: Final[dict[type[ast.AST], float]] = {
     ast.Call: 1.5,
     ast.BinOp: 0.8,
@@ -36,26 +37,31 @@ _COSTS: Final[dict[type[ast.AST], float]] = {
 }
 _OTHERS: Final = 0.03
 _CALLS: Final = {"minimize": 8_000.0, "linprog": 2_000.0}
-"""The same of a call of these functions, for problems such as the packing of some 30 circles."""
+"""The microseconds of a call of these functions, for problems such as the packing of some 30 circles."""
 
 RECURSIVE_CALL: Final = 100.0
 MAX_CALLS: Final = 50
-"""Functions that call each other in a chain; what the next one does nobody knows, as of one that calls itself."""
+"""The longest chain of calls that is followed; any further call counts as `RECURSIVE_CALL`, as does a recursive one."""
 
 
 class Work(NamedTuple):
-    """What a statement costs: microseconds of its own, and how often it evaluates each name, perhaps of a function."""
+    """The work of a statement.
+
+    Attributes:
+        own: The microseconds that the statement takes without the functions that it calls.
+        names: How often the statement evaluates each name, which may be that of a function.
+    """
 
     own: float
     names: Mapping[str, float]
 
 
 def estimate_work(tree: ast.Module, entry_point: str) -> float:
-    """Return about how many microseconds a program takes, at most, if its trip counts are known.
+    """Return about how many microseconds a program takes at most.
 
-    Trip counts are known where they are made of numbers and of names that hold numbers; another loop counts as 32
-    trips. Both branches of an ``if`` count, and a function counts wherever its name is read. How deep a recursion goes
-    nobody knows.
+    Trip counts of loops are known if they are computed from numbers and from names that hold numbers; any other loop
+    counts as `UNKNOWN_TRIPS` trips. Both branches of an ``if`` count, and a function counts wherever its name is read.
+    The depth of a recursion is unknown: a recursive call counts as `RECURSIVE_CALL`.
     """
     estimate = _Estimate(tree)
     outside = [statement for statement in tree.body if not isinstance(statement, SCOPES)]
@@ -64,10 +70,7 @@ def estimate_work(tree: ast.Module, entry_point: str) -> float:
 
 
 def statement_works(tree: ast.Module) -> dict[int, float]:
-    """Return how many microseconds each statement of the bodies of a module's functions takes, by its `id`.
-
-    It is what the statement takes each time that its function is called.
-    """
+    """Return the microseconds that each statement in the bodies of a module's functions takes per call, by its `id`."""
     estimate = _Estimate(tree)
     return {
         id(statement): estimate.statement(statement, integers)
@@ -91,7 +94,7 @@ class _Estimate:
         self._n_open = 0
 
     def call(self, name: str) -> float:
-        """Return the work of a function; where it calls itself, a guess."""
+        """Return the work of a function in microseconds; a recursive call counts as `RECURSIVE_CALL`."""
         if name not in self._works:
             if self._n_open == MAX_CALLS:
                 return RECURSIVE_CALL
@@ -105,7 +108,7 @@ class _Estimate:
         return RECURSIVE_CALL if work is None else work
 
     def integers_in(self, function: Function) -> Integers:
-        """Return what the names of a function's body mean."""
+        """Return the integers that the names in a function's body hold."""
         return _integers_of(function.body, {**self.integers, **dict.fromkeys(parameters(function))})
 
     def statement(self, statement: ast.stmt, integers: Integers) -> float:
@@ -122,7 +125,7 @@ def _functions_in(statement: ast.stmt) -> tuple[Function, ...]:
 
 @lru_cache(maxsize=4096)
 def _bounding_names(statement: ast.stmt) -> tuple[str, ...]:
-    """Return the names in what the loops of a statement run over, each once."""
+    """Return the names in the iterables of a statement's loops, each once."""
     iterables = [
         node.iter for node in nodes_of(statement) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
     ]
@@ -136,7 +139,7 @@ def _work_of(statement: ast.stmt, integers: tuple[tuple[str, int | None], ...]) 
 
 
 def _add_work(node: ast.AST, times: float, integers: Integers, names: dict[str, float]) -> float:
-    """Return the work of evaluating a node so many times, and add to ``names`` how often it evaluates each."""
+    """Return the work of evaluating a node ``times`` times, and count the evaluations of each name in ``names``."""
     if isinstance(node, SCOPES):
         return _OTHERS
     if isinstance(node, (ast.Name, ast.Attribute)):
@@ -150,7 +153,7 @@ def _add_work(node: ast.AST, times: float, integers: Integers, names: dict[str, 
 
 
 def _rounds(node: ast.AST, integers: Integers) -> Iterator[tuple[ast.AST, float]]:
-    """Yield the parts of a node and how often each is evaluated when the node is."""
+    """Yield the parts of a node, and how often each is evaluated per evaluation of the node."""
     if isinstance(node, (ast.For, ast.AsyncFor)):
         rounds = trips(node.iter, integers)
         yield node.iter, 1
@@ -172,7 +175,7 @@ def _rounds(node: ast.AST, integers: Integers) -> Iterator[tuple[ast.AST, float]
 
 
 def trips(iterable: ast.expr, integers: Integers) -> float:
-    """Return how many items a loop takes from an expression."""
+    """Return the number of items that a loop takes from an iterable; `UNKNOWN_TRIPS` if it is unknown."""
     if isinstance(iterable, (ast.Tuple, ast.List, ast.Set)):
         return len(iterable.elts)
     if not isinstance(iterable, ast.Call) or not iterable.args:
@@ -191,13 +194,13 @@ def trips(iterable: ast.expr, integers: Integers) -> float:
 
 
 def loop_bounds(call: ast.Call) -> list[ast.expr]:
-    """Return the arguments that say how many items there are: all of a ``range``, the third of a ``linspace``."""
+    """Return the arguments that set the number of items: all of a ``range``, the third of a ``linspace``."""
     name = called_name(call)
     return call.args if name in ("range", "arange") else call.args[2:3] if name == "linspace" else []
 
 
 def largest(expression: ast.expr, integers: Integers) -> int | None:
-    """Return the value of an expression made of integers, None for any other."""
+    """Return the largest value of an expression of known integers; None for any other expression."""
     if isinstance(expression, ast.Constant):
         return _clip(expression.value) if type(expression.value) is int else None
     if isinstance(expression, ast.Name):
@@ -230,7 +233,12 @@ def _combine(operator: ast.operator, left: int, right: int) -> int | None:
 
 
 def _integers_of(block: list[ast.stmt], outside: Integers) -> Integers:
-    """Return what those outside mean, and what the statements of a scope say about the names they bind."""
+    """Return the integers that the names in a scope hold.
+
+    Args:
+        block: The statements of the scope.
+        outside: The integers of the names outside of the scope.
+    """
     integers = dict(outside)
     bound: set[str] = set()
     for statement in block:
@@ -244,7 +252,7 @@ def _integers_of(block: list[ast.stmt], outside: Integers) -> Integers:
 
 @lru_cache(maxsize=4096)
 def _assignments(statement: ast.stmt) -> tuple[tuple[str, ast.expr | None], ...]:
-    """Return the names that a statement binds, each with what it is assigned; None for a loop's variable, say."""
+    """Return the names that a statement binds, with the assigned expressions; None if there is none, as in a loop."""
     if isinstance(statement, SCOPES):
         return ()
     nodes = nodes_of(statement)

@@ -1,7 +1,7 @@
-"""Crossover of programs: functions, statements and constants exchanged between two parents.
+"""Crossover of programs: exchange of functions, statements and constants between two parents.
 
-Related programs share most of their text. Functions of one name are therefore compared: what both have stays, and
-where they differ the child takes after one or the other.
+Related programs share most of their source. Functions of the same name are therefore compared: their common statements
+stay, and where they differ the child takes the statements of one parent, or of both.
 """
 
 import ast
@@ -34,18 +34,23 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], ast.Module | None]
-"""A child of two trees; None when they have nothing to exchange."""
+"""A function that returns a random child of two trees, or None if they have nothing to exchange."""
 
 BOTH_RATE: Final = 0.3
-"""How often statements of both parents are kept, one after the other, where they stand in for each other."""
+"""The probability that the child keeps its own statements, too, in a place where it takes those of the other parent."""
 
 
 MAX_EQUAL: Final = 20_000
-"""Pairs of equal statements in two functions; above, comparing them takes too long, and all of either is one place."""
+"""The most pairs of equal statements that are compared; functions with more differ in one hunk that spans them both."""
 
 
 class Hunk(NamedTuple):
-    """Where two blocks of statements differ: these stand in for those."""
+    """A place where two blocks of statements differ.
+
+    Attributes:
+        mine: The statements of the first block.
+        theirs: The statements of the second block at the same place.
+    """
 
     mine: slice
     theirs: slice
@@ -57,7 +62,7 @@ def crossovers() -> dict[str, Crossover]:
 
 
 def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Put the other program's function in the place of the one of the same name and arity."""
+    """Replace a function with the other program's function of the same name and arity."""
     pairs = twins(tree, other)
     if not pairs:
         return None
@@ -66,9 +71,9 @@ def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Genera
 
 
 def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Merge two functions of one name and arity: where they differ, the child has the statements of either, or of both.
+    """Merge two functions of the same name and arity: where they differ, take the statements of one, or of both.
 
-    At least one such place is taken from the other program.
+    At least one place takes those of the other program.
     """
     pairs = [pair for pair in twins(tree, other) if not any(declares_scope(function) for function in pair)]
     if not pairs:
@@ -91,9 +96,10 @@ def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Gene
 
 
 def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Take numbers of statements that differ in nothing else from the other program, or from between the two.
+    """Take numbers from the other program in statements that differ in numbers alone.
 
-    Each number that differs is taken with probability 1/2.
+    Each number that differs is replaced with probability 1/2: by the other number or, for floats, possibly by one
+    between the two.
     """
     theirs = {shape_of(statement): statement for _, statement in statements_of(other)}
     child = tree
@@ -106,7 +112,7 @@ def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Gener
 
 
 def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:
-    """Return the other number or, of two floats, half of the time one between them."""
+    """Return the other number or, with probability 1/2 for floats, a number between the two."""
     if type(one) is int or rng.random() < 0.5:
         return other
     return float(f"{one + rng.random() * (other - one):.6g}")
@@ -124,7 +130,7 @@ def numbers_of(statement: ast.stmt) -> tuple[tuple[Path, Any], ...]:
 
 @lru_cache(maxsize=4096)
 def shape_of(statement: ast.stmt) -> str:
-    """Return a text that is the same for statements that differ in their numbers alone, integers staying integers."""
+    """Return a text that is equal for statements that differ only in the values of their integers and floats."""
     blank = statement
     for path, value in numbers_of(statement):
         blank = replace(blank, path, ast.Name(type(value).__name__, ast.Load()))
@@ -132,7 +138,7 @@ def shape_of(statement: ast.stmt) -> str:
 
 
 def twins(tree: ast.Module, other: ast.Module) -> list[tuple[Function, Function]]:
-    """Return the pairs of functions of one name and arity that differ, in the order of the first program."""
+    """Return the pairs of functions with the same name and arity that differ, in the order of the first program."""
     others = functions_of(other)
     return [
         (function, others[name])
@@ -142,7 +148,7 @@ def twins(tree: ast.Module, other: ast.Module) -> list[tuple[Function, Function]
 
 
 def are_interchangeable(one: ast.stmt, other: ast.stmt) -> bool:
-    """Say whether one definition can do what another of its name does: functions need the same arity."""
+    """Return whether one definition can replace another of the same name: both of one type, functions of one arity."""
     if isinstance(one, FUNCTIONS) and isinstance(other, FUNCTIONS) and _arity(one) != _arity(other):
         return False
     return type(one) is type(other)
@@ -155,7 +161,7 @@ def _arity(function: Function) -> tuple[int, bool, bool]:
 
 
 def hunks(mine: Function, theirs: Function) -> list[Hunk]:
-    """Return where the bodies of two functions differ, in order."""
+    """Return the places where the bodies of two functions differ, in order."""
     texts, its_texts = ([statement_text(statement) for statement in function.body] for function in (mine, theirs))
     counts = Counter(its_texts)
     if sum(counts[text] for text in texts) > MAX_EQUAL:
@@ -169,10 +175,17 @@ def hunks(mine: Function, theirs: Function) -> list[Hunk]:
 
 
 def graft(tree: ast.Module, other: ast.Module, old: Function, new: Function) -> ast.Module:
-    """Return ``tree`` with ``new``, made of statements of both, in the place of ``old``, and with all that it needs.
+    """Replace a function by one that contains statements of another program, and add the definitions that it needs.
 
-    What only the other program defines comes along. Where both define a name, the definition of ``tree`` serves if it
-    can (see `are_interchangeable`); if not, that of the other program comes along under a new name.
+    A definition that only the other program has is added. If both programs define a name, the definition of ``tree`` is
+    used if the two are interchangeable (see `are_interchangeable`); otherwise that of the other program is added under
+    a new name.
+
+    Args:
+        tree: The program that receives the function.
+        other: The program that the new statements come from.
+        old: The function of ``tree`` to replace.
+        new: The function that replaces it.
     """
     mine, theirs = definitions_of(tree), definitions_of(other)
     renamed: dict[str, str] = {}
@@ -193,7 +206,7 @@ def graft(tree: ast.Module, other: ast.Module, old: Function, new: Function) -> 
 
 
 def definitions_of(tree: ast.Module) -> dict[str, ast.stmt]:
-    """Return the statements of a module that bind names, by name; of several for one name the last."""
+    """Return the statements of a module that bind names, by name; of several for the same name, the last."""
     return {name: statement for statement in tree.body for name in sorted(binds(statement))}
 
 
@@ -202,7 +215,7 @@ def _fresh(name: str, taken: Collection[str]) -> str:
 
 
 def rename(node: Node, names: Mapping[str, str]) -> Node:
-    """Return a definition, or a part of one, in which names of the module are others; parameters stay."""
+    """Return a definition, or a part of one, with names of the module renamed; parameters keep their names."""
     if not names:
         return node
     if isinstance(node, FUNCTIONS):

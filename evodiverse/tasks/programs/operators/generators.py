@@ -1,4 +1,4 @@
-"""The random generators that programs make, and those that they make in vain."""
+"""The random generators that programs make, and the removal of those that they never use."""
 
 import ast
 from functools import lru_cache
@@ -11,9 +11,9 @@ CONSTRUCTORS: Final = frozenset({"default_rng", "RandomState", "Random"})
 
 
 def without_unread_generators(tree: ast.Module) -> ast.Module:
-    """Return a module whose functions have lost the generators that are assigned anew, or left, before they are read.
+    """Return a module without the random generators that its functions assign and never read.
 
-    Edits leave many of them behind. A child with another seed for one would do what its parent does.
+    Edits leave many of them behind. A child that only changed the seed of one would behave like its parent.
     """
     body = [_tidied(statement) if isinstance(statement, FUNCTIONS) else statement for statement in tree.body]
     is_same = all(one is other for one, other in zip(body, tree.body, strict=True))
@@ -33,13 +33,13 @@ def _tidied(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
 
 @lru_cache(maxsize=4096)
 def _has_scopes(statement: ast.stmt) -> bool:
-    """Say whether functions are defined in a statement, which may read a name whenever they are called."""
+    """Return whether a statement defines functions or classes, which may read a name whenever they are called."""
     return any(isinstance(node, (*SCOPES, ast.Lambda)) for node in nodes_of(statement))
 
 
 @lru_cache(maxsize=4096)
 def generator_name(statement: ast.stmt) -> str:
-    """Return the name that a statement gives to a new generator, empty if it does anything else."""
+    """Return the name to which a statement assigns a new generator; empty for any other statement."""
     if (
         not isinstance(statement, ast.Assign)
         or len(statement.targets) != 1

@@ -1,8 +1,8 @@
-"""Mutations that let programs grow, and shrink again: arithmetic on the names at hand.
+"""Mutations that let programs grow and shrink, by arithmetic on the names that are available.
 
-Each is an `Edit` of one function of the module. Types are not known, so names and places count as numbers, or as arrays
-of them, where the text suggests it (`evodiverse.tasks.programs.operators.numeric`); a child that got it wrong fails
-and scores 0. What the mutations leave alone is what those of any program leave alone.
+Each mutation is an `Edit` of one function of the module. Types are not known, so names and expressions count as numbers
+or arrays of numbers if the source suggests it (`evodiverse.tasks.programs.operators.numeric`). A child of a wrong guess
+fails and scores 0.
 """
 
 import ast
@@ -27,10 +27,10 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 NAME_RATE: Final = 0.75
-"""How often an operand is a name, where there is one; else it is a number."""
+"""The probability that a new operand is a name, if there is one, rather than a number."""
 
 SECOND_RATE: Final = 0.5
-"""How often a term, or what a new name stands for, is an operation on two operands rather than one."""
+"""The probability that a new term is an operation on two operands rather than a single operand."""
 
 _BINARY: Final[dict[type[ast.operator], float]] = {ast.Add: 2.0, ast.Sub: 2.0, ast.Mult: 2.0, ast.Div: 2.0}
 _EXTREMES: Final = ("min", "max")
@@ -41,27 +41,27 @@ _KINDS: Final = (*_ON_TWO, ("curve", 1.0))
 
 
 class Library(NamedTuple):
-    """The names under which a module has imported numpy and math, None where it has not."""
+    """The names under which a module imports numpy and math; None for a library that it does not import."""
 
     numpy: str | None
     math: str | None
 
 
 class Grown(NamedTuple):
-    """A function to be changed: its places, and the libraries at hand."""
+    """A function to change: the places of numbers in it, and the libraries that it can use."""
 
     places: Sequence[Place]
     library: Library
 
 
 def growth(fixed: frozenset[str]) -> dict[str, Edit]:
-    """Return the mutations by the name of their kind; functions named in ``fixed`` stay as they are."""
+    """Return the mutations by the name of their kind; they do not change functions named in ``fixed``."""
     kinds = {"grow": grow, "term": add_term, "bind": bind_name, "operand": change_operand, "shrink": shrink}
     return {name: partial(edit, fixed=fixed) for name, edit in kinds.items()}
 
 
 def grow(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Put an operation on an expression and another operand in the place of the expression."""
+    """Replace an expression with an operation on it and a new operand."""
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw(grown.places, rng)
     if grown is None or place is None:
@@ -70,7 +70,7 @@ def grow(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = 
 
 
 def add_term(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Add a term to a returned value, or subtract it; the term is an operand or an operation on two."""
+    """Add a term to a returned value, or subtract it; the term is an operand or an operation on two operands."""
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw([place for place in grown.places if place.is_returned], rng)
     if grown is None or place is None:
@@ -80,7 +80,7 @@ def add_term(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str
 
 
 def bind_name(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Bind a new name to an operation on two operands, before a statement in which an expression is joined with it."""
+    """Bind a new name to an operation on two operands, and combine an expression in the next statement with it."""
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw([place for place in grown.places if place.outer_names], rng)
     if grown is None or place is None:
@@ -98,7 +98,7 @@ def bind_name(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[st
 def change_operand(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Put another operand in the place of a name or a number."""
+    """Replace a name or a number with another operand."""
     grown = _draw_function(tree, rng, fixed)
     leaves = [] if grown is None else [one for one in grown.places if isinstance(one.node, (ast.Name, ast.Constant))]
     place = _draw(leaves, rng)
@@ -109,7 +109,7 @@ def change_operand(
 
 
 def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Put one of its operands in the place of an expression."""
+    """Replace an expression with one of its operands."""
     grown = _draw_function(tree, rng, fixed)
     compound = [] if grown is None else [place for place in grown.places if numeric_parts(place.node)]
     place = _draw(compound, rng)
@@ -120,7 +120,7 @@ def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] 
 
 
 def _draw_function(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str]) -> Grown | None:
-    """Draw a function that is not fixed, in proportion to its size, and find its places; None for one without any."""
+    """Draw a function that is not fixed, in proportion to its size, and find its places; None if it has none."""
     last = functions_of(tree)
     functions = [
         (index, function)
@@ -146,7 +146,7 @@ def _draw(places: Sequence[Place], rng: np.random.Generator) -> Place | None:
 
 
 def _operand(names: Sequence[tuple[str, float]], rng: np.random.Generator) -> ast.expr:
-    """Return a name, drawn by its weight, or a number of any scale from 0.01 to 100."""
+    """Return a name, drawn by weight, or a number between 0.01 and 100."""
     if names and rng.random() < NAME_RATE:
         return ast.Name(pick(names, rng), ast.Load())
     if rng.random() < 0.5:
@@ -166,7 +166,7 @@ def _operation(
     rng: np.random.Generator,
     kinds: Sequence[tuple[str, float]] = _KINDS,
 ) -> ast.expr:
-    """Return an operation on two operands, or a curve such as the square root, which takes the first of them."""
+    """Return an operation on two operands, or a function such as the square root of the first one alone."""
     kind = pick(_ON_TWO if isinstance(one, ast.Constant) else kinds, rng)
     if kind == "curve":
         return _curve(_CURVES[rng.integers(len(_CURVES))], one, library)
@@ -183,7 +183,13 @@ def _operation(
 
 
 def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
-    """Return a function of a value that is defined for all numbers; without a library, the square root of its size."""
+    """Return a call of a function that is defined for all numbers.
+
+    Args:
+        name: The function: ``abs``, or ``sqrt``, ``exp`` or ``log`` in a form that accepts negative values.
+        value: The argument.
+        library: The libraries that the module imports. Without any, ``sqrt`` stands for all functions but ``abs``.
+    """
     size = _call(library.numpy, "abs", value)
     module = library.numpy or library.math
     if name == "abs":
@@ -194,7 +200,7 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
 
 
 def _call(module: str | None, name: str, *arguments: ast.expr) -> ast.expr:
-    """Return a call of a function, a builtin one where there is no module."""
+    """Return a call of a module's function, or of a builtin function if the module is None."""
     if module is None:
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
     return ast.Call(ast.Attribute(ast.Name(module, ast.Load()), name, ast.Load()), list(arguments), [])
@@ -221,7 +227,7 @@ def _words(statement: ast.stmt) -> set[str]:
 
 
 def _at(part: Any, path: Path) -> Any:
-    """Return what stands at a path."""
+    """Return the part of a node at a path."""
     for step in path:
         part = part[step] if isinstance(step, int) else getattr(part, step)
     return part

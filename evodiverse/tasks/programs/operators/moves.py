@@ -1,7 +1,8 @@
-"""Moves: statements with random parameters that a task knows to make sense in its programs.
+"""Moves: statements with random parameters that make sense in the programs of one task.
 
-A move knows the names of the arrays that it reads and changes, and may call building blocks: functions that come into
-the program with it. Which moves a program makes, in which order and with which numbers, is for the search to find out.
+A move names the arrays that it reads and changes. It may call building blocks, which are functions that are inserted
+into the program together with the move. The search finds out which moves a program makes, in which order, and with
+which numbers.
 """
 
 import ast
@@ -26,18 +27,24 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 LIBRARY: Final = "np"
-"""The name that all moves read numpy by."""
+"""The name under which all moves use numpy."""
 
 
 class Draw(NamedTuple):
-    """How a parameter is drawn between two bounds: ``whole``, both included, or ``real``, or ``log``-uniform."""
+    """The distribution of a move's parameter.
+
+    Attributes:
+        kind: ``whole`` for integers, both bounds included, ``real`` for uniform or ``log`` for log-uniform floats.
+        low: The lower bound; above 0 for ``log``.
+        high: The upper bound.
+    """
 
     kind: str
     low: float
     high: float
 
     def text(self, rng: np.random.Generator) -> str:
-        """Return a drawn value, of three significant digits if it is not whole."""
+        """Return a drawn value as text; floats have three significant digits."""
         if self.kind == "whole":
             return str(rng.integers(int(self.low), int(self.high) + 1))
         share = rng.random()
@@ -47,13 +54,13 @@ class Draw(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a move belongs in a function, by the names that are bound there.
+    """The places in a function where a move makes sense, defined by the names that are bound there.
 
     Attributes:
-        bound: Names that must be.
-        unbound: Names that must not be yet.
-        own: Names that must not be the function's parameters, for its caller would not see them changed.
-        whole: Names that no later statement may add to, for it would move what the move has placed.
+        bound: Names that must be bound there.
+        unbound: Names that must not be bound there yet.
+        own: Names that must not be parameters of the function, because its caller would not see the change.
+        whole: Names that no later statement may change by an assignment such as ``+=``, which would spoil the move.
     """
 
     bound: frozenset[str]
@@ -63,7 +70,14 @@ class Place(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Statements with parameters, ``$NAME``, and how these are drawn; how often the move is made, among the others."""
+    """Statements with random parameters.
+
+    Attributes:
+        place: The places where the move makes sense.
+        weight: The frequency of the move relative to the other moves.
+        template: The source of the statements, with the parameters written as ``$NAME``.
+        draws: The distributions of the parameters, by name.
+    """
 
     place: Place
     weight: float
@@ -72,7 +86,15 @@ class Move(NamedTuple):
 
 
 def move(place: Place, weight: float, draws: str, template: str) -> Move:
-    """Return a move; ``draws`` has ``NAME=low..high``, for whole numbers if both are, or ``NAME=low~high`` for log."""
+    """Return a move.
+
+    Args:
+        place: The places where the move makes sense.
+        weight: The frequency of the move relative to the other moves.
+        draws: The distributions of the parameters, separated by spaces: ``NAME=low..high`` is uniform, over integers
+            unless ``low`` has a decimal point; ``NAME=low~high`` is log-uniform.
+        template: The source of the statements, with the parameters written as ``$NAME``.
+    """
     named = dict(draw.split("=") for draw in draws.split())
     return Move(place, weight, template.strip("\n"), {name: _read_draw(bounds) for name, bounds in named.items()})
 
@@ -84,12 +106,12 @@ def _read_draw(bounds: str) -> Draw:
 
 
 def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]) -> Grammar:
-    """Return the grammar of some moves.
+    """Return the grammar of a task's moves.
 
     Args:
-        moves: By name.
-        blocks: The module of the building blocks that they call.
-        fixed: Constants of programs that keep their values.
+        moves: The moves by name.
+        blocks: The module of the building blocks that the moves call.
+        fixed: The names of the constants that keep their values.
     """
     return Grammar(
         edits={name: partial(insert_move, move=one, blocks=blocks) for name, one in moves.items()},
@@ -99,7 +121,11 @@ def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]
 
 
 def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, blocks: ast.Module) -> ast.Module | None:
-    """Insert a move where it makes sense, half of the time as late as it does, a quarter one statement before."""
+    """Insert a move at a position where it makes sense; None if there is no such position.
+
+    The function is drawn uniformly. The last possible position in it has probability 1/2, the one before 1/4, and so
+    on.
+    """
     own = functions_of(blocks).keys()
     choices: list[tuple[Path, list[ast.stmt], list[int]]] = [
         (("body", index, "body"), function.body, places)
@@ -117,7 +143,7 @@ def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, block
 
 
 def places_for(function: Function, place: Place) -> list[int]:
-    """Return the positions in a function's body at which a move makes sense, in rising order."""
+    """Return the positions in a function's body at which a move makes sense, in ascending order."""
     bound = parameters(function)
     if place.own & bound:
         return []
@@ -135,19 +161,25 @@ def places_for(function: Function, place: Place) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _added_to(statement: ast.stmt) -> frozenset[str]:
-    """Return the names of what a statement makes bit by bit, by assignments such as ``+=``."""
+    """Return the names that a statement changes by augmented assignments such as ``+=``."""
     targets = [part.node.target for part in parts_of(statement) if isinstance(part.node, ast.AugAssign)]
     return frozenset(node.id for one in targets for node in ast.walk(one) if isinstance(node, ast.Name))
 
 
 def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
-    """Return a move's statements with parameters drawn for them."""
+    """Return a move's statements with random parameters."""
     values = {name: draw.text(rng) for name, draw in move.draws.items()}
     return ast.parse(Template(move.template).substitute(values)).body
 
 
 def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> ast.Module:
-    """Return a module with the building blocks that some new statements call, and what these need in turn."""
+    """Return a module with the missing building blocks added that new statements call, directly or indirectly.
+
+    Args:
+        tree: The module, which already holds the new statements.
+        made: The new statements.
+        blocks: The module of the building blocks.
+    """
     functions = functions_of(blocks)
     imports = _imports_of(blocks)
     known = module_names(tree)
@@ -168,7 +200,7 @@ def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> 
 
 
 def _imports_of(blocks: ast.Module) -> dict[str, ast.stmt]:
-    """Return the import of each name that a module imports, of that name alone."""
+    """Return for each name that a module imports a statement that imports only this name."""
     return {
         alias.asname or alias.name: rebuilt(statement, names=[alias])
         for statement in blocks.body

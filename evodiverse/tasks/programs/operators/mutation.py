@@ -1,7 +1,8 @@
-"""Mutations of syntax trees that any program can undergo.
+"""Mutations of syntax trees that apply to any program.
 
-Each is an `Edit` of the statements in a module and in its functions. What they leave alone: ``while`` loops (they may
-not end), texts, names, imports, the headers of functions, a function's last ``return``, and what a task calls fixed.
+Each mutation is an `Edit` of the statements in a module and in its functions. Mutations do not change ``while`` loops
+(which might never end), strings, names, imports, the headers of functions, a function's last ``return``, and what a
+task declares fixed.
 """
 
 import ast
@@ -32,10 +33,10 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 MAX_INTEGER: Final = 1_000
-"""No integer grows beyond this, or its old value: it may be the size of an array."""
+"""No integer grows beyond this or its old value, because it may be the size of an array."""
 
 MAX_TRIPS: Final = 1_000_000
-"""A loop with more is left as it is."""
+"""The largest integer in a loop's bounds that is changed."""
 
 SCALES: Final = (0.01, 0.05, 0.2, 0.6)
 
@@ -60,13 +61,12 @@ _NAMESAKES: Final = dict([*_PAIRS, *((other, one) for one, other in _PAIRS)])
 
 
 class Grammar(NamedTuple):
-    """Mutations that make sense for one task alone.
+    """The mutations that make sense for one task alone.
 
     Attributes:
         edits: The mutations by the name of their kind.
-        weights: How often each is made, among the others.
-        fixed: Constants of the module that keep their values, for every other one would be wrong, and functions that
-            stay as they are.
+        weights: The frequency of each mutation relative to the others.
+        fixed: The names of the module's constants that must keep their values, and of functions that are not changed.
     """
 
     edits: Mapping[str, Edit]
@@ -75,7 +75,13 @@ class Grammar(NamedTuple):
 
 
 class Site(NamedTuple):
-    """A number in a statement and how likely it is a parameter of the program rather than a part of its logic."""
+    """A number in a program that can be perturbed.
+
+    Attributes:
+        path: The path of the number.
+        value: The number.
+        weight: The relative probability of drawing it; low if it seems part of the program's logic, not a parameter.
+    """
 
     path: Path
     value: Any
@@ -83,7 +89,7 @@ class Site(NamedTuple):
 
 
 def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
-    """Return the mutations by the name of their kind; ``fixed`` names constants and functions that stay."""
+    """Return the mutations by the name of their kind; they do not change constants and functions in ``fixed``."""
     return {
         "constant": partial(perturb_constant, fixed=fixed),
         "loop": partial(change_loop, fixed=fixed),
@@ -98,8 +104,8 @@ def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
 def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str]) -> ast.Module | None:
     """Change one number, by `perturb_float` or `perturb_integer`.
 
-    Named constants of the module are drawn three times as often; small integers, and powers, a tenth as often;
-    indices, axes and the bounds of loops never.
+    Named constants of the module are drawn three times as often as other numbers, integers up to 2 and exponents a
+    tenth as often, and indices, axes and the bounds of loops never.
     """
     sites = constants_of(tree, fixed)
     if not sites:
@@ -110,7 +116,7 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: froze
 
 
 def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
-    """Return the numbers that can be perturbed, in the order of the text, but for what is named ``fixed``."""
+    """Return the numbers that can be perturbed, in the order of the text, except in what is named in ``fixed``."""
     sites: list[Site] = []
     for path, statement in statements_of(tree, fixed):
         if len(path) > 2:
@@ -145,16 +151,18 @@ def _numbers_in(path: Path, node: ast.AST) -> Iterator[Site]:
 
 
 def _is_structural(node: ast.AST, field: str | int, child: ast.AST) -> bool:
-    """Say whether the numbers in a field are indices, axes, types or patterns."""
+    """Return whether the numbers in a field are indices, axes, types or patterns."""
     if isinstance(child, ast.keyword):
         return child.arg in ("axis", "ndmin", "ord")
     return (isinstance(node, ast.Subscript) and field == "slice") or field in ("annotation", "returns", "pattern")
 
 
 def perturb_float(value: float, rng: np.random.Generator) -> float:
-    """Return a number near another: mostly times a log-normal factor, else plus a normal term, rounded, or negated.
+    """Return a number near another one, rounded to six significant digits.
 
-    The noise has a scale drawn from 0.01 to 0.6, that of the term in units of ``|value|``, or of 1 half of the time.
+    With probability 0.6 the value is multiplied by a log-normal factor, with 0.3 a normal term is added, and otherwise
+    the value is rounded or negated; 0 is never multiplied. The standard deviation of the noise is drawn from `SCALES`;
+    for the added term it is in units of ``|value|`` or, half of the time and for 0, of 1.
     """
     noise = SCALES[rng.integers(len(SCALES))] * rng.normal()
     kind = rng.random()
@@ -169,7 +177,7 @@ def perturb_float(value: float, rng: np.random.Generator) -> float:
 
 
 def perturb_integer(value: int, rng: np.random.Generator) -> int:
-    """Return an integer one off, doubled or halved; none grows beyond `MAX_INTEGER`."""
+    """Return the integer plus or minus 1, doubled or halved, or unchanged if it would grow beyond `MAX_INTEGER`."""
     choices = (value - 1, value + 1, value - 1, value + 1, 2 * value, value // 2)
     new = choices[rng.integers(len(choices))]
     return new if abs(new) <= max(abs(value), MAX_INTEGER) else value
@@ -178,7 +186,7 @@ def perturb_integer(value: int, rng: np.random.Generator) -> int:
 def change_loop(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Change an integer in the bounds of a loop by one, or by a factor of 1/2 to 6: loops may grow, up to a limit."""
+    """Change an integer in the bounds of a loop by one, or by a factor from 1/2 to 6."""
     sites = [
         (path + step, value)
         for path, statement in statements_of(tree, fixed)
@@ -213,7 +221,7 @@ def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
 def change_operator(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Put a sibling in place of one operator of arithmetic, comparison or logic, or of a function such as ``min``."""
+    """Replace an operator of arithmetic, comparison or logic, or a function such as ``min``, with a related one."""
     sites = [
         (path + step, node)
         for path, statement in statements_of(tree, fixed)
@@ -239,7 +247,7 @@ def _operator(node: ast.AST) -> ast.AST | None:
 def delete_statement(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Leave out one statement; ``pass`` takes the place of the only one of a block."""
+    """Delete one statement; the only statement of a block becomes ``pass``."""
     drawn = _draw_statements(tree, 1, rng, fixed)
     if drawn is None:
         return None
@@ -250,7 +258,7 @@ def delete_statement(
 def duplicate_statement(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Repeat one statement at once, or after one of those that follow it."""
+    """Repeat one statement directly after itself or after one of those that follow it."""
     drawn = _draw_statements(tree, 1, rng, fixed)
     if drawn is None:
         return None
@@ -274,7 +282,14 @@ def swap_statements(
 
 
 def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], by_work: bool) -> ast.Module | None:
-    """Leave out one statement of a function's body, drawn in proportion to its work, or else to its length."""
+    """Delete one statement of a function's body, drawn in proportion to its work or to its length.
+
+    Args:
+        tree: The program.
+        rng: The generator that draws the statement.
+        fixed: The names of functions that are not changed.
+        by_work: Whether the statement is drawn in proportion to its work rather than to its length.
+    """
     works = statement_works(tree)
     choices = [
         ((path, block, position), works[id(block[position])] if by_work else len(statement_text(block[position])))
@@ -289,7 +304,7 @@ def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], b
 
 
 def movable(block: list[ast.stmt]) -> list[int]:
-    """Return the positions of the statements that can be moved and left out."""
+    """Return the positions of the statements in a block that can be moved or deleted."""
     return [
         position
         for position, statement in enumerate(block)
@@ -303,9 +318,11 @@ def movable(block: list[ast.stmt]) -> list[int]:
 def _draw_statements(
     tree: ast.Module, n_statements: int, rng: np.random.Generator, fixed: frozenset[str]
 ) -> tuple[Path, list[ast.stmt], list[int]] | None:
-    """Draw one of the movable statements; return its block and the movable positions there, its own the first.
+    """Draw a movable statement uniformly from the blocks with at least ``n_statements`` of them.
 
-    Blocks with fewer of them than ``n_statements`` are passed over.
+    Returns:
+        The path of its block, the block, and the movable positions in the block in random order, that of the drawn
+        statement first; None if there is no such block.
     """
     choices = [(path, block, movable(block)) for path, block in blocks_of(tree, fixed)]
     choices = [choice for choice in choices if len(choice[2]) >= n_statements]

@@ -1,4 +1,4 @@
-"""The names that programs bind and read, by which broken programs are known before they run."""
+"""The names that programs bind and read, which reveal broken programs before they run."""
 
 import ast
 import builtins
@@ -12,7 +12,12 @@ BUILTINS: Final = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 
 
 class Names(NamedTuple):
-    """What a statement reads before it binds it, and what it binds, in its own scope."""
+    """The names of a statement.
+
+    Attributes:
+        reads: The names that the statement reads before it binds them.
+        binds: The names that the statement binds in its own scope.
+    """
 
     reads: frozenset[str]
     binds: frozenset[str]
@@ -20,7 +25,7 @@ class Names(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def names_of(statement: ast.stmt) -> Names:
-    """Return the names of a statement. What a function or a class inside it reads counts as read at its definition."""
+    """Return the names of a statement. A function or a class inside it counts as reading its names when defined."""
     bound: set[str] = set()
     reads = _unbound([statement], bound)
     return Names(frozenset(reads), frozenset(bound))
@@ -42,7 +47,7 @@ def binds(statement: ast.stmt) -> frozenset[str]:
 
 
 def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
-    """Return the names that a module defines and nothing reads, on the way from the entry point or on its own."""
+    """Return the names that a module defines but that neither the entry point nor its other statements ever need."""
     definitions = [statement for statement in tree.body if is_definition(statement)]
     reads: dict[str, set[str]] = {}
     for statement in definitions:
@@ -58,21 +63,22 @@ def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
 
 
 def without_names(tree: ast.Module, names: set[str]) -> ast.Module:
-    """Return a module without the definitions of these names."""
+    """Return a module without the statements that define only these names."""
     body = [statement for statement in tree.body if not (is_definition(statement) and binds(statement) <= names)]
     return rebuilt(tree, body=body) if len(body) < len(tree.body) else tree
 
 
 def is_definition(statement: ast.stmt) -> bool:
-    """Say whether a statement does nothing but bind names."""
+    """Return whether a statement does nothing but bind names."""
     return isinstance(statement, (*SCOPES, ast.Assign, ast.AnnAssign)) and bool(binds(statement))
 
 
 def undefined_names(tree: ast.Module) -> set[str]:
-    """Return the names that a module's statements and functions read although nothing binds them before.
+    """Return the names that a module's statements and functions read before anything binds them.
 
-    "Before" is in the order of the text: a name that only an earlier round of a loop binds counts as undefined, so
-    compare with a program that is known to run. A function may read what any statement of the module binds.
+    "Before" means in the order of the text. A name that only an earlier iteration of a loop binds counts as undefined,
+    so compare the result with that of a program that is known to run. A function may read any name that the module
+    binds anywhere.
     """
     everything = module_names(tree) | BUILTINS
     bound = set(BUILTINS)
@@ -87,7 +93,12 @@ def undefined_names(tree: ast.Module) -> set[str]:
 
 
 def missing_names(statements: Iterable[ast.stmt], bound: Iterable[str]) -> set[str]:
-    """Return the names that statements, run one after the other, read before anything binds them."""
+    """Return the names that consecutive statements read before anything binds them.
+
+    Args:
+        statements: The statements, in the order in which they run.
+        bound: The names that are bound before the first statement.
+    """
     missing: set[str] = set()
     known = set(bound)
     for statement in statements:
@@ -98,7 +109,7 @@ def missing_names(statements: Iterable[ast.stmt], bound: Iterable[str]) -> set[s
 
 
 def _unbound(nodes: Iterable[ast.AST], bound: set[str]) -> set[str]:
-    """Return what nodes, evaluated one after the other, read unbound; what they bind is added to ``bound``."""
+    """Return the names that nodes, evaluated in order, read unbound, and add the names that they bind to ``bound``."""
     return set().union(*(_unbound_in(node, bound) for node in nodes))
 
 
@@ -132,7 +143,7 @@ def _head_of(function: Function) -> list[ast.AST]:
 
 
 def _in_order(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a node as they are evaluated, what is assigned before its targets."""
+    """Yield the parts of a node in the order of evaluation: an assigned value comes before its targets."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         yield from (node.annotation, node.value) if isinstance(node, ast.AnnAssign) else (node.value,)
         yield from node.targets if isinstance(node, ast.Assign) else (node.target,)

@@ -1,4 +1,4 @@
-"""Where numbers stand in a function, as far as its text tells, and which names are at hand there."""
+"""The numeric expressions in a function, as far as its source shows them, and the names that are available there."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +15,10 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 Weighted: TypeAlias = tuple[tuple[str, float], ...]
-"""Names, each with how likely it is to be drawn."""
+"""Names with the weights by which they are drawn."""
 
-# Functions that give numbers for the numbers that they are given; the second group takes one, and axes and the like.
+# Functions from numbers to numbers. In the second group only the first argument is a number to compute with; the others
+# are axes and the like.
 _ELEMENTWISE: Final = frozenset(
     {
         *("abs", "min", "max", "minimum", "maximum", "sqrt", "exp", "expm1"),
@@ -30,7 +31,7 @@ _FIRST_ONLY: Final = frozenset(["sum", "mean", "prod", "std", "var", "median", "
 _SIZED: Final = frozenset(
     ["range", "zeros", "ones", "empty", "full", "arange", "linspace", "eye", "reshape", "repeat", "tile"]
 )
-"""Functions whose arguments are counts."""
+"""Functions whose arguments are sizes or counts."""
 
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _ORDER: Final = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -46,28 +47,29 @@ _NO_NUMBERS: Final = (
     ast.BoolOp,
 )
 _HOLDERS: Final = (ast.BinOp, ast.ListComp, ast.GeneratorExp, ast.IfExp, ast.Call, ast.List, ast.Tuple)
-"""Arguments of any function in which numbers may stand."""
+"""Types of arguments of any function that may contain numbers."""
 
 _METHODS: Final = frozenset(["normal", "uniform", "integers", "random", "choice", "permutation", "append", "items"])
-"""Methods of what is no number, such as generators of random numbers and lists."""
+"""Methods of objects that are not numbers, such as random generators and lists."""
 
 _WRITTEN: Final = (ast.Constant, ast.BinOp, ast.UnaryOp)
 _LEAVES: Final = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 IN_ARITHMETIC, PARAMETER, CONSTANT, OTHER, UNLIKELY = 3.0, 2.0, 1.0, 1.0, 0.2
-"""Weights of names: that are computed with, parameters, constants of the module, others, and those of other uses."""
+"""Weights of names: used in arithmetic, parameters, constants of the module, other names, names with other uses."""
 
 
 class Place(NamedTuple):
-    """An expression that is a number, or an array of them.
+    """An expression that is a number or an array of numbers.
 
     Attributes:
-        path: From the module.
+        path: The path of the expression from the module.
         node: The expression.
-        names: What is certainly bound there and may be a number.
-        outer_names: The same before the statement, without the names of comprehensions.
-        block: Path of the innermost block of statements around it, and the position of its statement there.
-        is_returned: It is a returned value, or an item of one.
+        names: The names that are certainly bound at the expression and may be numbers.
+        outer_names: The same for the start of the statement, without the names of comprehensions.
+        block: The path of the innermost block of statements around the expression, and the position of its statement
+            in that block.
+        is_returned: Whether the expression is a returned value or an item of one.
     """
 
     path: Path
@@ -79,16 +81,18 @@ class Place(NamedTuple):
 
 
 class Part(NamedTuple):
-    """An operand and its path from the expression that it is a part of."""
+    """An operand and its path from the expression that it is part of."""
 
     path: Path
     node: ast.expr
 
 
 def numeric_parts(node: ast.expr) -> list[Part]:
-    """Return the operands of an expression that are numbers where it is one; none for one that has no operands."""
+    """Return the operands that are numbers if the expression is one; empty for an expression without operands."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
-        right = [] if isinstance(node.op, ast.Pow) else [Part(("right",), node.right)]  # a power may be monstrous
+        right = (
+            [] if isinstance(node.op, ast.Pow) else [Part(("right",), node.right)]
+        )  # a changed exponent may give a huge number
         parts = [Part(("left",), node.left), *right]
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         parts = [Part(("operand",), node.operand)]
@@ -105,7 +109,7 @@ def numeric_parts(node: ast.expr) -> list[Part]:
 
 
 def is_numeric(node: ast.expr) -> bool:
-    """Say whether an expression may be a number or an array, were it to stand in arithmetic."""
+    """Return whether an expression in arithmetic may be a number or an array."""
     if isinstance(node, ast.Constant):
         return type(node.value) in (int, float)
     if isinstance(node, ast.BinOp):
@@ -116,9 +120,14 @@ def is_numeric(node: ast.expr) -> bool:
 
 
 def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
-    """Return where numbers stand in a function, in the order of the text.
+    """Return the numeric expressions of a function, in the order of the text.
 
-    Loops with ``while``, functions and classes within it, bounds, sizes and indices have no places.
+    Not included are ``while`` loops, nested functions and classes, loop bounds, sizes and indices.
+
+    Args:
+        function: The function.
+        path: The path of the function from the module.
+        tree: The module.
     """
     return list(_Finder(function, tree).places(function.body, (*path, "body")))
 
@@ -169,7 +178,7 @@ class _Finder:
             yield from self._block(handler.body, (*path, "handlers", index, "body"), bound)
 
     def _roots(self, statement: ast.stmt) -> Iterator[tuple[Path, ast.expr]]:
-        """Yield the expressions of a statement in which numbers may stand."""
+        """Yield the expressions of a statement that may contain numbers, each with its path from the statement."""
         if isinstance(statement, ast.Assign):
             if not _targets(statement.targets) & self._counts:
                 yield ("value",), statement.value
@@ -192,7 +201,17 @@ class _Finder:
         is_returned: bool = False,
         is_operand: bool = False,
     ) -> Iterator[Place]:
-        """Yield an expression, if it is a number, and what is in it."""
+        """Yield the expression, if it is a number, and the numeric expressions in it.
+
+        Args:
+            node: The expression.
+            path: The path of the expression from the module.
+            bound: The names that are certainly bound at the expression.
+            outer: The names that are certainly bound before its statement.
+            block: The path of the innermost block around it, and the position of its statement in that block.
+            is_returned: Whether the expression is a returned value or an item of one.
+            is_operand: Whether the expression stands in arithmetic.
+        """
         if self._is_place(node, is_operand=is_operand):
             yield Place(path, node, self._weigh(bound), self._weigh(outer), block, is_returned)
         operands = numeric_parts(node)
@@ -222,7 +241,7 @@ class _Finder:
             yield from self._expression(part, path + step, bound, outer, block, is_returned=is_item)
 
     def _is_place(self, node: ast.expr, *, is_operand: bool) -> bool:
-        """Say whether an expression is a number: an operand is one, another may be anything."""
+        """Return whether an expression counts as a number; items, attributes and unknown calls do only as operands."""
         if not is_numeric(node):
             return False
         if isinstance(node, ast.Call):
@@ -246,7 +265,7 @@ class _Finder:
 
 
 def _surely_bound(statement: ast.stmt) -> frozenset[str]:
-    """Return the names that a statement has bound when the one after it begins."""
+    """Return the names that a statement has certainly bound when the next statement starts."""
     if isinstance(statement, ast.Assign):
         return _targets(statement.targets)
     if isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
@@ -261,14 +280,14 @@ def _surely_bound(statement: ast.stmt) -> frozenset[str]:
 
 
 def _bound_after(block: Sequence[ast.stmt]) -> frozenset[str] | None:
-    """Return the names that a block has bound at its end, None if it never gets there."""
+    """Return the names that a block has certainly bound at its end, or None if it never reaches its end."""
     if block and isinstance(block[-1], _LEAVES):
         return None
     return frozenset().union(*(_surely_bound(statement) for statement in block))
 
 
 def _targets(targets: Iterable[ast.expr]) -> frozenset[str]:
-    """Return the names that are bound by targets; an item or an attribute binds none."""
+    """Return the names that assignment targets bind; items and attributes bind none."""
     return frozenset(
         node.id
         for target in targets
@@ -282,7 +301,7 @@ def _names_in(nodes: Iterable[ast.expr]) -> Iterator[str]:
 
 
 def _structural(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield what bounds, sizes and indices are made of."""
+    """Yield the expressions in loop bounds, sizes and indices."""
     for node in nodes:
         if isinstance(node, ast.Subscript):
             yield from (part for part in ast.walk(node.slice) if isinstance(part, ast.expr))
@@ -291,7 +310,7 @@ def _structural(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
 
 
 def _operands(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield what is computed with or compared by size."""
+    """Yield the expressions that are used in arithmetic or compared by order."""
     for node in nodes:
         if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)):
             yield from (part.node for part in numeric_parts(node))
@@ -302,7 +321,7 @@ def _operands(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
 
 
 def _other_uses(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield what is iterated over, indexed, or has attributes: perhaps an array, perhaps a list."""
+    """Yield the expressions that are iterated over, indexed or accessed by attribute: arrays or lists."""
     for node in nodes:
         if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             yield node.iter
@@ -311,7 +330,7 @@ def _other_uses(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
 
 
 def _names_of_no_numbers(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the names that are bound to lists, texts and their like, to functions, or to nothing."""
+    """Yield the names that are bound to values other than numbers, such as lists, strings and functions."""
     for node in nodes:
         if isinstance(node, ast.Assign) and not is_numeric(node.value):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))

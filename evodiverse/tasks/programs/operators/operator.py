@@ -18,23 +18,23 @@ from evodiverse.tasks.programs.operators.syntax import functions_of, read_progra
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
-"""The operator of a proposal that came to nothing."""
+"""The operator name of a failed proposal."""
 
 MAX_CHARACTERS: Final = 9_000
 MAX_WORK: Final = 300_000.0
-"""Microseconds, as `estimate_work` has them."""
+"""The most work of a child, in microseconds as `estimate_work` counts them."""
 
 TRIES: Final = 10
 CROSSOVER_RATE: Final = 0.4
 MOVE_RATE: Final = 0.55
 MORE_EDITS: Final = (0.4, 0.35, 0.25)
-"""Probabilities of 0, 1 or 2 edits after a crossover, or after a first edit."""
+"""The probabilities of 0, 1 or 2 edits after a crossover or after a first edit."""
 
 MAX_TRIMMED: Final = 8
-"""Statements that a child may lose because it works too long or is too long."""
+"""The most statements that are removed from a child that is too long or takes too much work."""
 
 CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
-"""How often a crossover is of each kind, relative to the others."""
+"""The relative frequency of each kind of crossover."""
 
 GROWTH: Final = {"grow": 0.5, "term": 0.2, "bind": 0.2, "operand": 0.4, "shrink": 0.4}
 MUTATIONS: Final = {
@@ -46,18 +46,18 @@ MUTATIONS: Final = {
     "swap": 0.2,
     "operator": 0.2,
 } | GROWTH
-"""The same of a mutation."""
+"""The relative frequency of each kind of mutation."""
 
 
 class Parent(NamedTuple):
-    """A program, and what its children are compared with.
+    """A program, and the properties that its children are compared with.
 
     Attributes:
-        tree: The program.
-        source: As `write_program` has it.
-        undefined: Names that it reads undefined, as far as one can tell.
-        dead: Names that it defines and never reads.
-        work: As `estimate_work` has it.
+        tree: The syntax tree of the program.
+        source: The source that `write_program` returns for the tree.
+        undefined: The names that the program seems to read before anything binds them; see `undefined_names`.
+        dead: The names that the program defines and never reads.
+        work: The estimated work of the program, in microseconds; see `estimate_work`.
     """
 
     tree: ast.Module
@@ -69,7 +69,7 @@ class Parent(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def read_parent(source: str, entry_point: str) -> Parent | None:
-    """Return a program to be changed, None when it is not Python."""
+    """Return a program as a parent, or None if it is not Python."""
     tree = read_program(source)
     if tree is None:
         return None
@@ -78,24 +78,25 @@ def read_parent(source: str, entry_point: str) -> Parent | None:
 
 
 class ProgramOperator:
-    """Changes a program here and there, now and then after a crossover with another one.
+    """The classical operator: edits of a program, sometimes after a crossover with another program.
 
-    The first parent is the one to be changed; if it failed, the first that did not. The best of the others that did not
-    fail gives to it: with probability `CROSSOVER_RATE` a function, some statements or some constants are taken over
-    (`CROSSOVERS`), followed by 0, 1 or 2 edits (`MORE_EDITS`); else there are 1, 2 or 3 edits. An edit is a move of the
-    grammar with probability `MOVE_RATE`, if there is a grammar, else a mutation (`MUTATIONS`).
+    The operator changes the first parent, or, if that one failed, the first that did not. The donor is the best of the
+    other parents that did not fail. With probability `CROSSOVER_RATE` the child takes a function, statements or
+    constants from the donor (`CROSSOVERS`), followed by 0, 1 or 2 edits (`MORE_EDITS`). Otherwise there are 1, 2 or 3
+    edits. With a grammar, an edit is one of its moves with probability `MOVE_RATE`; all other edits are mutations
+    (`MUTATIONS`).
 
-    A child defines the entry point, reads nothing undefined that its parent did not, and differs from it. It has at
-    most ``max_characters``, and at most about 0.3 s of work, or no more of either than its parent; one that has more is
-    trimmed. Definitions and generators that it has ceased to read are left out. Up to `TRIES` children are made until
-    one is such.
+    A child defines the entry point, reads no undefined name that its parent did not read, and differs from its parent.
+    It has at most ``max_characters`` characters and about 0.3 s of work, or no more of either than its parent; a child
+    above these limits is trimmed. Definitions and generators that it no longer reads are removed. The operator makes up
+    to `TRIES` children until one meets these conditions.
 
-    The operator of a proposal names what was done, as in ``crossover_statements+mutation_constant+move_walk``.
+    The operator name of a proposal joins what was done, as in ``crossover_statements+mutation_constant+move_walk``.
 
     Args:
         entry_point: The function that a program must define.
-        moves: Mutations that make sense for this task alone.
-        max_characters: Of a child.
+        moves: The task's own moves, or None if it has none.
+        max_characters: The maximum length of a child.
     """
 
     def __init__(self, entry_point: str, moves: Grammar | None = None, max_characters: int = MAX_CHARACTERS) -> None:
@@ -107,7 +108,7 @@ class ProgramOperator:
         self._crossovers = crossovers()
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is a program, or None when no try succeeded.
+        """Return one proposal per request; its genotype is a program, or None if no try succeeded.
 
         Raises:
             ValueError: A request has no parents.
@@ -133,7 +134,7 @@ class ProgramOperator:
     def _vary(
         self, tree: ast.Module, other: ast.Module | None, rng: np.random.Generator
     ) -> tuple[ast.Module, list[str]]:
-        """Return a child and what was done to make it, which may be nothing."""
+        """Return a child and the names of the changes that made it, of which there may be none."""
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:
@@ -149,7 +150,7 @@ class ProgramOperator:
         return tree, names
 
     def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module | None, str]:
-        """Return a tree after one edit, of another kind where the first does not apply, and what it was."""
+        """Return a tree after one edit, and the name of the edit; if a mutation does not apply, try another kind."""
         if self._moves is not None and rng.random() < MOVE_RATE:
             kind = pick(self._moves.weights.items(), rng)
             return self._moves.edits[kind](tree, rng), f"move_{kind}"
@@ -163,7 +164,7 @@ class ProgramOperator:
         return None, FAILED
 
     def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str | None:
-        """Return the source of a child, None for one that is not allowed."""
+        """Return the source of a child, trimmed if necessary, or None if the child is not allowed."""
         if self._entry_point not in functions_of(tree) or undefined_names(tree) - parent.undefined:
             return None
         tree = self._without_dead(tree, parent)
@@ -185,7 +186,7 @@ class ProgramOperator:
 
 
 def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:
-    """Return the parent to be changed and the one that gives to it, if there is one that did not fail."""
+    """Return the parent to change, and the donor of the crossover or None."""
     sound = [parent for parent in parents if parent.score and not parent.error]
     chosen = sound[0] if sound else parents[0]
     donors = [parent for parent in sound if parent is not chosen]

@@ -1,4 +1,4 @@
-"""New random numbers for a program: the seeds of its generators are drawn anew, and nothing else changes."""
+"""New random numbers for a program: its generators get new seeds, and nothing else changes."""
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from evodiverse.tasks.programs.settings import RESEED
 from evodiverse.vocabulary import Proposal, Request
 
 MAX_SEED: Final = 2**31
-"""Seeds are below it; every generator takes those."""
+"""The bound that all seeds are below; every generator accepts such seeds."""
 
 NO_SEEDS: Final = "the program draws no random numbers from a generator that it makes or seeds"
 
@@ -28,18 +28,18 @@ _SEEDED: Final = {
     "numpy.random.Philox": "seed",
     "numpy.random.SFC64": "seed",
 }
-"""What takes a seed as its first argument, and the name of that argument."""
+"""The functions that take a seed as their first argument, and the name of that argument."""
 
 _INTEGERS: Final = frozenset(["int", "len", "hash", "abs", "round"])
 _COUNTING: Final = frozenset(["range", "enumerate"])
 
 
 class Seed(NamedTuple):
-    """A seed of a program.
+    """A place in a program that sets a seed.
 
     Attributes:
-        path: Of what is replaced to draw it anew.
-        make: Returns what comes there for a new seed.
+        path: The path of the part to replace.
+        make: Returns the new part for a new seed.
     """
 
     path: Path
@@ -47,13 +47,13 @@ class Seed(NamedTuple):
 
 
 class Reseeder:
-    """An operator whose offspring are the best program of a pool with new random numbers.
+    """An operator whose offspring are copies of a pool's best program with new seeds.
 
-    What a search with it reaches is what the program reaches by luck alone.
+    A search with this operator shows what the program reaches by luck alone.
     """
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is None for a program without random numbers.
+        """Return one proposal per request; its genotype is None if the program has no seeds to draw.
 
         Raises:
             ValueError: A request has no parents.
@@ -71,7 +71,7 @@ class Reseeder:
 
 
 def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Draw every seed anew; None for a program without any."""
+    """Return the program with every seed drawn again, or None if it has no seeds."""
     seeds = seeds_of(tree)
     for seed in seeds:
         tree = _draw_anew(tree, seed, rng)
@@ -79,7 +79,7 @@ def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
 
 
 def reseed(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Draw one seed anew; None for a program without any."""
+    """Return the program with one seed drawn again, or None if it has no seeds."""
     seeds = seeds_of(tree)
     return _draw_anew(tree, seeds[int(rng.integers(len(seeds)))], rng) if seeds else None
 
@@ -89,10 +89,10 @@ def _draw_anew(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast.Mo
 
 
 def seeds_of(tree: ast.Module) -> list[Seed]:
-    """Return the seeds of the generators that a program makes or seeds.
+    """Return the places that set the seeds of the generators that a program makes or seeds.
 
-    A constant of the module that is read for seeds alone is a seed itself. A generator without a seed gets one. To
-    another whole number a constant is added, so that generators that differ go on to differ.
+    A constant of the module that is read only as a seed counts as one seed. A generator without a seed gets one. To any
+    other integer expression a constant is added, so that generators with different seeds keep different seeds.
     """
     modules = _modules(tree)
     arguments: list[tuple[Path, ast.expr]] = []
@@ -120,7 +120,7 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
 
 
 def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
-    """Return how the argument of a generator is drawn anew; nothing for what may be no whole number."""
+    """Return the seeds in the argument of a generator; empty if the argument may not be an integer."""
     if isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
         return [Seed(path, number)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
@@ -134,7 +134,12 @@ def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
 
 
 def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dict[str, Path]:
-    """Return the constants of the module that are bound once, to an integer, and read as these arguments alone."""
+    """Return the paths of the module's constants that are bound once, to an integer, and read only as these arguments.
+
+    Args:
+        tree: The module.
+        arguments: The arguments of all generators.
+    """
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound_otherwise = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     found: dict[str, Path] = {}
@@ -152,7 +157,7 @@ def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dic
 
 
 def _no_integers(tree: ast.Module) -> set[str]:
-    """Return the names that may be bound to something else than a whole number, such as a generator or nothing."""
+    """Return the names that may be bound to something other than an integer, such as a generator or None."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and not _may_be_integer(node.value):
@@ -188,7 +193,7 @@ def _walk(path: Path, node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
 
 
 def _modules(tree: ast.Module) -> dict[str, str]:
-    """Return what each imported name stands for, as in ``{"np": "numpy", "make": "numpy.random.default_rng"}``."""
+    """Return the full name of each imported name, as in ``{"np": "numpy", "make": "numpy.random.default_rng"}``."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -201,7 +206,7 @@ def _modules(tree: ast.Module) -> dict[str, str]:
 
 
 def _full_name(node: ast.expr, modules: dict[str, str]) -> str:
-    """Return what a function is called where it was imported from, empty for others."""
+    """Return the full name of an imported function; empty for other expressions."""
     if isinstance(node, ast.Name):
         return modules.get(node.id, "")
     owner = _full_name(node.value, modules) if isinstance(node, ast.Attribute) else ""

@@ -1,7 +1,7 @@
-"""Syntax trees of programs: reading and writing them, walking them, and replacing parts of them.
+"""Syntax trees of programs: parsing, writing and walking trees, and replacing parts of them.
 
-Trees are values: nobody changes a node in place, an edit makes a new tree that shares what it left alone. What is
-found out about a statement can thus be kept by the identity of its node, and equal statements are one node.
+Trees are immutable by convention: an edit makes a new tree that shares the unchanged parts with the old one. Results
+about a statement can therefore be cached by the identity of its node, and equal statements share one node.
 """
 
 import ast
@@ -15,10 +15,10 @@ import numpy as np
 from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
 
 Edit: TypeAlias = Callable[[ast.Module, np.random.Generator], ast.Module | None]
-"""A change of a tree; None when it does not apply. All its randomness comes from the generator."""
+"""A random change of a tree, which returns the new tree, or None if it does not apply."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a part is: names of fields and indices in lists, from the outside in."""
+"""The path of a part of a tree: names of fields and indices in lists, from the outside in."""
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Node = TypeVar("Node", bound=ast.AST)
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def read_program(source: str) -> ast.Module | None:
-    """Return the tree of a source; None when it is not Python, or has constants that cannot be written back."""
+    """Return the tree of a source, or None if it is not Python or has constants that cannot be written back."""
     lines = source.splitlines()
     try:
         tree = parse_quietly(source)
@@ -57,14 +57,14 @@ def _with_shared_statements(statement: ast.stmt, lines: Sequence[str]) -> ast.st
 
 
 def _share(statement: ast.stmt, lines: Sequence[str]) -> ast.stmt:
-    """Return the one node of all statements with this text, where whole lines hold it; else the statement itself."""
+    """Return the node that all statements with this text share; the statement itself if it does not fill its lines."""
     shared = _read_lines("\n".join(lines[statement.lineno - 1 : statement.end_lineno]))
     return shared if type(shared) is type(statement) else statement
 
 
 @lru_cache(maxsize=4096)
 def _read_lines(text: str) -> ast.stmt | None:
-    """Return the only statement in some lines, None when they hold another number of them, or a part of one."""
+    """Return the only statement in a text; None if it holds no, several or incomplete statements, or a definition."""
     is_indented = text[:1].isspace()
     try:
         body = parse_quietly(f"if 1:\n{text}" if is_indented else text).body
@@ -97,14 +97,16 @@ def statement_text(statement: ast.stmt) -> str:
 def _function_text(function: Function) -> str:
     start = 1 if is_docstring(function.body[0]) else 0
     texts = [statement_text(statement) for statement in function.body[start:]]
-    if not texts or any('"""' in text or "'''" in text for text in texts):  # strings of several lines keep their indent
+    if not texts or any(
+        '"""' in text or "'''" in text for text in texts
+    ):  # keep the indentation inside multi-line strings
         return statement_text(function)
     head = ast.unparse(rebuilt(function, body=[*function.body[:start], ast.Pass()])).strip("\n")
     return head.removesuffix("\n    pass") + "".join("\n" + indent(text, "    ") for text in texts)
 
 
 def children(node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
-    """Yield the parts of a node in the order of the text, each with its path; operators and contexts are no parts."""
+    """Yield the children of a node in the order of the text, each with its path; skip operators and contexts."""
     for name in node._fields:
         if name not in _PLAIN_FIELDS:
             value = getattr(node, name, None)
@@ -118,7 +120,7 @@ def children(node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
 
 @lru_cache(maxsize=4096)
 def nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
-    """Return all nodes of a statement in no particular order, itself first."""
+    """Return all nodes of a statement, itself first, the others in no particular order."""
     return tuple(ast.walk(statement))
 
 
@@ -126,7 +128,7 @@ def nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
 def parts_of(statement: ast.stmt) -> tuple[Part, ...]:
     """Return the nodes of a statement, itself first, in the order of the text.
 
-    What is in ``while`` loops is left out: these end when their statements say so, which an edit does not know of.
+    The contents of ``while`` loops are left out, because an edit might keep such a loop from ending.
     """
     parts: list[Part] = []
 
@@ -141,14 +143,14 @@ def parts_of(statement: ast.stmt) -> tuple[Part, ...]:
 
 
 def rebuilt(node: Node, **fields: Any) -> Node:
-    """Return a copy of a node with other values in some fields."""
+    """Return a copy of a node with the given fields replaced."""
     copy = type(node).__new__(type(node))
     copy.__dict__.update(node.__dict__ | fields)
     return copy
 
 
 def replace(node: Node, path: Path, new: Any) -> Node:
-    """Return a node in which what stands at ``path`` is something else."""
+    """Return a copy of a node with the part at ``path`` replaced by ``new``."""
     replaced: Node = _replace(node, path, new)
     return replaced
 
@@ -164,12 +166,12 @@ def _replace(part: Any, path: Path, new: Any) -> Any:
 
 
 def functions_of(tree: ast.Module) -> dict[str, Function]:
-    """Return the functions of a module by name, the last one of a name."""
+    """Return the functions of a module by name; of several with the same name, the last."""
     return {statement.name: statement for statement in tree.body if isinstance(statement, FUNCTIONS)}
 
 
 def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, ast.stmt]]:
-    """Yield the statements of a module and, in the place of its functions, the statements of these.
+    """Yield the statements of a module, with each function replaced by the statements of its body.
 
     Functions named in ``without`` are left out.
     """
@@ -186,8 +188,8 @@ def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> I
 def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, list[ast.stmt]]]:
     """Yield the lists of statements in a module's functions, from the outside in.
 
-    Left out are those in ``while`` loops, functions with declarations that must come before other statements, and
-    functions named in ``without``.
+    Left out are blocks in ``while`` loops, functions that declare ``global`` or ``nonlocal`` names (which must come
+    first), and functions named in ``without``.
     """
     for index, function in enumerate(tree.body):
         if isinstance(function, FUNCTIONS) and function.name not in without and not declares_scope(function):
@@ -199,7 +201,7 @@ def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Itera
 
 
 def declares_scope(function: Function) -> bool:
-    """Say whether a function has a statement ``global`` or ``nonlocal``, before which its names must not occur."""
+    """Return whether a function has a ``global`` or ``nonlocal`` statement, before which its names must not occur."""
     return any(_declares_scope(statement) for statement in function.body)
 
 
@@ -223,16 +225,16 @@ def _blocks_in(statement: ast.stmt) -> tuple[tuple[Path, list[ast.stmt]], ...]:
 
 
 def is_import(statement: ast.stmt) -> bool:
-    """Say whether a statement imports something."""
+    """Return whether a statement is an import."""
     return isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
 def called_name(call: ast.Call) -> str:
-    """Return the name of what is called, without the module or object that it belongs to; empty if it has none."""
+    """Return the name of the called function, without its module or object; empty if it has no name."""
     return getattr(call.func, "id", "") or getattr(call.func, "attr", "")
 
 
 def number(value: float) -> ast.expr:
-    """Return the expression of a finite number, which is a negation where it is negative."""
+    """Return the expression of a finite number; that of a negative number is a negation."""
     constant = ast.Constant(abs(value))
     return ast.UnaryOp(ast.USub(), constant) if value < 0 else constant

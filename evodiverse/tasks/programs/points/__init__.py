@@ -1,1 +1,1 @@
-"""What the tasks share that ask for points in the plane: the evaluator, exact arithmetic, the canvas of pictures."""
+"""The common parts of tasks that place points in the plane: the evaluator, exact arithmetic, and the picture."""

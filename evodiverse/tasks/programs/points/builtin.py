@@ -1,4 +1,4 @@
-"""What a task that asks for points brings to the program domain."""
+"""The construction of the built-in tasks that place points."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from evodiverse.tasks.programs.settings import ProgramSettings
 
 
 def build(problem: Problem, build_moves: Callable[[], Grammar]) -> Builtin:
-    """Return the task of a problem, whose programs are edited by these moves."""
+    """Return the built-in task of a problem, with the grammar of its moves."""
     return Builtin(
         find_violations=lambda settings: find_violations(problem, settings),
         build_evaluator=lambda settings, limits: PointPlacing(
@@ -24,7 +24,7 @@ def build(problem: Problem, build_moves: Callable[[], Grammar]) -> Builtin:
 
 
 def find_violations(problem: Problem, settings: ProgramSettings) -> list[str]:
-    """Return what is wrong with the number of points and the reference."""
+    """Return everything that is wrong with the number of points and the reference."""
     n, reference = settings.n, settings.reference
     violations = []
     if n is None:

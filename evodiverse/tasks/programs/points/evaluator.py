@@ -1,4 +1,4 @@
-"""Programs that place points, scored by one quantity of these in exact arithmetic."""
+"""The evaluator of programs that place points, which scores one quantity of the points in exact arithmetic."""
 
 import json
 from collections.abc import Mapping
@@ -15,31 +15,32 @@ from evodiverse.tasks.programs.verified import Verified
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 _DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
-"""Makes the one array that a program returns the first of its values."""
+"""The driver, which wraps the array that a program returns in a tuple of one result."""
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
         float,
-        "what the task measures, rounded to the worse side: in `heilbronn` the area of the smallest "
-        "triangle as a share of the whole triangle, higher is better; in `distances` the squared ratio of the largest "
+        "measured quantity, rounded to the worse side: for `heilbronn` the area of the smallest "
+        "triangle as a share of the whole triangle, higher is better; for `distances` the squared ratio of the largest "
         "to the smallest distance, lower is better",
     ),
-    "points": OwnColumn(str, "the points as JSON, to the last bit, so that the log alone proves a record"),
+    "points": OwnColumn(str, "the points as JSON, exact to the last bit, so that the log alone proves a record"),
 }
-"""The columns of ``evaluations`` that the tasks of points add."""
+"""The columns of ``evaluations`` that tasks of points add."""
 
 
 class PointPlacing:
-    """Scores points by value / reference, or by reference / value where small values are the good ones.
+    """The evaluator of point placements.
 
-    The value is found in exact arithmetic and rounded to the worse of the two floats beside it. It is logged as
-    ``value``, and the points to the last bit as ``points``, so that the log alone tells whether a record is one.
+    The score is value / reference, or reference / value if smaller values are better. The value is computed in exact
+    arithmetic and rounded to the worse of the two adjacent floats. It is logged as ``value``, and the points, exact to
+    the last bit, as ``points``, so that the log alone proves a record.
 
     Args:
-        problem: What the points are placed for.
-        n: How many.
+        problem: The problem that the points solve.
+        n: The number of points.
         reference: The value that scores 1, above 0.
-        limits: Of each run of a program.
+        limits: The limits of each run of a program.
     """
 
     entry_point = "place_points"
@@ -53,11 +54,15 @@ class PointPlacing:
         self.description = problem.describe(n, reference, limits.cpu_seconds)
 
     def job(self, source: str) -> Job:
-        """Return the call of a program, which returns the points."""
+        """Return the sandbox job that calls a program, which returns the points."""
         return Job(source, self.entry_point, (), (Array((self._n, 2)),), self._limits, _DRIVER)
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return the score of points: one value, an array ``(n, 2)``."""
+        """Return the score of the points, or the reason why they are invalid.
+
+        Args:
+            value: A tuple of one ``(n, 2)`` array, the coordinates of the points.
+        """
         (array,) = value
         points: list[list[float]] = array.tolist()
         try:
@@ -71,19 +76,19 @@ class PointPlacing:
         return Scored(score, {"value": measured, "points": json.dumps(points, separators=(",", ":"))})
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the points of a candidate as ``points.json``."""
+        """Return the points and the value of a candidate as ``points.json``."""
         content = {"points": _read_points(discovery), "value": discovery.details["value"]}
         return {"points.json": (json.dumps(content, indent=1) + "\n").encode()}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the points of a candidate as ``points.png``."""
+        """Return a picture of a candidate's points as ``points.png``."""
         return {"points.png": self._problem.draw(_read_points(discovery), self._caption(discovery))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact value of a candidate's points as the problem's verifier finds it.
+        """Return the exact value that the problem's verifier finds for a candidate's points.
 
         Raises:
-            ServiceError: The value in the log is another, or the points are invalid.
+            ServiceError: The logged value is different, or the points are invalid.
         """
         try:
             exact = self._problem.verify(_read_points(discovery))
@@ -107,7 +112,7 @@ class PointPlacing:
         ]
         if verified.best_known is not None and verified.behind is not None:
             is_even = abs(verified.behind) <= verified.best_known.unit
-            told = "\tthis is as good" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
+            told = "\tmatched" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
             lines.append(f"best known\t{verified.best_known.value}{told}")
         return [*lines, f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}"]
 
@@ -118,12 +123,12 @@ def load_seed(problem: Problem, n: int) -> str:
 
 
 def _read_points(discovery: Discovery) -> Points:
-    """Return the points that the log has of a candidate."""
+    """Return a candidate's points from the log."""
     points: list[list[float]] = json.loads(str(discovery.details["points"]))
     return points
 
 
 def _broken(discovery: Discovery, why: str) -> ServiceError:
     return ServiceError(
-        f"the value of call {discovery.candidate.call} is not as it was logged ({why}); please report this"
+        f"the value of call {discovery.candidate.call} differs from the logged one ({why}); please report this"
     )

@@ -1,4 +1,4 @@
-"""Where moves belong in programs that place points."""
+"""The places of moves in programs that place points."""
 
 from typing import Final
 
@@ -7,4 +7,4 @@ from evodiverse.tasks.programs.operators.moves import Place
 _POINTS: Final = frozenset({"points"})
 
 POINTS: Final = Place(_POINTS, own=_POINTS, whole=_POINTS)
-"""After the points are made, in the function that makes them."""
+"""Any place after the points are assigned, in the function that assigns them."""

@@ -1,4 +1,4 @@
-"""The canvas that pictures of points share: a square with the points in it, and lines of text below."""
+"""The common layout of pictures of points: a square with the points in it, and lines of text below."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -20,12 +20,12 @@ Pixel = tuple[float, float]
 
 
 class Brush(NamedTuple):
-    """Draws lines and triangles on a large picture, at pixels of the small one."""
+    """A brush that draws on an enlarged picture, in pixel coordinates of the final one."""
 
     draw: ImageDraw.ImageDraw
 
     def line(self, ends: Sequence[Pixel], color: Color, width: float) -> None:
-        """Draw a line through some places."""
+        """Draw a line through points, with a width in pixels."""
         self.draw.line(_enlarge(ends), fill=color, width=round(SUPERSAMPLING * width))
 
     def area(self, corners: Sequence[Pixel], color: Color) -> None:
@@ -37,10 +37,10 @@ def draw_points(pixels: Sequence[Pixel], paint: Callable[[Brush], None], lines: 
     """Return a PNG of numbered points.
 
     Args:
-        pixels: Where the points lie in the picture.
-        paint: Draws what lies below them.
-        lines: What stands below the picture, at least the title. In the others, tabs part labels and numbers in turn,
-            up to two of each.
+        pixels: The positions of the points in the picture.
+        paint: Draws everything that lies under the points.
+        lines: The lines of text below the picture, the title first. In the others, tabs separate alternating labels
+            and numbers, up to two of each.
     """
     image = new_canvas(picture_size(len(lines)))
     square = new_canvas((SUPERSAMPLING * (SIDE + 2 * MARGIN),) * 2)
@@ -58,12 +58,16 @@ def draw_points(pixels: Sequence[Pixel], paint: Callable[[Brush], None], lines: 
 
 
 def picture_size(n_lines: int) -> tuple[int, int]:
-    """Return width and height in pixels of a picture with so many lines below."""
+    """Return the width and height, in pixels, of a picture with ``n_lines`` lines of text below."""
     return SIDE + 2 * MARGIN, SIDE + 2 * MARGIN + n_lines * LINE_HEIGHT + MARGIN // 2
 
 
 def fit(points: Points) -> list[Pixel]:
-    """Return where points, not all the same, lie in the picture when they fill its square, the origin lower left."""
+    """Return the positions of points in the picture, scaled to fill its square, with y pointing up.
+
+    Args:
+        points: At least two points, not all the same.
+    """
     whole, _ = to_integers(points)
     columns = list(zip(*whole, strict=True))
     extent = max(max(column) - min(column) for column in columns)

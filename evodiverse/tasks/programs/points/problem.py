@@ -1,4 +1,4 @@
-"""What a task that asks for points is made of, besides its moves."""
+"""The definition of a task that places points, except for its moves."""
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -10,23 +10,24 @@ from evodiverse.tasks.programs.verified import BestKnown
 
 
 class Problem(NamedTuple):
-    """A quantity of points in the plane that is to be as large, or as small, as possible.
+    """A quantity of points in the plane to maximize or minimize.
 
     Attributes:
-        task: The option of ``task`` on the command line.
-        title: What is shown, for ``n`` points, as in ``{n} points in a triangle``.
-        quantity: What is measured.
-        n: How many points there are, unless the user says otherwise.
-        reference: The value that scores 1 for so many points.
-        fewest, most: How many points may be asked for; more could not be measured in an instant.
-        is_larger_better: Whether large values are the good ones.
+        task: The value of ``task`` on the command line.
+        title: The title of pictures, with the field ``{n}`` for the number of points.
+        quantity: The name of the quantity.
+        n: The default number of points.
+        reference: The value that scores 1 for the default number of points.
+        fewest, most: The smallest and largest number of points; more would take too long to measure.
+        is_larger_better: Whether larger values are better.
         best_known: The best published values by the number of points.
         seed: The program that a search starts from, with the line ``N = n``.
-        measure: Returns the value of points, exactly, above 0 or 0. Raises ``ValueError`` with what makes them invalid.
-        verify: Returns the same by a way of its own, and raises the same.
-        how: What ``verify`` does.
+        measure: Returns the exact value of points, at least 0. Raises ``ValueError`` with the reason if they are
+            invalid.
+        verify: Returns the same value by an independent method, and raises the same error.
+        how: A description of the method of ``verify``.
         draw: Returns a PNG of valid points with lines of text below.
-        describe: Returns what a language model is told, from ``n``, ``reference`` and the CPU seconds of a run.
+        describe: Returns the description for a language model, from ``n``, ``reference`` and the CPU seconds of a run.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""How a language model is asked for a program, and how its answer is read (paper, appendix "Prompts")."""
+"""The prompts that ask a language model for a program, and the reading of its replies (paper, appendix "Prompts")."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from evodiverse.tasks.programs.prompts.diffs import apply_blocks, extract_progra
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
-# The templates, each with the fields that it must have; a ? marks those that it may leave out.
+# The templates and their fields. A field with ? is optional; of fields joined by | at least one is required.
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "system": ("description?", "entry_point?", "max_characters?"),
@@ -24,7 +24,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 OPTIONAL: Mapping[str, Path] = MappingProxyType({name: SHIPPED / f"{name}.txt" for name in ("improve", "explore")})
-"""What stands for templates that a folder leaves out: each is a ``$goal``."""
+"""The shipped templates that replace those missing from a folder: the texts of ``$goal``."""
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         Reason.TIMED_OUT: "Make it faster first, by a cheaper method, fewer iterations or arrays in place of loops.",
@@ -40,13 +40,13 @@ class ProgramPrompts:
     """The prompts of all rungs, filled from template files.
 
     Args:
-        templates: Text by name; see `read_templates`.
-        description: What is asked of a program, how it is scored and what it may use.
+        templates: The template texts by name; see `read_templates`.
+        description: A description of the problem, the scoring and what a program may use.
         entry_point: The function that a program must define.
-        max_characters: The length above which programs are rejected.
-        example: A program of usual length.
-        mode: How a model is to answer: diff, rewrite, or mixed for either with equal chance.
-        hot: same, or explore, which asks the hot rungs for another construction.
+        max_characters: The length above which a program is rejected.
+        example: A program of typical length.
+        mode: How a model is to answer: ``diff``, ``rewrite``, or ``mixed`` for either with equal probability.
+        hot: The prompt of hot rungs: ``same``, or ``explore``, which asks them for another construction.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ProgramPrompts:
         self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return two messages: the task, and the program to edit after the others, each with its score."""
+        """Return two messages: the task, then the other programs and the program to edit, each with its score."""
         explores = self._hot == "explore" and request.prompt is Prompt.HOT
         goal = self._fill("explore" if explores else "improve")
         parent = request.parents[0]
@@ -87,9 +87,10 @@ class ProgramPrompts:
         return (Message("system", self._system), Message("user", text))
 
     def read(self, request: Request, reply: str) -> str | Rejection:
-        """Return the first parent after the blocks of a reply, or the program that it holds whole, in any mode.
+        """Return the program that a reply proposes, or the reason why it proposes none.
 
-        What a model thought aloud before it answered is passed over.
+        In every mode, SEARCH/REPLACE blocks are applied to the first parent if there are any; otherwise the reply must
+        hold a whole program. A model's reasoning before ``</think>`` is ignored.
         """
         answer = reply.rpartition(_THOUGHT)[2]
         blocks = find_blocks(answer)
@@ -115,10 +116,11 @@ class ProgramPrompts:
 def read_templates(folder: Path) -> dict[str, str]:
     """Return the templates of a folder by name, each a ``.txt`` file: system, diff, rewrite, improve and explore.
 
-    The last two may be absent; see `OPTIONAL`.
+    The last two may be missing; see `OPTIONAL`.
 
     Raises:
-        InputError: One is missing, lacks a field that it must have, or names one that there is not; names all.
+        InputError: A template is missing, does not use a required field, or uses an unknown one. The message lists all
+            violations.
     """
     return templates.read_templates(folder, FIELDS, OPTIONAL)
 
@@ -126,7 +128,9 @@ def read_templates(folder: Path) -> dict[str, str]:
 def build(
     folder: str | None, description: str, entry_point: str, max_characters: int, example: str, *, mode: str, hot: str
 ) -> ProgramPrompts:
-    """Return the prompts that ``task.prompts.{dir, mode, hot}`` name; for the others see `ProgramPrompts`.
+    """Return the prompts with the templates of a folder, or the shipped ones if the folder is None.
+
+    `ProgramPrompts` documents the other arguments.
 
     Raises:
         InputError: The user's own templates cannot be used.
@@ -136,34 +140,34 @@ def build(
 
 
 def describe_packing(n: int, reference: float, timeout: float) -> str:
-    """Return what a model is told of circle packing.
+    """Return the description of circle packing in a model's prompt.
 
     Args:
-        n: Circles.
+        n: The number of circles.
         reference: The sum of radii that scores 1.
-        timeout: CPU seconds of a run.
+        timeout: The limit of a run, in CPU seconds.
     """
     return _describe_placing("circle_packing", n, reference, timeout)
 
 
 def describe_heilbronn(n: int, reference: float, timeout: float) -> str:
-    """Return what a model is told of Heilbronn's problem.
+    """Return the description of Heilbronn's problem in a model's prompt.
 
     Args:
-        n: Points.
-        reference: The smallest share of the triangle's area that scores 1.
-        timeout: CPU seconds of a run.
+        n: The number of points.
+        reference: The share of the whole triangle's area that scores 1 if the smallest triangle has it.
+        timeout: The limit of a run, in CPU seconds.
     """
     return _describe_placing("heilbronn", n, reference, timeout)
 
 
 def describe_distances(n: int, reference: float, timeout: float) -> str:
-    """Return what a model is told of points at nearly equal distances.
+    """Return the description of points at nearly equal distances in a model's prompt.
 
     Args:
-        n: Points.
+        n: The number of points.
         reference: The squared ratio of the largest to the smallest distance that scores 1.
-        timeout: CPU seconds of a run.
+        timeout: The limit of a run, in CPU seconds.
     """
     return _describe_placing("distances", n, reference, timeout)
 
@@ -171,14 +175,14 @@ def describe_distances(n: int, reference: float, timeout: float) -> str:
 def describe_bin_packing(
     capacities: Sequence[int], n_instances: int, n_items: int, sharpness: int, timeout: float
 ) -> str:
-    """Return what a model is told of online bin packing.
+    """Return the description of online bin packing in a model's prompt.
 
     Args:
-        capacities: Those that the bins of any instance have.
-        n_instances: How many instances are packed.
-        n_items: Items of all instances.
-        sharpness: Power of the share that is the score.
-        timeout: CPU seconds of a run.
+        capacities: The different bin capacities of the instances, ascending.
+        n_instances: The number of instances.
+        n_items: The number of items in all instances.
+        sharpness: The power to which bound / bins is raised to give the score.
+        timeout: The limit of a run, in CPU seconds.
     """
     template = Template((SHIPPED / "descriptions" / "bin_packing.txt").read_text(encoding="utf-8"))
     between = f"{capacities[0]}" if len(capacities) == 1 else f"between {capacities[0]} and {capacities[-1]}"
@@ -203,7 +207,7 @@ def _current(request: Request) -> str:
 
 
 def _others(request: Request) -> str:
-    """Return the inspirations, and the best program unless it is a parent or failed itself; empty without any."""
+    """Return the inspirations, and the best program unless it failed or is a parent; empty if there are none."""
     best, inspirations = request.best, request.parents[1:]
     sections = [
         _section(f"## Inspiration {number}{_mark(parent, request)}", parent)
@@ -220,7 +224,7 @@ def _mark(parent: Candidate, request: Request) -> str:
 
 
 def _section(heading: str, candidate: Candidate, remedy: str = "") -> str:
-    """Return a program under a heading, after its score, to the sixth decimal, and why it failed."""
+    """Return a program under a heading, with its score (six decimals) and the reason why it failed."""
     failure = _describe_failure(candidate)
     told = f"\n{failure} {remedy}".rstrip() if failure else ""
     return f"{heading}\n\nScore: {_show_score(candidate)}{told}\n\n{_fence(candidate.genotype)}"
@@ -231,12 +235,12 @@ def _show_score(candidate: Candidate) -> str:
 
 
 def _describe_failure(candidate: Candidate) -> str:
-    """Return why a program failed, empty if it did not."""
+    """Return the reason why a program failed; empty if it did not fail."""
     kind, colon, detail = " ".join(candidate.error.split())[:_MAX_ERROR].partition(": ")
     return f"It failed ({kind.replace('_', ' ')}){colon}{detail}." if kind else ""
 
 
 def _fence(source: str) -> str:
-    """Return a code fence around a source, longer than any in it."""
+    """Return the source in a code fence that is longer than any fence in it."""
     marks = "`" * (1 + max([2, *map(len, re.findall("`+", source))]))
     return f"{marks}python\n{source.rstrip()}\n{marks}"

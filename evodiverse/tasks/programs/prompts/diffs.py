@@ -1,4 +1,4 @@
-"""How a reply changes a program: by SEARCH/REPLACE blocks, or by a whole new program."""
+"""The changes that a reply makes to a program: SEARCH/REPLACE blocks, or a whole new program."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,9 +7,9 @@ from typing import NamedTuple
 from evodiverse.tasks.programs.parsing import unify_newlines
 from evodiverse.vocabulary import Reason, Rejection
 
-# More than anybody needs for a program, and few enough to try each on a long text.
+# More than a program needs, and few enough to apply each of them to a long text.
 MAX_BLOCKS = 50
-# Of a program between two blocks; each block goes through all of them.
+# The most lines of a program after a block, since the next block is searched for in all of them.
 MAX_LINES = 50_000
 _MAX_SHOWN = 80
 _MARKER = re.compile(
@@ -20,17 +20,17 @@ _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)$", r
 
 
 class Block(NamedTuple):
-    """Lines that stand somewhere in a program, and the lines that take their place."""
+    """The lines to search for in a program, and the lines that replace them."""
 
     search: list[str]
     replacement: list[str]
 
 
 def find_blocks(reply: str) -> list[Block] | Rejection:
-    """Return the blocks of a reply in its order, or why they cannot be told from each other.
+    """Return the blocks of a reply in order, or the reason why they are malformed.
 
-    A marker has five to nine characters and a line to itself. What stands outside the blocks counts for nothing, so
-    they may be in code fences; a divider outside them, or a second one inside, is ordinary text.
+    A marker has five to nine characters and a line of its own. Text outside of the blocks is ignored, so blocks may
+    stand in code fences. A divider outside of a block, or a second one inside, is ordinary text.
     """
     text = unify_newlines(reply)
     blocks: list[Block] = []
@@ -59,10 +59,10 @@ def find_blocks(reply: str) -> list[Block] | Rejection:
 
 
 def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
-    """Return the source after all blocks, each applied to the result of the one before, or why one cannot be.
+    """Apply blocks in order, each to the result of the one before, and return the new source, or why one fails.
 
-    What a block searches for must stand there exactly once, in whole lines. Only where it does not stand there at all,
-    white space at the end of lines is ignored, and after that blank lines at both ends of the block.
+    The lines that a block searches for must occur exactly once, as whole lines. If they do not occur at all, trailing
+    white space is ignored, and if that does not help, blank lines at both ends of the block.
     """
     before = lines = _split(unify_newlines(source))
     for number, block in enumerate(blocks, 1):
@@ -78,9 +78,9 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
 
 
 def extract_program(reply: str, entry_point: str) -> str | None:
-    """Return the last code fence of a reply that defines the entry point, or all of the reply if that does.
+    """Return the last code fence that defines the entry point, or else the whole reply if it does, or else None.
 
-    A fence that the reply does not close ends with it, or where the next one opens.
+    An unclosed fence ends where the next one opens or at the end of the reply.
     """
     text = unify_newlines(reply)
     definition = re.compile(rf"^def[ \t]+{re.escape(entry_point)}\b", re.MULTILINE)
@@ -97,7 +97,7 @@ def _split(text: str) -> list[str]:
 
 
 def _replace(lines: list[str], block: Block) -> list[str] | str:
-    """Return the lines after a block, or what is wrong with it."""
+    """Return the lines after a block is applied, or what is wrong with the block."""
     shown = next((line.strip() for line in block.search if line.strip()), None)
     if shown is None:
         return "matches nothing: its SEARCH part is empty"
@@ -122,9 +122,9 @@ def _without_blank_ends(lines: list[str]) -> list[str]:
 
 
 def _locate(lines: list[str], run: list[str]) -> tuple[int, int]:
-    """Return at how many places a run of lines stands, and the index of the first; of those that overlap it counts two.
+    """Return how often a run of lines occurs, and the index of its first line at the first place.
 
-    As text, since looking for a text takes linear time whatever the text.
+    Overlapping occurrences count as two. The search works on joined text, which takes linear time for any text.
     """
     text, wanted = _join(lines), _join(run)
     first = text.find(wanted)
@@ -135,16 +135,16 @@ def _locate(lines: list[str], run: list[str]) -> tuple[int, int]:
 
 
 def _join(lines: list[str]) -> str:
-    return "\r" + "\n\r".join(lines) + "\n"  # the ends of each line marked, by characters that none has
+    return "\r" + "\n\r".join(lines) + "\n"  # marks both ends of each line with characters that no line contains
 
 
 def _fenced(text: str) -> Iterator[str]:
-    """Yield what stands in each code fence, without the indentation of the fence."""
+    """Yield the content of each code fence, without the fence's indentation."""
     opening = None
     for fence in _FENCE.finditer(text):
         marks, info = fence["marks"], fence["info"].strip()
         if opening is None:
-            opening = None if "`" in info else fence  # code in prose
+            opening = None if "`" in info else fence  # a backtick in the info string: inline code
         elif marks.startswith(opening["marks"]) and len(fence["indent"]) <= len(opening["indent"]) + 3:
             yield _inside(text, opening, fence.start())
             opening = fence if info else None
