@@ -215,7 +215,9 @@ def test_a_missing_library_is_told_with_what_to_install(monkeypatch: pytest.Monk
 
 def test_an_engine_that_fails_is_told_in_one_line() -> None:
     none = np.empty((0, 1))
-    with pytest.raises(ServiceError, match=r"sparse failed \(ValueError: .*\); the same command begins the run again"):
+    with pytest.raises(
+        ServiceError, match=r"sparse failed \(ValueError: .*\); run the same command again to start over"
+    ):
         find_apart("sparse", Order(none, none[:, 0], ("x",), 0, None, 1))
 
 

@@ -1,4 +1,4 @@
-"""What columns of data must be like: their names, their numbers, and a target that varies."""
+"""Checks of data columns: usable names, enough rows, finite numbers, and a target that varies."""
 
 import keyword
 import unicodedata
@@ -12,17 +12,17 @@ from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
 MIN_ROWS: Final = 2
 _TAKEN: Final = {PARAMS, NAME, "np", "__debug__"}
-UNUSABLE: Final = f"cannot be a variable; rename it to a Python name that is none of {', '.join(sorted(_TAKEN))}"
+UNUSABLE: Final = f"cannot be a variable; rename it to a Python identifier other than {', '.join(sorted(_TAKEN))}"
 
 
 def is_usable(name: str) -> bool:
-    """Return whether a name can be that of a variable."""
-    is_normal = unicodedata.normalize("NFKC", name) == name  # as Python compares names
+    """Return whether a column with this name can be a variable of an equation."""
+    is_normal = unicodedata.normalize("NFKC", name) == name  # Python compares identifiers in this form
     return name.isidentifier() and is_normal and not keyword.iskeyword(name) and name not in _TAKEN
 
 
 def make_usable(names: Sequence[str]) -> list[str]:
-    """Return names of variables, all different: each as it is if it can be one, else the nearest that can."""
+    """Return distinct names of variables: each name unchanged if it is usable, otherwise the nearest usable one."""
     found: list[str] = []
     for name in names:
         found.append(name if is_usable(name) and name not in found else _nearest_free(name, {*names, *found}))
@@ -39,32 +39,39 @@ def _nearest_free(name: str, taken: set[str]) -> str:
 
 
 def find_few_rows(n_rows: int, where: str) -> list[str]:
-    """Return that there are too few rows, nothing if there are enough; ``where`` is what the data are called."""
-    return [] if n_rows >= MIN_ROWS else [f"{where} has {n_rows} rows, at least {MIN_ROWS} are needed"]
+    """Return a violation if there are fewer than `MIN_ROWS` rows, otherwise an empty list.
+
+    Args:
+        n_rows: The number of rows.
+        where: The name of the data in the message.
+    """
+    return [] if n_rows >= MIN_ROWS else [f"{where} has too few rows: expected at least {MIN_ROWS}, got {n_rows}"]
 
 
 def find_not_finite(name: str, values: FloatArray, where: str) -> list[str]:
-    """Return which row has no finite number, the first if there are several, nothing if all have one.
+    """Return a violation that names the first row without a finite number, or an empty list if there is no such row.
 
     Args:
-        name: That of the column.
-        values: ``(n,)``.
-        where: What the data are called in messages.
+        name: The name of the column.
+        values: ``(n,)`` values of the column.
+        where: The name of the data in the message.
     """
     rows = np.flatnonzero(~np.isfinite(values))
     return [f"the column {name!r} of {where} has no finite number in row {rows[0] + 1}"] if len(rows) else []
 
 
 def find_wrong_target(name: str, values: FloatArray, where: str) -> list[str]:
-    """Return why a target cannot be explained, nothing if it can.
+    """Return a violation if the variance of a target is not a positive finite number, otherwise an empty list.
 
     Args:
-        name: That of its column.
-        values: ``(n,)``, finite.
-        where: What the data are called in messages.
+        name: The name of the target's column.
+        values: ``(n,)`` values of the target, finite.
+        where: The name of the data in the message.
     """
     if np.ptp(values) == 0:
         return [f"the target {name!r} is the same in all rows of {where}"]
     with np.errstate(over="ignore"):
         has_variance = 0 < np.var(values) < np.inf
-    return [] if has_variance else [f"the target {name!r} is too small or too large for its variance; scale it"]
+    return (
+        [] if has_variance else [f"the target {name!r} is too small or too large to compute its variance; rescale it"]
+    )

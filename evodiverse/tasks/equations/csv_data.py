@@ -13,10 +13,16 @@ from evodiverse.tasks.equations.problems.problem import FloatArray, Rows, Splits
 
 
 def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target: str) -> tuple[list[str], Splits]:
-    """Return the names of the variables, and the data; a split that is not given has no rows.
+    """Return the names of the variables, and the data. A split without a file has no rows.
+
+    Args:
+        train: The file with the training data.
+        test_id: The file with held-out data from the same domain, None if there is none.
+        test_ood: The file with held-out data from outside the domain, None if there is none.
+        target: The name of the target's column.
 
     Raises:
-        InputError: A file cannot be read, or its columns are not what is needed; names all that is wrong.
+        InputError: A file cannot be read, or its columns are not as required; the message names all violations.
     """
     files = {"task.data.train": train, "task.data.test_id": test_id, "task.data.test_ood": test_ood}
     tables: dict[str, dict[str, FloatArray]] = {}
@@ -32,9 +38,9 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
     for key, columns in tables.items():
         missing = ", ".join(name for name in first if name not in columns)
         if missing:
-            violations.append(f"{key}: {files[key]} lacks the columns {missing}, which task.data.train has")
+            violations.append(f"{key}: {files[key]} is missing the columns {missing}, which task.data.train has")
     if first and not names:
-        violations.append(f"task.data.train: {train} has no column but the target")
+        violations.append(f"task.data.train: {train} has no column besides the target")
     violations += [f"task.data.train: the column {name!r} {UNUSABLE}" for name in names if not is_usable(name)]
     if first:
         wrong = find_wrong_target(target, first[target], str(train))
@@ -47,19 +53,19 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
 
 def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
     try:
-        pa.enable_signal_handlers(False)  # its own loses a Ctrl-C that comes while it reads
-        open_input(path, DATA_BYTES).close()  # only then by its path, whose ending may say that it is compressed
+        pa.enable_signal_handlers(False)  # Arrow's handler would lose a Ctrl-C that arrives while it reads
+        open_input(path, DATA_BYTES).close()  # Arrow needs the path, whose suffix tells it about compression
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=False))
-        table.column_names  # noqa: B018 (which are read only now)
+        table.column_names  # noqa: B018 (Arrow decodes the names only here)
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         why = reason(error) if isinstance(error, OSError) else " ".join(str(error).split())[:200]
         raise InputError(f"{key}: cannot read {path} ({why})") from error
     if len(set(table.column_names)) != table.num_columns:
-        raise InputError(f"{key}: {path} has two columns of one name")
+        raise InputError(f"{key}: {path} has two columns with the same name")
     if target not in table.column_names:
         known = ", ".join(table.column_names)[:200]
-        hint = "" if table.num_columns > 1 else "; columns are parted by commas"
-        raise InputError(f"task.data.target={target} is no column of {path}; it has {known}{hint}")
+        hint = "" if table.num_columns > 1 else "; columns must be separated by commas"
+        raise InputError(f"task.data.target={target} is not a column of {path}; its columns are {known}{hint}")
     violations = [f"{key}: {violation}" for violation in find_few_rows(table.num_rows, str(path))]
     if violations:
         raise InputError(*violations)
@@ -67,7 +73,7 @@ def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
     for name in table.column_names:
         column = table[name]
         if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            violations.append(f"{key}: the column {name!r} of {path} holds {column.type}, expected numbers")
+            violations.append(f"{key}: the column {name!r} of {path} must hold numbers, got {column.type}")
             continue
         columns[name] = np.asarray(column.to_numpy(), dtype=np.float64)
         violations += [f"{key}: {violation}" for violation in find_not_finite(name, columns[name], str(path))]

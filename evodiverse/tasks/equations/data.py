@@ -1,4 +1,4 @@
-"""The data behind a problem: a builtin law's, made once and kept, LLM-SRBench's, or a user's own."""
+"""The data of a problem: generated from a builtin law and cached, from LLM-SRBench, or a user's own."""
 
 import ast
 import hashlib
@@ -37,20 +37,20 @@ from evodiverse.tasks.equations.srbench_data import read_problem
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
 FEWEST_ROWS: Final = 20
-"""Below so many training rows none is held back."""
+"""With fewer training rows than this, none is held back."""
 
 _SOURCES: Final[tuple[ModuleType, ...]] = (problems, biology, chemistry, materials, physics, problem, sampling)
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What an equation is to explain.
+    """The data that an equation is to explain.
 
     Attributes:
         target: The column to be explained.
-        variables: The others, in the order of an equation's arguments.
-        splits: What is fitted, and what is held out.
-        problem: The law behind it, None where nobody knows.
+        variables: The other columns, in the order of an equation's arguments.
+        splits: The training data, and the data that are held out.
+        problem: The builtin problem with the law behind the data, None if the law is not known.
     """
 
     target: Variable
@@ -60,21 +60,21 @@ class Dataset:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
+        """The names of the variables."""
         return tuple(variable.name for variable in self.variables)
 
     @property
     def positive(self) -> frozenset[str]:
-        """Names of the variables that are never negative in what is fitted."""
+        """The names of the variables that are never negative in the training data."""
         lowest = self.splits.train.inputs.min(axis=0)
         return frozenset(name for name, value in zip(self.names, lowest, strict=True) if value >= 0)
 
 
 def read_dataset(settings: EquationSettings) -> Dataset:
-    """Return the data of a problem, without its names where these are hidden.
+    """Return the data of a problem, without its names if ``task.prompts.anonymize`` hides them.
 
     Raises:
-        InputError: A user's file, or LLM-SRBench, cannot be used; names all that is wrong.
+        InputError: A user's file or LLM-SRBench cannot be used; the message names all violations.
     """
     dataset = _read_named(settings)
     return anonymize(dataset) if settings.prompts.anonymize else dataset
@@ -94,13 +94,13 @@ def _read_named(settings: EquationSettings) -> Dataset:
     names, splits = read_splits(train, test_id, test_ood, data.target)
     unknown = sorted(set(data.descriptions) - {*names, data.target})
     if unknown:
-        raise InputError(f"task.data.descriptions names {', '.join(unknown)}, which are no columns of {train}")
+        raise InputError(f"task.data.descriptions names {', '.join(unknown)}, which are not columns of {train}")
     described = [Variable(name, data.descriptions.get(name, "")) for name in [data.target, *names]]
     return Dataset(described[0], tuple(described[1:]), splits, None)
 
 
 def anonymize(dataset: Dataset) -> Dataset:
-    """Return data whose target is y, and whose variables are x0, x1 and so on, all without a meaning."""
+    """Return the data with the target renamed y and the variables x0, x1 and so on, all without descriptions."""
     names = {variable.name: f"x{at}" for at, variable in enumerate(dataset.variables)}
     target, variables = Variable("y", ""), tuple(Variable(name, "") for name in names.values())
     law = dataset.problem
@@ -114,11 +114,13 @@ def anonymize(dataset: Dataset) -> Dataset:
 
 
 def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
-    """Return the rows that are fitted, in their order, and those that no fit sees; few rows are all fitted.
+    """Return the rows to fit, in their original order, and the rows that no fit sees.
+
+    The choice depends on the number of rows and the share alone. With fewer than `FEWEST_ROWS` rows, all are fitted.
 
     Args:
         rows: The training data.
-        share: Of the rows that are held back, 0 to 1.
+        share: The share of the rows to hold back, 0 to 1.
     """
     n = len(rows.target)
     n_held = round(share * n) if n >= FEWEST_ROWS else 0
@@ -128,7 +130,7 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
-    """Return a user's own files by their role, of any other problem the SHA-256 of its data."""
+    """Return the sources of the data: a user's own files by their role, or else the SHA-256 of the problem's data."""
     initial = settings.initial.path
     found: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
     if settings.source == BUILTIN:
@@ -152,24 +154,26 @@ def _files(data: DataSettings) -> list[Path | None]:
 
 @lru_cache(maxsize=4)
 def builtin_splits(builtin: Problem) -> Splits:
-    """Return a builtin problem's data, out of the cache folder where they are there, else made and kept there."""
+    """Return the data of a builtin problem from the cache folder, generating and storing them there if needed."""
     path = cache_folder() / "equations" / f"{builtin.name}-{_version()}.npz"
     try:
         if path.exists():
             return _read(path)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        _LOG.warning("the data of %s cannot be read (%s); they are made afresh", builtin.name, describe(error))
+        _LOG.warning("cannot read the cached data of %s (%s); generating them again", builtin.name, describe(error))
     splits = builtin.sample(builtin)
     try:
         _write(path, splits)
     except OSError as error:
-        _LOG.warning("the data of %s cannot be kept (%s); the next run makes them again", builtin.name, reason(error))
+        _LOG.warning(
+            "cannot cache the data of %s (%s); the next run will generate them again", builtin.name, reason(error)
+        )
     return splits
 
 
 @lru_cache(maxsize=1)
 def _version() -> str:
-    """Return what tells data of this code from those of any other."""
+    """Return a digest of the code that generates the data, so that data from other code are not reused."""
     return hashlib.sha256("".join(map(inspect.getsource, _SOURCES)).encode()).hexdigest()[:12]
 
 

@@ -1,4 +1,4 @@
-"""What the equation domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
+"""The interface of the equation domain to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -39,7 +39,7 @@ libraries = ("scipy", "sympy")
 
 
 def find_violations(settings: EquationSettings) -> list[str]:
-    """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
+    """Return the violations in the values of ``task.*`` and in the user's own files that they name."""
     violations = find_setting_violations(settings)
     if violations:
         return violations
@@ -52,7 +52,7 @@ def find_violations(settings: EquationSettings) -> list[str]:
 
 
 def count_initial(settings: EquationSettings) -> int:
-    """Return how many skeletons a search starts from."""
+    """Return the number of skeletons that a search starts from."""
     if settings.initial.path is None:
         return len(initial_skeletons(["x"]))
     return 0 if find_violations(settings) else len(_initial(settings))
@@ -64,12 +64,12 @@ def _initial(settings: EquationSettings) -> list[str]:
 
 
 def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
-    """Return that all pools start from the same skeletons."""
+    """Return True, since all pools start from the same skeletons."""
     return True
 
 
 def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the data."""
+    """Return the sources of the data."""
     return find_sources(settings)
 
 
@@ -78,7 +78,7 @@ def build_task(
     artifact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
     sandbox: Callable[..., Sandbox],
 ) -> EquationTask:
-    """Return the task, with its data read."""
+    """Return the task with its data loaded."""
     opened = sandbox(fitting.__name__, matching.__name__)
     return EquationTask(read_dataset(settings), opened, settings, _initial(settings))
 
@@ -91,7 +91,7 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
 
 
 def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
-    """Return the column that a report draws equations from."""
+    """Return the log column that a report needs to draw equations."""
     return {"params": str}
 
 
@@ -101,13 +101,13 @@ def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:
-    """Return what chooses the builtin problems of some sciences on the command line, None being all of them."""
+    """Return the command-line override that selects the builtin problems of some sciences; None stands for all."""
     names = [name for name, problem in PROBLEMS.items() if None in groups or problem.domain in groups]
     return [f"task.problem={','.join(f'{BUILTIN}/{name}' for name in names)}"]
 
 
 def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:
-    """Return the prompts, which a language model is asked with."""
+    """Return the prompts for a language model."""
     dataset = read_dataset(settings)
     is_normalized = settings.data.normalize == "target"
     unit = "in units of the target's variance" if is_normalized else "in squared units of the target"

@@ -1,4 +1,4 @@
-"""The picture of a fit, for a person to look at: predictions beside measurements."""
+"""The picture of a fit: predictions plotted against measurements."""
 
 import math
 from bisect import bisect_right
@@ -14,31 +14,38 @@ from PIL import Image, ImageDraw
 from evodiverse.kit.pictures import GRAY, GRID, GROUND, INK, SUPERSAMPLING, Color, load_font, new_canvas, to_png
 
 FloatArray = NDArray[np.float64]
-Limits = tuple[float, float]  # of both axes
+Limits = tuple[float, float]  # the lowest and the highest value on both axes
 
-SIDE = 400  # pixels, of the square of a panel
-LEFT, RIGHT, TOP, BOTTOM = 104, 36, 72, 60  # around it
+SIDE = 400  # pixels, side of the square in a panel
+LEFT, RIGHT, TOP, BOTTOM = 104, 36, 72, 60  # pixels around the square
 PANEL_WIDTH, PANEL_HEIGHT = LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM
-MARGIN = 24  # around the lines
+MARGIN = 24  # pixels around the lines of text
 MAX_ROWS, MAX_POINTS = 6, 2000
 _TITLE_SIZE, _NAME_SIZE, _TEXT_SIZE, _LABEL_SIZE = 24, 20, 16, 14
 _ROW_HEIGHT = 26
 _LABEL_WIDTH, _LABEL_GAP = 72, 12
 _RADIUS, _SMALL_RADIUS, _MANY = 3, 2, 400
 _TICK = 5
-_MAX_STEPS = 7  # between ticks
-_PLAIN = 6  # characters, the most that a number may have and not be shortened to 1e6
-_EXTENSION = 0.05  # of the spread of the target
-_EQUAL = 1e-5  # relative to the largest, a smaller spread is none: its ticks would have too many digits
-_WIDENING = 0.1  # of a target without spread
+_MAX_STEPS = 7  # intervals between ticks, at most
+_PLAIN = 6  # characters; longer numbers may be shortened to the form 1e6
+_EXTENSION = 0.05  # share of the spread of the target that the axes extend beyond it
+_EQUAL = 1e-5  # relative to the largest value; a smaller spread counts as none, as its ticks would have too many digits
+_WIDENING = 0.1  # share of the value of a target without spread that the axes extend beyond it
 
-# One dark and one light, so that they can be told in gray too.
+# One dark and one light, so that they differ in grayscale too.
 POINT: Color = (36, 74, 134)
 OUTSIDE: Color = (240, 146, 40)
 
 
 class Panel(NamedTuple):
-    """A name, measurements ``(n,)``, n ≥ 1, finite, their predictions ``(n,)``, maybe not finite, and a caption."""
+    """A panel of the picture.
+
+    Attributes:
+        name: The heading.
+        target: ``(n,)`` measurements, n ≥ 1, finite.
+        predicted: ``(n,)`` predictions, possibly not finite.
+        caption: The line below the heading.
+    """
 
     name: str
     target: FloatArray
@@ -47,14 +54,14 @@ class Panel(NamedTuple):
 
 
 def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
-    """Return a PNG with a square for each panel: measurements to the right, predictions upwards, equal on the diagonal.
+    """Return a PNG with one square per panel: measurements on the horizontal axis, predictions on the vertical one.
 
-    A prediction beyond the limits is drawn at the border in another color, one that is no finite number is not drawn,
-    and both are counted. The font knows little more than ASCII.
+    Perfect predictions lie on the diagonal. A prediction beyond the limits is drawn at the border in another color, one
+    that is not finite is not drawn, and both are counted. The font covers little more than ASCII.
 
     Args:
-        panels: One to three, from left to right.
-        lines: What stands below, the title first; it is wrapped, and what is left after `MAX_ROWS` is cut.
+        panels: One to three panels, from left to right.
+        lines: The text below the panels, the title first. It is wrapped, and cut after `MAX_ROWS` rows.
     """
     sizes = [_TITLE_SIZE, *[_TEXT_SIZE] * len(lines)]
     rows = wrap(zip(lines, sizes, strict=False), len(panels) * PANEL_WIDTH - 2 * MARGIN, MAX_ROWS)
@@ -69,19 +76,19 @@ def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
 
 
 def picture_size(n_panels: int, n_rows: int) -> tuple[int, int]:
-    """Return width and height in pixels of a picture with so many panels and rows of text below."""
+    """Return the width and the height in pixels of a picture with this many panels and rows of text."""
     return n_panels * PANEL_WIDTH, PANEL_HEIGHT + n_rows * _ROW_HEIGHT + MARGIN
 
 
 def to_pixel(limits: Limits, target: float, predicted: float) -> tuple[float, float]:
-    """Return where a point lies in its panel: at the border if it is beyond the limits."""
+    """Return the position of a point in its panel, in pixels; a point beyond the limits is moved to the border."""
     low, high = limits
     x, y = ((min(max(value, low), high) - low) / (high - low) for value in (target, predicted))
     return LEFT + x * SIDE, TOP + (1 - y) * SIDE
 
 
 def find_limits(target: FloatArray) -> Limits:
-    """Return the least and the largest value of both axes, which lie a little beyond the target ``(n,)``."""
+    """Return the lowest and the highest value on both axes, a little beyond the range of the target ``(n,)``."""
     low, high = float(target.min()), float(target.max())
     magnitude = max(abs(low), abs(high))
     spread = high - low
@@ -90,7 +97,7 @@ def find_limits(target: FloatArray) -> Limits:
 
 
 def find_ticks(limits: Limits) -> list[Decimal]:
-    """Return the multiples of a round step (1, 2 or 5 times a power of ten) within limits, two to eight of them."""
+    """Return the two to eight multiples of a round step (1, 2 or 5 times a power of ten) within the limits."""
     low, high = map(Decimal, limits)
     least = (high - low) / _MAX_STEPS
     step = next(step for digit in (1, 2, 5, 10) if (step := Decimal(digit).scaleb(least.adjusted())) >= least)
@@ -98,14 +105,23 @@ def find_ticks(limits: Limits) -> list[Decimal]:
 
 
 def write_ticks(ticks: Sequence[Decimal]) -> list[str]:
-    """Return the ticks as text, all with an exponent if that is shorter and they are long."""
+    """Return the ticks as text, all with an exponent if they are long and that makes them shorter."""
     plain = [f"{tick.normalize():f}" for tick in ticks]
     scientific = [f"{tick.normalize():e}".replace("e+", "e") if tick else "0" for tick in ticks]
     return plain if max(map(len, plain)) <= max(_PLAIN, *map(len, scientific)) else scientific
 
 
 def wrap(lines: Iterable[tuple[str, int]], width: int, max_rows: int) -> list[tuple[str, int]]:
-    """Return the rows that lines take in a width in pixels, each with its font's size; the last is cut if some lack."""
+    """Break lines of text into rows.
+
+    Args:
+        lines: The text and the font size of each line.
+        width: The largest width of a row, in pixels.
+        max_rows: The largest number of rows.
+
+    Returns:
+        The rows with their font sizes. If there are too many, the last one ends with an ellipsis.
+    """
     rows = list(islice((row for text, size in lines for row in _wrap_line(text, size, width)), max_rows + 1))
     if len(rows) > max_rows:
         text, size = rows[max_rows - 1]
@@ -114,7 +130,7 @@ def wrap(lines: Iterable[tuple[str, int]], width: int, max_rows: int) -> list[tu
 
 
 def _wrap_line(line: str, size: int, width: int) -> Iterator[tuple[str, int]]:
-    """Yield the rows of one line, broken at spaces where there are any."""
+    """Yield the rows of one line, broken at spaces where possible."""
     text = " ".join(line.split())
     while (end := _count_fitting(text, size, width, "")) < len(text):
         space = text.rfind(" ", 0, end + 1)
@@ -125,7 +141,7 @@ def _wrap_line(line: str, size: int, width: int) -> Iterator[tuple[str, int]]:
 
 
 def _count_fitting(text: str, size: int, width: int, ending: str) -> int:
-    """Return how many characters of a text fit into a width with this after them."""
+    """Return how many characters of a text, followed by an ending, fit into a width in pixels."""
     font = load_font(size)
     ends = range(1, len(text) + 1)
     return bisect_right(ends, width, key=lambda end: math.ceil(font.getlength(text[:end] + ending)))
@@ -148,7 +164,7 @@ def _draw_panel(panel: Panel) -> Image.Image:
 
 
 def _draw_square(panel: Panel, limits: Limits, ticks: Sequence[Decimal], outside: NDArray[np.bool_]) -> Image.Image:
-    """Return the panel without its text, drawn large and reduced, which smooths the outlines."""
+    """Return the panel without its text, drawn large and then reduced, which smooths the outlines."""
     factor = SUPERSAMPLING
     image = new_canvas((factor * PANEL_WIDTH, factor * PANEL_HEIGHT))
     draw = ImageDraw.Draw(image)
@@ -173,7 +189,7 @@ def _draw_square(panel: Panel, limits: Limits, ticks: Sequence[Decimal], outside
 
 
 def _label(image: Image.Image, limits: Limits, ticks: Sequence[Decimal]) -> None:
-    """Write numbers at the ticks, smaller if they are long, below the square only so many that they do not touch."""
+    """Write numbers at the ticks: in a smaller font if they are long, and below the square only as many as fit."""
     draw = ImageDraw.Draw(image)
     font = load_font(_LABEL_SIZE)
     texts = write_ticks(ticks)

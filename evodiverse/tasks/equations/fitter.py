@@ -1,4 +1,4 @@
-"""Fits of skeletons to a problem's data, in the sandbox."""
+"""The fit of skeletons to the data of a problem, in the sandbox."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,14 +20,19 @@ _APPLYING: Final = f"from {fitting.__name__} import apply as drive\n"
 
 
 class Fitted(NamedTuple):
-    """A fit: the parameters, and the predictions for each split, None where one of them is no number."""
+    """The result of a fit.
+
+    Attributes:
+        params: ``(n_params,)`` fitted parameters.
+        predictions: ``(n,)`` predictions for each split, None for a split where one of them is not finite.
+    """
 
     params: FloatArray
     predictions: tuple[FloatArray | None, ...]
 
 
 class _Order(NamedTuple):
-    """A skeleton, and its parameters where they are given."""
+    """A skeleton to run, with its parameters if they are given instead of fitted."""
 
     skeleton: Skeleton
     params: FloatArray | None = None
@@ -37,11 +42,11 @@ class Fitter:
     """Fits skeletons to data.
 
     Args:
-        sandbox: Runs them.
-        names: Of the variables.
-        splits: What is fitted, then what is held out.
-        method: lm or bfgs.
-        limits: Of each fit, and of those together that are made in one process.
+        sandbox: The sandbox that runs the fits.
+        names: The names of the variables.
+        splits: The rows to fit, then the rows of each split that no fit sees.
+        method: The method of the fit, lm or bfgs.
+        limits: The limits of a process of the sandbox, which may run several fits.
     """
 
     def __init__(
@@ -54,17 +59,17 @@ class Fitter:
         self._ranges = find_ranges(names, splits[0].inputs)
 
     def fit(self, skeletons: Sequence[Skeleton]) -> list[Fitted | Rejection]:
-        """Return each skeleton's fit, or why it has none."""
+        """Return the fit of each skeleton, or the reason why it failed."""
         return self._run([_Order(skeleton) for skeleton in skeletons])
 
     def apply(self, skeletons: Sequence[Skeleton], params: Sequence[FloatArray]) -> list[Fitted | Rejection]:
-        """Return what each skeleton predicts with parameters that are given, or why it predicts nothing."""
+        """Return the predictions of each skeleton with the given parameters, or the reason why it failed."""
         return self._run([_Order(*pair) for pair in zip(skeletons, params, strict=True)])
 
     def _run(self, orders: Sequence[_Order]) -> list[Fitted | Rejection]:
-        """Return what becomes of skeletons, of which all have parameters or none has.
+        """Run skeletons in the sandbox, either all with given parameters or none.
 
-        They share a process, which saves half of the time. If it comes to grief, each gets one of its own.
+        They share one process, which saves half of the time. If it fails, each skeleton gets a process of its own.
         """
         (together,) = self._sandbox.run([self._job(orders)])
         if together.failure is None:
@@ -79,7 +84,7 @@ class Fitter:
         skeletons = [order.skeleton for order in orders]
         given = [order.params for order in orders if order.params is not None]
         counts = [skeleton.n_params for skeleton in skeletons]
-        arguments: tuple[object, ...] = (counts, np.concatenate(given)) if given else self._what_to_fit(skeletons)
+        arguments: tuple[object, ...] = (counts, np.concatenate(given)) if given else self._fit_arguments(skeletons)
         n_rows = [(len(rows.target),) for rows in self._splits]
         shapes = [shape for n in counts for shape in ((n,), (len(n_rows),), *n_rows)]
         limits = replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes)))
@@ -92,7 +97,7 @@ class Fitter:
             driver=_APPLYING if given else _FITTING,
         )
 
-    def _what_to_fit(self, skeletons: Sequence[Skeleton]) -> tuple[object, ...]:
+    def _fit_arguments(self, skeletons: Sequence[Skeleton]) -> tuple[object, ...]:
         parameters = [
             (
                 skeleton.n_params,
@@ -105,7 +110,7 @@ class Fitter:
 
 
 def define_all(sources: Sequence[str]) -> str:
-    """Return the program whose function ``equations`` gives all of some skeletons, in their order."""
+    """Return a program whose function ``equations`` returns the functions of the given skeletons, in order."""
     names = [f"{NAME}_{at}" for at in range(len(sources))]
     renamed = [source.replace(f"def {NAME}(", f"def {name}(", 1) for source, name in zip(sources, names, strict=True)]
     return "\n".join(["import numpy as np", *renamed, f"def {ALL}():\n    return [{', '.join(names)}]\n"])

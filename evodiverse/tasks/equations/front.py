@@ -1,7 +1,7 @@
-"""The front of error against complexity, and which of its equations a person is told of.
+"""The front of error against complexity, and the choice of the one equation that a run ends with.
 
-The error that puts an equation on the front is that on the rows it was fitted to. Which one is chosen, rows decide that
-no fit has seen: the simplest whose error there is within one standard error of the lowest (Breiman et al. 1984,
+An equation is on the front for its error on the rows it was fitted to. The choice depends on rows that no fit has seen:
+it is the simplest equation whose error there is within one standard error of the lowest (Breiman et al. 1984,
 "Classification and Regression Trees", section 3.4.3).
 """
 
@@ -15,18 +15,18 @@ from evodiverse.tasks.equations.operators.trees import MAX_SIZE, TreeSizeError, 
 from evodiverse.vocabulary import Detail
 
 EXACT: Final = 1e-20
-"""Error, in units of the target's variance, up to which equations explain all there is: numbers have 16 digits."""
+"""Error, in units of the target's variance, up to which an equation counts as exact, since floats have 16 digits."""
 
 
 class Member(NamedTuple):
-    """An evaluated equation; errors are in units of the target's variance.
+    """An evaluated equation. Errors are mean squared errors in units of the target's variance.
 
     Attributes:
-        call: When it was charged.
-        complexity: See `measure_complexity`.
-        error: On the rows that were fitted.
-        held_out: On those that were held back, infinite where there were none.
-        deviation: The standard error of that mean.
+        call: The number of its oracle call.
+        complexity: Its size, see `measure_complexity`.
+        error: The error on the rows that were fitted.
+        held_out: The error on the rows that were held back, infinite if there were none.
+        deviation: The standard error of ``held_out``.
     """
 
     call: int
@@ -37,22 +37,30 @@ class Member(NamedTuple):
 
 
 def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: Detail) -> Member:
-    """Return what is weighed of an equation, a skeleton in its one form, from what was logged of it."""
+    """Return the complexity and the errors of an equation, from its row in the log.
+
+    Args:
+        call: The number of its oracle call.
+        source: The skeleton in canonical form.
+        error: The value of ``nmse_train``; here and below, None counts as infinite.
+        held_out: The value of ``nmse_held``.
+        deviation: The value of ``nmse_held_se``.
+    """
     errors = (inf if value is None else float(value) for value in (error, held_out, deviation))
     return Member(call, measure_complexity(source), *errors)
 
 
 @lru_cache(maxsize=20_000)
 def measure_complexity(source: str) -> int:
-    """Return how many operations, variables, numbers and parameters a skeleton in its one form has, simplified."""
+    """Return the number of operations, variables, numbers and parameters in a skeleton, once it is simplified."""
     try:
         return simplify(read_tree(source)).size
-    except (TreeSizeError, RecursionError):  # larger than anybody counts
+    except (TreeSizeError, RecursionError):  # too large to count
         return MAX_SIZE + 1
 
 
 def find_front(members: Iterable[Member]) -> list[Member]:
-    """Return the equations than which none is simpler and fits as well, the simplest first."""
+    """Return the equations that fit better than all others of at most their complexity, the simplest first."""
     front: list[Member] = []
     lowest = inf
     for member in sorted(members, key=lambda one: (one.complexity, one.error, one.call)):
@@ -64,7 +72,7 @@ def find_front(members: Iterable[Member]) -> list[Member]:
 
 
 def choose(front: Sequence[Member]) -> Member:
-    """Return the equation of a front that a person is told of, where no row was held back the one that fits best."""
+    """Return the equation of a front that a run ends with; if no row was held back, the one that fits best."""
     best = min(front, key=lambda member: member.held_out)
     if best.held_out == inf:
         return front[-1]

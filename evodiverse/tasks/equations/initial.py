@@ -11,14 +11,14 @@ MAX_SHOWN: Final = 5
 
 
 def read_equations(path: str, variables: Sequence[str]) -> list[str]:
-    """Return the skeletons of a user's file: a line holds a right-hand side, or a comment behind ``#``.
+    """Return the skeletons in a user's file. Each line holds a right-hand side; comments begin with ``#``.
 
     Raises:
-        InputError: The file cannot be read, holds no equation, or a line is none; names the first such lines.
+        InputError: The file cannot be read, holds no equation, or has invalid lines; the messages name the first ones.
     """
     try:
         text = read_text_input(expanded(path), TEXT_BYTES, "utf-8-sig")
-    except (OSError, ValueError) as error:  # also a null byte, not UTF-8
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path, or text that is not UTF-8
         why = reason(error) if isinstance(error, OSError) else str(error)
         raise InputError(f"task.initial.path: cannot read {path} ({why})") from error
     header = f"def {NAME}({', '.join([*variables, PARAMS])}):"
@@ -29,7 +29,7 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
             try:
                 sources.append(read_skeleton(f"{header}\n    return {right}\n", variables).source)
             except SkeletonError as error:
-                malformed.append(f"task.initial.path: {path} line {number} is no equation ({error})")
+                malformed.append(f"task.initial.path: {path} line {number} is not an equation ({error})")
     if malformed:
         raise InputError(*malformed[:MAX_SHOWN])
     if not sources:
@@ -38,9 +38,9 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
 
 
 def initial_skeletons(variables: Sequence[str]) -> list[str]:
-    """Return a linear and a quadratic skeleton, of the first nine variables if there are more.
+    """Return a linear and a quadratic skeleton of the variables, or of the first nine if there are more.
 
-    The quadratic one has the linear terms too if there are parameters for all.
+    The quadratic skeleton includes the linear terms if there are enough parameters for all.
     """
     some = variables[: MAX_PARAMS - 1]
     squares = [f"{name}**2" for name in some]

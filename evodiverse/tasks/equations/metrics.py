@@ -1,7 +1,7 @@
 """The paper's metrics of equations and of their runs (paper, "Equation Discovery" and its appendix).
 
-The best equations are those with the smallest error on the data they were fitted to; how good they are is measured on
-data that were held out, from the same domain (``id``) and from beyond it (``ood``).
+The best equations are those with the smallest error on the data they were fitted to. Their quality is measured on data
+that were held out, from the same domain (``id``) and from outside it (``ood``).
 """
 
 import json
@@ -30,24 +30,24 @@ from evodiverse.vocabulary import Detail
 N_TOP: Final = 10
 N_ELITE: Final = 100
 TOLERANCE: Final = 0.1
-"""Relative error up to which a prediction counts as right (paper, "Acc")."""
+"""Relative error up to which a prediction counts as correct (paper, "Acc")."""
 
 LENIENT: Final = 0.95
-"""Share of the points that must be right in the lenient reading."""
+"""Share of the predictions that must be correct in the lenient version of Acc."""
 GOOD_NMSE: Final = 1e-3
-"""Error on the fitted data below which an equation's structure counts."""
+"""NMSE on the fitted data below which the structure of an equation counts."""
 
 TARGETS: Final = (-1e-1, -1e-2, -1e-3, -1e-4, -1e-6, -1e-8)
-"""Scores whose time to be reached is measured: minus the mean squared error in variances."""
+"""Scores for which the calls to reach them are counted: minus the mean squared error, in variances of the target."""
 
 OWN_FIT: Final = "own"
-"""``task.fit`` of a baseline, whose engine has fitted the equations itself."""
+"""The ``task.fit`` of a baseline, whose engine has fitted the equations itself."""
 
 SAME_STRUCTURE: Final = 0.7
-"""Jaccard similarity of terms from which on two structures do not differ: the radius of a niche by default."""
+"""Jaccard similarity of terms from which on two structures count as the same: the default radius of a niche."""
 
 WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se")
-"""What the choice of one equation goes by, see `front`."""
+"""The columns that the choice of one equation depends on, see `front`."""
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
     {
@@ -57,7 +57,7 @@ COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
         **dict.fromkeys(("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"), float),
     }
 )
-# A problem is its name and a user's own data.
+# The settings that identify a problem, including a user's own data.
 _OF_PROBLEM: Final = (
     "task.problem",
     "task.fit",
@@ -69,7 +69,7 @@ class EquationMetrics:
     """The metrics of equation runs, see `evodiverse.ports.Metrics`.
 
     Args:
-        settings: Flat settings of a run.
+        settings: The flat settings of a run.
     """
 
     kind = "equations"
@@ -78,7 +78,7 @@ class EquationMetrics:
     reads_texts = True
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        is_front = settings.get("task.fit") == OWN_FIT  # whose order says nothing of when it was found
+        is_front = settings.get("task.fit") == OWN_FIT  # whose order does not tell when an equation was found
         self.targets = () if is_front else TARGETS
         self.subject = Subject(
             problem=str(settings.get("task.problem")),
@@ -90,13 +90,13 @@ class EquationMetrics:
         self._problem = PROBLEMS.get(name) if source == BUILTIN else None
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
-        """Return what `measure_equations` and `measure_accuracy` do."""
+        """Return the metrics of `measure_equations` and `measure_accuracy`."""
         law = None if self._problem is None else Law(self._problem, builtin_splits(self._problem))
         return {**measure_equations(log, tools.encoders), **measure_accuracy(log, law)}
 
 
 def find_science(settings: Mapping[str, Any]) -> str | None:
-    """Return the science that a run's problem is of, None for a user's own data without that label."""
+    """Return the science of a run's problem, None for a user's own data without ``task.data.science``."""
     source, _, name = str(settings.get("task.problem")).partition("/")
     if source == BUILTIN:
         return PROBLEMS[name].domain if name in PROBLEMS else None
@@ -107,15 +107,15 @@ def find_science(settings: Mapping[str, Any]) -> str | None:
 
 
 def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
-    """Return the metrics of an equation run.
+    """Return the errors, accuracies, structures and diversities of an equation run.
 
-    ``best_*`` are those of the best equation, ``top10_*`` means over the best ten; ``acc`` is 1 where every prediction
-    is within 10% of the measurement, ``acc_95`` where 95% of them are. None where nothing was held out; an NMSE is
-    infinite where a prediction is no number.
+    ``best_*`` are the values of the best equation, ``top10_*`` means over the best ten. ``acc`` is 1 if every
+    prediction is within 10% of the measurement, ``acc_95`` if at least 95% of them are. A value is None if nothing was
+    held out. An NMSE is infinite if a prediction is not finite.
 
     Args:
         log: The run's log, with `COLUMNS`.
-        encoders: By name.
+        encoders: The encoders of program bodies, by name.
     """
     top = log.top(sorted(log.scores), N_TOP)
     columns = {name: log.column(name) for name in COLUMNS}
@@ -135,14 +135,15 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 
 
 def measure_accuracy(log: Log, law: Law | None) -> Measurement:
-    """Return what is said of the one equation that a run chooses, a baseline by itself, and whether laws are found.
+    """Return the metrics of the one equation that a run chooses, and whether the law was found.
 
-    ``chosen_*`` are NMSE and complexity of that equation. ``sa_1`` is 1 if it is the law up to the law's constants,
-    ``sa_50`` if it or one of the 49 with the smallest error on the fitted data is; both None where no law is known.
+    A baseline chooses the equation itself. ``chosen_*`` are the NMSE and the complexity of that equation. ``sa_1`` is 1
+    if it is the law, up to the values of the law's constants. ``sa_50`` is 1 if it or one of the 49 equations with the
+    smallest error on the fitted data is. Both are None if the law is not known.
 
     Args:
         log: The run's log, with `COLUMNS`.
-        law: Of the problem, None where it is not known.
+        law: The law of the problem, None if it is not known.
     """
     columns = {name: log.column(name) for name in COLUMNS}
     genotypes = columns["genotype"]
@@ -169,16 +170,17 @@ def measure_accuracy(log: Log, law: Law | None) -> Measurement:
 
 
 def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int, float | None]) -> Measurement:
-    """Return how many structures explain the fitted data, of all equations evaluated.
+    """Return how many structures explain the fitted data, among all equations evaluated.
 
-    A structure is the set of an equation's terms, whatever its constants are. ``n_structures_1e3`` counts those of the
-    equations with an NMSE below 1e-3. ``n_different_structures_1e3`` takes them by rising error, the older call first
-    of two with one error, and counts one if its Jaccard similarity to each that counts before is below 0.7.
+    A structure is the set of an equation's terms, regardless of its constants. ``n_structures_1e3`` counts the
+    structures of equations with an NMSE below 1e-3. ``n_different_structures_1e3`` goes through them by increasing
+    error (ties: the earlier call first), and counts a structure if its Jaccard similarity to every structure counted so
+    far is below 0.7.
 
     Args:
         log: The run's log.
-        genotypes: By call.
-        errors: NMSE on the fitted data by call; None for an equation that failed.
+        genotypes: The genotypes by call.
+        errors: The NMSE on the fitted data by call, None for an equation that failed.
     """
     ranked = log.top(sorted(log.scores), len(log.scores))
     good = [call for call in ranked if (error := errors[call]) is not None and error < GOOD_NMSE]
@@ -190,16 +192,17 @@ def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int
 
 
 def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str, Encode]) -> Measurement:
-    """Return how different the programs of the final pools are (paper, "Diversity Evaluation").
+    """Return the diversity of the programs in the final pools (paper, "Diversity Evaluation").
 
-    That of a pool is the mean pairwise cosine distance of its programs' bodies. ``buffer_pools`` has the pools, hot to
-    cold, and then their mean, which ``buffer_diversity`` has alone; ``top100_pools`` is the same of the best 100 of
-    each. Weights that depend on the set of programs, those of TF-IDF, are always those of all pools together.
+    The diversity of a pool is the mean pairwise cosine distance of its programs' bodies. ``buffer_pools`` lists the
+    pools from hot to cold, followed by their mean, and ``buffer_diversity`` is that mean alone. ``top100_pools`` is the
+    same for the best 100 of each pool. Weights that depend on the set of programs, those of TF-IDF, are always computed
+    from all pools together.
 
     Args:
         log: The run's log.
-        genotypes: By call.
-        encoders: By name, which is appended to those of the metrics.
+        genotypes: The genotypes by call.
+        encoders: The encoders by name; the names are appended to those of the metrics.
     """
     pools = log.states[-1]
     members = [log.final_places(pool) for pool in pools]
@@ -215,13 +218,13 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
 
 
 def read_body(genotype: str) -> str:
-    """Return the statements of a program's function, without its header, which is the same in all of a run."""
+    """Return the statements of a program's function, without its header, which is the same throughout a run."""
     _, _, body = genotype.partition("\n")
     return dedent(body)
 
 
 def _with_mean(pools: Sequence[float | None]) -> list[float | None]:
-    """Return the mean to be written behind the pools, nothing behind a single one."""
+    """Return a list with the mean over the pools, or an empty list for a single pool."""
     return [_mean_known(pools)] if len(pools) > 1 else []
 
 
@@ -230,19 +233,19 @@ def _mean_known(pools: Sequence[float | None]) -> float | None:
 
 
 def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | None:
-    """Return the mean squared error, None where it is too large for a number."""
+    """Return the mean squared error, None if it is not finite."""
     with np.errstate(over="ignore"):
         error = float(np.mean((predicted - target) ** 2))
     return error if np.isfinite(error) else None
 
 
 def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance: float) -> dict[str, Detail]:
-    """Return the NMSE on the rows that are held back, and its standard error; nothing where there is none.
+    """Return the NMSE on the rows that are held back, and its standard error; no columns if either is not finite.
 
     Args:
-        predicted: ``(n,)``, None where a prediction is no number.
-        target: ``(n,)``, maybe none.
-        variance: Of the whole training target.
+        predicted: ``(n,)`` predictions, None if one of them is not finite.
+        target: ``(n,)`` measurements, possibly empty.
+        variance: The variance of the whole training target.
     """
     if predicted is None or not len(target):
         return {}
@@ -253,12 +256,12 @@ def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance
 
 
 def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -> dict[str, Detail]:
-    """Return the columns of a split that is held out (paper, "Equation Discovery"): NMSE, and Acc in two readings.
+    """Return the log columns of a held-out split (paper, "Equation Discovery"): NMSE, and both versions of Acc.
 
     Args:
-        name: Of the split.
-        predicted: ``(n,)``, None where a prediction is no number; then nothing is right, and there is no NMSE.
-        target: ``(n,)``; without rows there is nothing to be said.
+        name: The name of the split, id or ood.
+        predicted: ``(n,)`` predictions, None if one of them is not finite; then Acc is 0, and there is no NMSE.
+        target: ``(n,)`` measurements; if empty, there are no columns.
     """
     if not len(target):
         return {}

@@ -1,4 +1,4 @@
-"""From text to an equation: the one place where identity is decided."""
+"""The parser of equations, the one place that decides their identity."""
 
 import hashlib
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 
 def parse_equation(text: str, variables: Sequence[str]) -> Hypothesis | Rejection:
-    """Return the skeleton that a text stands for, whose key is the SHA-256 of its source, or why it is none."""
+    """Return the skeleton in a text, with the SHA-256 of its source as its key, or the reason for its rejection."""
     try:
         source = read_skeleton(text, variables).source
     except SkeletonError as error:

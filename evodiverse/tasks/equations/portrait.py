@@ -1,4 +1,4 @@
-"""Equations in a report: as mathematics with their constants, and which terms came and went."""
+"""Equations in a report: in MathML with their constants, and as the terms that were added and removed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,19 +16,19 @@ _SIGNS: Final = {"less": "<", "less_equal": "≤", "greater": ">", "greater_equa
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
-    """Return an equation as MathML with its fitted constants, None where it is too large or none."""
+    """Return an equation in MathML with its fitted constants, None if it is too large or not an equation."""
     tree = _read(genotype)
     if tree is None or tree.size > _MOST_NODES:
         return None
     try:
         written, _ = _write(tree, _read_params(details.get("params")))
-    except OverflowError:  # a whole number that no float holds
+    except OverflowError:  # an integer too large for a float
         return None
     return tag("math", written, display="block")
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return the terms that the first parent has not, and those that it lost; ``c`` is any constant."""
+    """Return the terms added to, removed from and kept of the first parent; ``c`` stands for any constant."""
     if _read(parents[0]) is None or _read(genotype) is None:
         return None
     before, after = find_terms(parents[0]), find_terms(genotype)
@@ -45,7 +45,7 @@ def _read(genotype: str) -> Node | None:
 
 
 def _read_params(text: object) -> list[float]:
-    """Return fitted constants, none where the log has no list of numbers."""
+    """Return the fitted constants, an empty list if the log has no list of finite numbers."""
     try:
         params = json.loads(text) if isinstance(text, str) else []
     except (ValueError, RecursionError):
@@ -55,7 +55,7 @@ def _read_params(text: object) -> list[float]:
 
 
 def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
-    """Return an expression and how tightly it binds."""
+    """Return an expression and the strength with which it binds."""
     if node.operation == PARAMETER:
         index = int(node.value)
         if 0 <= index < len(params):
@@ -73,7 +73,7 @@ def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
 
 
 def _without_minus(node: Node, params: Sequence[float]) -> Node | None:
-    """Return an addend with the other sign, None for one that does not begin with a negative number."""
+    """Return an addend with its sign flipped, None if it does not begin with a negative number."""
     if node.operation in {"multiply", "divide"}:
         first, second = node.arguments
         positive = _without_minus(first, params)
@@ -128,7 +128,7 @@ def _write_number(value: float) -> tuple[Markup, int]:
 
 
 def _within(part: tuple[Markup, int], least: int) -> Markup:
-    """Return an expression, in brackets where it binds less tightly than its place asks."""
+    """Return an expression, in brackets if it binds less strongly than its place requires."""
     written, binding = part
     return written if binding >= least else _bracket(written)
 

@@ -1,4 +1,4 @@
-"""What a person wants to see of the best equation: as Python, as mathematics, how it fits, whether it is the law."""
+"""The files in ``best/``: the front, and the chosen equation as Python, in LaTeX, in numbers and as a picture."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ SPLITS: Final = {
     "id": "held out, in domain",
     "ood": "held out, out of domain",
 }
-# Sent as text: sympy takes long to load.
+# Sent as text and not loaded in advance, since sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
 _FORMULAS: Final = f"{_FORMULA}\n\ndrive = drive_all\n"
 _MATCHING: Final = f"from {matching.__name__} import drive\n"
@@ -42,15 +42,18 @@ def lay_out(
     predictions: Sequence[FloatArray | None],
     sandbox: Sandbox,
 ) -> Mapping[str, bytes]:
-    """Return ``hall_of_fame.csv``, and ``equation.py``, ``equation.tex``, ``equation.json`` and ``fit.png`` of one.
+    """Return the content of each file in ``best/``, by name.
+
+    ``hall_of_fame.csv`` lists the front. ``equation.py``, ``equation.tex``, ``equation.json`` and ``fit.png`` show the
+    chosen equation.
 
     Args:
-        front: The best equation of each complexity, and where it was found.
-        chosen: The one of them that a person is told of.
-        dataset: What it explains.
-        rows: What is fitted, held back and held out, in the order of `SPLITS`.
-        predictions: Its own, for each of them, None where one is no number.
-        sandbox: Where the candidate's text is worked on.
+        front: The best equation of each complexity, each with its discovery.
+        chosen: The member of the front that the run ends with.
+        dataset: The data that it explains.
+        rows: The rows that are fitted, held back and held out, in the order of `SPLITS`.
+        predictions: The predictions of the chosen equation for each of these, None if one of them is not finite.
+        sandbox: The sandbox in which sympy and the comparison with the law run.
     """
     (found,) = (found for member, found in front if member is chosen)
     source, params = found.candidate.genotype, read_params(found)
@@ -78,7 +81,7 @@ def lay_out(
 
 
 def _list_front(front: Sequence[tuple[Member, Discovery]], chosen: Member, target: str, sandbox: Sandbox) -> str:
-    """Return the front as CSV, the simplest first; sympy writes its equations, those that it can."""
+    """Return the front as CSV, the simplest equation first, with each equation as sympy writes it, if it can."""
     equations = [(found.candidate.genotype, read_params(found)) for _, found in front]
     job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULAS)
     (execution,) = sandbox.run([job])
@@ -96,13 +99,13 @@ def _list_front(front: Sequence[tuple[Member, Discovery]], chosen: Member, targe
 
 
 def read_params(discovery: Discovery) -> list[float]:
-    """Return the constants that the log has of a candidate."""
+    """Return the fitted constants of a candidate, as the log has them."""
     params: list[float] = json.loads(str(discovery.details["params"]))
     return params
 
 
 def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]) -> str:
-    """Return a Python module that defines the equation with its constants, and needs numpy alone."""
+    """Return the source of a Python module that defines the equation with its constants and needs only numpy."""
     header = f"def {NAME}({', '.join([*dataset.names, PARAMS])}):"
     own = f"def {NAME}({', '.join([*dataset.names, f'{PARAMS}=CONSTANTS'])}):"
     target = ascii(" ".join(dataset.target.name.split()))
@@ -116,7 +119,15 @@ def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]
 def write_latex(
     target: str, source: str, params: Sequence[float], sandbox: Sandbox, *, simplifies: bool = True
 ) -> str | None:
-    """Return an equation in LaTeX, shortened if that does not take too long; None: not at all."""
+    """Return an equation in LaTeX, None if sympy cannot write it.
+
+    Args:
+        target: The name of the left-hand side.
+        source: The skeleton in canonical form.
+        params: The fitted parameters of the skeleton.
+        sandbox: The sandbox in which sympy runs.
+        simplifies: Whether to look for a shorter form first.
+    """
     arguments = (target, source, list(params), simplifies)
     (execution,) = sandbox.run([Job(f"import numpy as np\n{source}", NAME, arguments, None, _LIMITS, _FORMULA)])
     if isinstance(execution.value, str):
@@ -125,10 +136,10 @@ def write_latex(
 
 
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
-    """Return whether an equation is the law, up to the form it is written in and 0.1% of the law's constants.
+    """Return whether an equation is the law, in whatever form and with the law's constants changed by at most 0.1%.
 
-    Two formulas that give the same values on a box twice as wide as all data are one. None: they could not be
-    compared, in the time there is.
+    Two formulas are the same if they give the same values on a box twice as wide as all data. None means that they
+    could not be compared in time.
     """
     arguments = (list(params), list(law.constants), draw_points(dataset.splits))
     (execution,) = sandbox.run([Job(define_all([source, read_law(law)]), ALL, arguments, None, _LIMITS, _MATCHING)])
@@ -140,7 +151,7 @@ def _write_tex(discovery: Discovery, dataset: Dataset, sandbox: Sandbox) -> str:
     shown = write_latex(target, discovery.candidate.genotype, read_params(discovery), sandbox)
     lines = [r"\begin{equation}", f"  {shown}", r"\end{equation}"]
     if shown is None:
-        lines = ["% sympy cannot show this equation; it stands in equation.py"]
+        lines = ["% sympy cannot show this equation; see equation.py"]
     if law is not None:
         lines.append(f"% the law: {write_latex(target, read_law(law), law.constants, sandbox, simplifies=False)}")
     return "\n".join(lines) + "\n"
@@ -153,7 +164,7 @@ def _draw(
     predictions: Sequence[FloatArray | None],
     match: bool | None,
 ) -> bytes:
-    """Return a picture of predictions against data; what is held back is shown where nothing is held out."""
+    """Return a picture of predictions against data. The rows held back are shown only if nothing is held out."""
     panels = []
     is_held_out = any(len(rows.target) for rows in splits[2:])
     for (name, title), rows, predicted in zip(SPLITS.items(), splits, predictions, strict=True):

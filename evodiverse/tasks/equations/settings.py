@@ -16,7 +16,7 @@ SRBENCH: Final = "srbench"
 CSV: Final = "csv"
 FITS: Final = ("lm", "bfgs")
 HELD_BACK: Final[Mapping[str, float]] = MappingProxyType({"lm": 0.2, "bfgs": 0.0})
-"""Share of the training rows that no fit sees where the settings do not say, by the fit: the paper fits all rows."""
+"""Default share of the training rows that no fit sees, by ``task.fit``; the paper fits all rows."""
 
 ENERGIES: Final = ("log", "raw_mse")
 NORMALIZATIONS: Final = ("target", "none")
@@ -27,18 +27,20 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 class DataSettings:
     """``task.data``: a user's own data, and the unit of errors."""
 
-    train: str | None = documented("CSV file that is fitted, with a header; for csv/… problems", default=None)
-    test_id: str | None = documented("the same of data held out, from the same domain", default=None)
-    test_ood: str | None = documented("the same of data held out, from beyond it", default=None)
-    target: str | None = documented("column that the others are to explain", default=None)
-    descriptions: dict[str, str] = documented_mapping("what columns mean, by name; a language model is told")
+    train: str | None = documented("CSV file with the data to fit, with a header; for csv/… problems", default=None)
+    test_id: str | None = documented("CSV file with held-out data from the same domain", default=None)
+    test_ood: str | None = documented("CSV file with held-out data from outside that domain", default=None)
+    target: str | None = documented("column that the other columns are to explain", default=None)
+    descriptions: dict[str, str] = documented_mapping(
+        "meaning of each column by its name, for the prompts of a language model"
+    )
     science: str | None = documented(
-        "science that your problem is of, such as physics, biology, chemistry or materials: its rows of the tables",
+        "science of your problem, such as physics, biology, chemistry or materials; selects its rows in the tables",
         default=None,
     )
     hold_back: float | None = documented(
-        "share of the training rows that no fit sees, by which one equation is chosen of those on the front; null: a "
-        "fifth, and none with task.fit=bfgs, since the paper fits all rows",
+        "share of the training rows that no fit sees, used to choose one equation from the front; null: a fifth, or "
+        "none with task.fit=bfgs, since the paper fits all rows",
         default=None,
         least=0,
         most=0.5,
@@ -53,43 +55,53 @@ class DataSettings:
 
 @dataclass
 class PromptSettings:
-    """``task.prompts``: how a language model is asked."""
+    """``task.prompts``: the prompts for a language model."""
 
-    dir: str | None = documented("folder of your own templates", default=None)
+    dir: str | None = documented("folder with your own templates; null: the shipped ones", default=None)
     anonymize: bool = documented(
-        "call the variables x0, x1 and so on, the target y, and describe none, to see what a model knows by heart",
+        "call the variables x0, x1 and so on and the target y, without meanings, to see what a model knows by heart",
         default=False,
     )
 
 
 @dataclass
 class InitialSettings:
-    """``task.initial``: where pools start."""
+    """``task.initial``: the equations that pools start from."""
 
     path: str | None = documented(
-        "text file of your own equations, a right-hand side on each line, instead of a linear and a quadratic one",
+        "text file with your own equations, one right-hand side per line, instead of a linear and a quadratic one",
         default=None,
     )
 
 
 @dataclass
 class EquationSettings:
-    """``task``, for equations."""
+    """``task``: the settings of the equation domain."""
 
     problem: str | None = documented(
         "builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data", default=None
     )
     fit: str = documented(
-        "how parameters are fitted: lm is least squares from many starts, bfgs the released code's BFGS from ones",
+        "how parameters are fitted: lm is least squares from many starts, bfgs is the released code's BFGS from ones",
         default="lm",
         choices=FITS,
     )
-    energy: str = documented("in swaps; raw_mse is the paper's ablation", default="log", choices=ENERGIES)
+    energy: str = documented(
+        "energy in swaps: log of the error, or raw_mse, the paper's ablation", default="log", choices=ENERGIES
+    )
     timeout: float = documented(
-        "CPU time of a fit, three times of wall time at most", default=30.0, unit="s", above=0, below=1e6
+        "limit of CPU time for a fit; wall time is limited to three times this",
+        default=30.0,
+        unit="s",
+        above=0,
+        below=1e6,
     )
     memory: int = documented(
-        "address space of a fit, libraries included", default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB
+        "limit of address space for a fit, including libraries",
+        default=2048,
+        unit="MB",
+        least=MIN_MEMORY_MB,
+        most=MAX_MEMORY_MB,
     )
     data: DataSettings = field(default_factory=DataSettings)
     initial: InitialSettings = field(default_factory=InitialSettings)
@@ -97,24 +109,24 @@ class EquationSettings:
 
     @property
     def held_back(self) -> float:
-        """Share of the training rows that no fit sees."""
+        """The share of the training rows that no fit sees."""
         if self.data.hold_back is not None:
             return self.data.hold_back
         return HELD_BACK[self.fit]
 
     @property
     def source(self) -> str:
-        """Where the problem comes from: builtin, srbench or csv."""
+        """The source of the problem: builtin, srbench or csv."""
         return str(self.problem).partition("/")[0]
 
     @property
     def name(self) -> str:
-        """The problem's name, without where it comes from."""
+        """The name of the problem, without its source."""
         return str(self.problem).partition("/")[2]
 
 
 def find_setting_violations(settings: EquationSettings) -> list[str]:
-    """Return what is wrong with the problem and its data, each with its key."""
+    """Return the violations in the settings of the problem and its data, each with its key."""
     if settings.problem is None:
         return ["task.problem has no value; name one, such as builtin/oscillator1, or csv/mine for your own data"]
     files = {"train": settings.data.train, "test_id": settings.data.test_id, "test_ood": settings.data.test_ood}
@@ -137,8 +149,8 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     violations = [
         f"task.data.{key} has no value; {what}"
         for key, what in {
-            "train": "name the CSV file to be fitted",
-            "target": "name the column to be explained",
+            "train": "name the CSV file to fit",
+            "target": "name the column to explain",
         }.items()
         if given[key] is None
     ]
@@ -148,11 +160,11 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
 
 
 def _find_misnamed(settings: EquationSettings) -> list[str]:
-    """Return what is wrong with the name of a problem of LLM-SRBench, as far as it can be told without its data."""
+    """Return the violations in the name of an LLM-SRBench problem that show without its data."""
     science, _, name = settings.name.partition("/")
     if not name or "/" in name:
         form = f"{SRBENCH}/<science>/<name>, such as {SRBENCH}/physics/PO0"
         return [f"task.problem must be {form}, got {settings.problem}"]
     if science not in GROUPS:
-        return [f"task.problem={settings.problem} is of an unknown science; {nearest(science, list(GROUPS))}"]
+        return [f"task.problem={settings.problem} names an unknown science; {nearest(science, list(GROUPS))}"]
     return []

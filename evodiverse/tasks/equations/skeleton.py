@@ -1,8 +1,8 @@
-"""What a candidate equation may be: straight-line arithmetic of its variables and parameters, element by element.
+"""Skeletons, the form of candidate equations: straight-line elementwise arithmetic of variables and parameters.
 
-A skeleton is a function ``equation`` of the variables and ``params``. It is read from whatever program there is,
-refused with its line where it does more, and written back in one form: loops unrolled, parameters numbered as they
-come.
+A skeleton is a function ``equation`` of the variables and ``params``. It is extracted from any program, which is
+rejected, with the line at fault, if it does more than that. The skeleton is then written in canonical form: loops
+unrolled, parameters numbered in order of appearance, unused assignments dropped.
 """
 
 import ast
@@ -17,11 +17,11 @@ PARAMS = "params"
 MAX_PARAMS = 10
 MAX_NODES = 2_000
 MAX_TURNS = 20
-# Statements, turns of loops, arguments of inlined functions and parts of indices, each as often as it is read.
+# Statements, iterations of loops, arguments of inlined functions and parts of indices, counted each time they are read.
 MAX_STEPS = 20_000
 MAX_DEPTH = 100
 MAX_CHARACTERS = 20_000
-# numpy's functions that work element by element, by their number of arguments.
+# The elementwise functions of numpy, by their number of arguments.
 _ONE = """sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp expm1 exp2 log log10 log2 log1p
 sqrt cbrt abs absolute fabs sign square reciprocal negative positive floor ceil sinc ones_like zeros_like logical_not
 deg2rad rad2deg"""
@@ -32,7 +32,7 @@ FUNCTIONS: Mapping[str, int] = {
     **dict.fromkeys(_TWO.split(), 2),
     **dict.fromkeys(("where", "clip"), 3),
 }
-# Other names of the same: Python's builtins, those of Python's math, and numpy's since version 2.
+# Other names of these functions: Python's builtins, those in Python's math, and numpy's since version 2.
 _ALIASES = {
     "min": "minimum",
     "max": "maximum",
@@ -52,17 +52,17 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd,
 
 
 class SkeletonError(ValueError):
-    """A program that is no skeleton; says what of it, and on which line."""
+    """A program is not a skeleton; the message names the reason and the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A candidate as it is evaluated.
+    """A candidate in the form in which it is evaluated.
 
     Attributes:
-        source: In its one form.
-        n_params: How many parameters it has.
-        linear: Those that it is linear in, jointly.
+        source: The source code in canonical form.
+        n_params: The number of parameters.
+        linear: The numbers of parameters in which it is jointly linear.
     """
 
     source: str
@@ -71,15 +71,15 @@ class Skeleton:
 
 
 def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_PARAMS) -> Skeleton:
-    """Return the skeleton that a program's function ``equation`` is; calls of its other functions are inlined.
+    """Return the skeleton of a program's function ``equation``, with calls of the program's other functions inlined.
 
     Args:
-        source: Of the program.
-        variables: The names of its arguments.
-        most_params: How many parameters it may have.
+        source: The source code of the program.
+        variables: The names of the variables, in the order of the function's arguments.
+        most_params: The largest number of parameters it may have.
 
     Raises:
-        SkeletonError: It is none.
+        SkeletonError: The function is not a skeleton.
     """
     tree = read_tree(source)
     function = find_function(tree, NAME)
@@ -88,10 +88,10 @@ def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_
 
 
 def read_tree(source: str) -> ast.Module:
-    """Return the tree of a program.
+    """Return the syntax tree of a program.
 
     Raises:
-        SkeletonError: It is not Python.
+        SkeletonError: The program is not Python, or is too long.
     """
     if len(source) > MAX_CHARACTERS:
         raise SkeletonError(f"{len(source):,} characters, at most {MAX_CHARACTERS:,}")
@@ -104,10 +104,10 @@ def read_tree(source: str) -> ast.Module:
 
 
 def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
-    """Return the last function of that name, or the last of all where none has it, whatever stands beside it.
+    """Return the last function with a name, or the last function of all if none has it.
 
     Raises:
-        SkeletonError: There is none.
+        SkeletonError: The program has no function.
     """
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     named = [function for function in functions if function.name == name] or functions
@@ -122,10 +122,16 @@ def build_skeleton(
     others: Mapping[str, ast.FunctionDef],
     most_params: int = MAX_PARAMS,
 ) -> Skeleton:
-    """Return the skeleton that a function is, which may call others by their names.
+    """Return the skeleton of a function.
+
+    Args:
+        function: The syntax tree of the function.
+        variables: The names of the variables, in the order of the function's arguments.
+        others: The functions that it may call, by name.
+        most_params: The largest number of parameters it may have.
 
     Raises:
-        SkeletonError: It is none.
+        SkeletonError: The function is not a skeleton.
     """
     try:
         statements = _Reader(variables, others, most_params).read(function)
@@ -133,7 +139,7 @@ def build_skeleton(
         raise
     except RecursionError:
         raise SkeletonError("nested too deeply") from None
-    except ValueError:  # what a message would show
+    except ValueError:  # Python cannot write the number into a message
         raise SkeletonError("a whole number with more digits than Python writes") from None
     numbers = _Numbers()
     statements = [numbers.visit(statement) for statement in statements]
@@ -141,18 +147,18 @@ def build_skeleton(
     arguments = ", ".join([*variables, PARAMS])
     body = "\n".join(f"    {ast.unparse(ast.fix_missing_locations(statement))}" for statement in statements)
     source = f"def {NAME}({arguments}):\n{body}\n"
-    if len(source) > MAX_CHARACTERS:  # nobody could read it again
+    if len(source) > MAX_CHARACTERS:  # `read_tree` would reject it
         raise SkeletonError(f"{len(source):,} characters with its loops unrolled, at most {MAX_CHARACTERS:,}")
     return Skeleton(source, n_params, find_linear(statements, n_params))
 
 
 class _Scope(NamedTuple):
-    """What the names of a function's body mean.
+    """The meaning of the names in a function's body.
 
     Attributes:
-        names: Of variables, locals and loops' turns, each with the expression that stands for it.
-        views: Of ``params``, or of what follows a place in it, each with that place.
-        owns: The names that locals have in the one form.
+        names: The names of variables, locals and loop counters, each with the expression that it stands for.
+        views: The names for ``params`` or a slice of it, each with the index at which the slice starts.
+        owns: The names of locals, each with its name in canonical form.
     """
 
     names: dict[str, ast.expr]
@@ -160,7 +166,7 @@ class _Scope(NamedTuple):
     owns: dict[str, str]
 
     def bind(self, name: str, value: ast.expr) -> None:
-        """Give a name a value, whatever it meant before."""
+        """Give a name a value, replacing any earlier meaning."""
         self.views.pop(name, None)
         self.names[name] = value
 
@@ -187,7 +193,9 @@ class _Reader:
         if len(given) != len(self._variables) + 1:
             raise self._refused(f"the arguments must be {', '.join([*self._variables, PARAMS])}")
         known = [*self._variables, PARAMS]
-        *names, params = known if set(given) == set(known) else given  # in another order they mean the same
+        *names, params = (
+            known if set(given) == set(known) else given
+        )  # arguments with the expected names may come in another order
         variables: dict[str, ast.expr] = {
             name: ast.Name(own, ast.Load()) for name, own in zip(names, self._variables, strict=True)
         }
@@ -245,7 +253,7 @@ class _Reader:
             raise self._refused(f"more than {MAX_STEPS:,} statements and turns of loops")
 
     def _take_before(self) -> list[ast.stmt]:
-        """Return the statements that what was read last needs before it: those of inlined functions."""
+        """Return and clear the statements of inlined functions that must precede the expression read last."""
         taken, self._before = self._before, []
         return taken
 
@@ -268,7 +276,7 @@ class _Reader:
             self._scope.views[target.id] = view
             return
         pairs = list(self._pairs(target, value))
-        expressions = [self._expression(one) for _, one in pairs]  # all of them before any name has a new value
+        expressions = [self._expression(one) for _, one in pairs]  # all are read before any name is bound
         yield from self._take_before()
         used = {node.id for one in expressions for node in ast.walk(one) if isinstance(node, ast.Name)}
         for (name, _), expression in zip(pairs, expressions, strict=True):
@@ -280,7 +288,7 @@ class _Reader:
             yield ast.Assign([ast.Name(own, ast.Store())], expression)
 
     def _pairs(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-        """Yield the names that an assignment gives values to, each with its value."""
+        """Yield the names that an assignment binds, each with its value."""
         self._step()
         match target, value:
             case ast.Name(name), _:
@@ -302,7 +310,7 @@ class _Reader:
                 raise self._refused(f"an assignment to {ast.unparse(target)[:40]}")
 
     def _free_name(self, name: str) -> str:
-        """Return a name for a local that nothing else has."""
+        """Return an unused name for a local."""
         free = self._last_names.get(name, name)
         while free in self._taken:
             free += "_"
@@ -360,13 +368,13 @@ class _Reader:
         if FUNCTIONS.get(name) != len(arguments):
             known = f"{FUNCTIONS[name]} arguments" if name in FUNCTIONS else "no function that works element by element"
             raise self._refused(f"np.{name}: {known}")
-        if name == "full_like":  # which takes no parameter of another shape
+        if name == "full_like":  # full_like would reject a parameter of another shape
             ones = self._expression(_numpy("ones_like", [arguments[0]]))
             return ast.BinOp(self._expression(arguments[1]), ast.Mult(), ones)
         return _numpy(name, [self._expression(argument) for argument in arguments])
 
     def _inline(self, function: ast.FunctionDef, arguments: Sequence[ast.expr]) -> ast.expr:
-        """Return what a call of another function returns, with that function's assignments put before."""
+        """Return the value of a call of another function, whose assignments are put before the current statement."""
         if function.name in self._inlined:
             raise self._refused(f"{function.name} calls itself")
         inner, line = _Scope({}, {}, {}), self._line
@@ -402,7 +410,7 @@ class _Reader:
         self._before = [*before, *statements]
         self._scope, self._line = outer, line
         if not (isinstance(returned, ast.Return) and returned.value is not None):
-            raise TypeError("a body ends with a return of something")
+            raise TypeError("the body of a function must end with a return of a value")
         return returned.value
 
     def _name(self, name: str) -> ast.expr:
@@ -414,7 +422,7 @@ class _Reader:
         return self._number(meant.value) if isinstance(meant, ast.Constant) else meant
 
     def _number(self, number: Any) -> ast.expr:
-        """Return the expression of a number as Python reads it: one below zero, a loop's turn, is a negation."""
+        """Return a number as Python parses it: a negative one, from a loop counter, becomes a negation."""
         if not abs(number) < 1e300:
             raise self._refused(f"the number {str(number)[:20]}")
         if number < 0:
@@ -422,12 +430,12 @@ class _Reader:
         return ast.Constant(number)
 
     def _known_number(self, node: ast.expr) -> ast.Constant | None:
-        """Return the number that a name stands for: the turn of a loop, or what a function was called with."""
+        """Return the number that a loop counter or an argument of an inlined function stands for, otherwise None."""
         meant = self._scope.names.get(node.id) if isinstance(node, ast.Name) else None
         return meant if isinstance(meant, ast.Constant) else None
 
     def _view(self, node: ast.expr) -> int | None:
-        """Return the place in ``params`` where an expression begins that is all of it, or what follows a place."""
+        """Return the index at which an expression starts if it is ``params`` or a slice of it, otherwise None."""
         match node:
             case ast.Name(name):
                 return self._scope.views.get(name)
@@ -442,7 +450,7 @@ class _Reader:
         return ast.Subscript(ast.Name(PARAMS, ast.Load()), ast.Constant(index), ast.Load())
 
     def _integer(self, node: ast.expr) -> int:
-        """Return the number that an index or a bound is: a constant, or the turn of a loop, or a sum of these."""
+        """Return the value of an index or a bound: a constant, a loop counter, or integer arithmetic of these."""
         self._step()
         match node:
             case ast.Constant(int() as number) if not isinstance(number, bool) and abs(number) < 1_000:
@@ -466,7 +474,7 @@ def _numpy(name: str, arguments: list[ast.expr]) -> ast.expr:
 
 
 def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return the statements but for the assignments that nothing depends on."""
+    """Return the statements without assignments that nothing depends on."""
     needed: set[str] = set()
     kept: list[ast.stmt] = []
     for statement in reversed(statements):
@@ -483,7 +491,7 @@ def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Numbers parameters in the order they come in."""
+    """Numbers parameters in order of appearance."""
 
     def __init__(self) -> None:
         self.found: dict[int, int] = {}
@@ -495,22 +503,22 @@ class _Numbers(ast.NodeTransformer):
 
 
 def find_linear(statements: Sequence[ast.stmt], n_params: int) -> tuple[int, ...]:
-    """Return parameters that a skeleton is linear in, jointly: as many as a greedy choice finds."""
+    """Return parameters in which a skeleton is jointly linear, as many as a greedy choice finds."""
     linear = set(range(n_params))
     while True:
-        spoilt = _find_spoilt(statements, linear)
-        if not spoilt:
+        nonlinear = _find_nonlinear(statements, linear)
+        if not nonlinear:
             return tuple(sorted(linear))
-        linear -= spoilt
+        linear -= nonlinear
 
 
-def _find_spoilt(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
-    """Return some of these parameters that the skeleton is not linear in, jointly with the rest; empty: it is."""
+def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
+    """Return some of the parameters that keep the skeleton from being jointly linear in all of them, if it is not."""
     scope: dict[str, set[int]] = {}
-    spoilt: set[int] = set()
+    nonlinear: set[int] = set()
 
     def walk(node: ast.AST) -> set[int]:
-        """Return the parameters that a value depends on, linearly unless spoilt."""
+        """Return the parameters that a value depends on: linearly, unless they are added to ``nonlinear``."""
         match node:
             case ast.Subscript(_, ast.Constant(int() as number)):
                 return {number} & linear
@@ -523,16 +531,16 @@ def _find_spoilt(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
             case ast.BinOp(left, ast.Mult(), right):
                 first, second = walk(left), walk(right)
                 if first and second:
-                    spoilt.update(second if len(second) < len(first) else first)
+                    nonlinear.update(second if len(second) < len(first) else first)
                 return first | second
             case ast.BinOp(left, ast.Div(), right):
-                spoilt.update(walk(right))
+                nonlinear.update(walk(right))
                 return walk(left)
             case ast.Call(ast.Attribute(_, "where"), [condition, first, second]):
-                spoilt.update(walk(condition))
+                nonlinear.update(walk(condition))
                 return walk(first) | walk(second)
         for child in ast.iter_child_nodes(node):
-            spoilt.update(walk(child))
+            nonlinear.update(walk(child))
         return set()
 
     for statement in statements:
@@ -541,4 +549,4 @@ def _find_spoilt(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
                 scope[name] = walk(value)
             case ast.Return(ast.expr() as value):
                 walk(value)
-    return spoilt
+    return nonlinear

@@ -1,6 +1,6 @@
-"""The problems of LLM-SRBench: tables say what columns mean, and an HDF5 file has their numbers, the target's first.
+"""The problems of LLM-SRBench: tables describe the columns, and an HDF5 file holds the numbers, the target first.
 
-All of it is from outside. The law that a table has is not read: it is text whose constants are often missing.
+All of it is untrusted input. The law in a table is not read: it is text whose constants are often missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,30 +21,36 @@ from evodiverse.tasks.equations.srbench_files import GROUPS, find_files, load
 
 _SYMBOLS: Final = ("symbols", "symbol_descs", "symbol_properties")
 _SPLITS: Final = (("train_data", "train"), ("id_test_data", "test"), ("ood_test_data", "ood_test"))
-"""What the benchmark calls the splits: the first name in its synthetic problems, the second in the transformed ones."""
+"""The names of the splits in the benchmark: first in its synthetic problems, second in the transformed ones."""
 _REQUIRED: Final = _SPLITS[:2]
 _OUTPUT: Final = "O"
 
 
 class _Part(NamedTuple):
-    """A split as it was found: what it is called in messages, and its numbers, None if there are none."""
+    """A split as read from the file.
+
+    Attributes:
+        where: The name of the split in messages.
+        numbers: ``(n, columns)`` numbers, the target first; None if the file does not have the split.
+    """
 
     where: str
     numbers: FloatArray | None
 
 
 def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], Splits]:
-    """Return the columns of a problem, the target first, and its data; without data out of domain these have no rows.
+    """Return the columns of a problem, the target first, and its data.
 
-    A name that cannot be a variable's is changed to one that can; the meaning then ends with the original.
+    A name that cannot be a variable is replaced by the nearest one that can, and the meaning then ends with the
+    original name. If there are no data out of domain, that split has no rows.
 
     Args:
-        problem: Its science and its name, such as physics/PO0.
-        root: A user's folder with a copy of the benchmark; None for that of the cache.
+        problem: The science and the name of the problem, such as physics/PO0.
+        root: The user's folder with a copy of the benchmark, None for the folder in the cache.
 
     Raises:
-        InputError: There is no such problem, its data cannot be used, or a library is missing.
-        DataError: A file is absent and cannot be fetched, or is damaged.
+        InputError: The problem is unknown, or a library is missing.
+        DataError: A file is missing and cannot be fetched, or its content cannot be used.
     """
     science, _, name = problem.partition("/")
     files = find_files(science, root)
@@ -52,7 +58,7 @@ def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], 
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return what changes with a file."""
+    """Return the modification time and the size of a file, which change with its content."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size
 
@@ -64,7 +70,7 @@ def _read(
     name: str,
     numbers: Path,
     tables: tuple[Path, ...],
-    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001 (other files are read anew)
+    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001 (part of the cache key, so that changed files are read again)
 ) -> tuple[tuple[Variable, ...], Splits]:
     rows = [row for table in tables for row in _read_table(table)]
     found = [row for row in rows if row["name"] == name]
@@ -72,7 +78,7 @@ def _read(
         known = [str(row["name"]) for row in rows]
         raise InputError(f"task.problem=srbench/{problem} is unknown; {nearest(name, known)}")
     if len(found) > 1:
-        raise DataError(f"{tables[0].parent} has two rows of {name}; remove one")
+        raise DataError(f"{tables[0].parent} has two rows for {name}; remove one")
     columns = _read_columns(found[0], f"{tables[0]}: the row {name}")
     parts = _read_numbers(numbers, group, name)
     _check([column.name for column in columns], parts)
@@ -85,28 +91,30 @@ def _read(
 def _read_table(path: Path) -> list[dict[str, Any]]:
     try:
         open_input(path, TEXT_BYTES).close()
-        file = parquet.ParquetFile(path)  # not read_table, which makes columns of the names of folders
+        file = parquet.ParquetFile(path)  # read_table would add columns for the names of folders
         missing = ", ".join(name for name in ("name", *_SYMBOLS) if name not in file.schema_arrow.names)
         rows: list[dict[str, Any]] = [] if missing else file.read(columns=["name", *_SYMBOLS]).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"cannot read {path} ({describe(error)}); remove it and fetch it again") from error
     if missing:
-        raise DataError(f"{path} lacks the columns {missing}; expected a table of LLM-SRBench")
+        raise DataError(f"{path} is missing the columns {missing}; expected a table of LLM-SRBench")
     return rows
 
 
 def _read_columns(row: Mapping[str, Any], where: str) -> list[Variable]:
-    """Return the columns that a row of a table describes, the target first."""
+    """Return the columns described by a row of a table, the target first."""
     lists = [row[key] for key in _SYMBOLS]
     if not all(isinstance(texts, list) and all(isinstance(text, str) for text in texts) for texts in lists):
         raise DataError(f"{where} must hold lists of text as {', '.join(_SYMBOLS)}")
     if len({len(texts) for texts in lists}) > 1:
         raise DataError(
-            f"{where} has {' and '.join(str(len(texts)) for texts in lists)} entries, expected as many each"
+            f"{where} has {' and '.join(str(len(texts)) for texts in lists)} entries, expected the same number in each"
         )
     names, meanings, properties = lists
     if properties.count(_OUTPUT) != 1 or len(names) == 1:
-        raise DataError(f"{where} must have one symbol of property {_OUTPUT} and others, got {properties}")
+        raise DataError(
+            f"{where} must have one symbol with the property {_OUTPUT} and at least one other, got {properties}"
+        )
     columns = list(map(Variable, names, meanings))
     return [columns.pop(properties.index(_OUTPUT)), *columns]
 
@@ -135,7 +143,7 @@ def _read_numbers(path: Path, group: str, name: str) -> list[_Part]:
 
 
 def _find(group: Any, name: str, kind: type) -> Any:
-    """Return what a group itself holds under a name, never what a link in it leads to; None if that is nothing."""
+    """Return the member of a group with this name and kind; None if there is none, or the name is a link."""
     is_own = isinstance(group.get(name, getlink=True), load("h5py").HardLink)
     return group[name] if is_own and isinstance(group[name], kind) else None
 
@@ -146,11 +154,11 @@ def _read_part(group: Any, titles: Sequence[str], where: str) -> _Part:
     title, data = next(((title, data) for title, data in found.items() if data is not None), (titles[0], None))
     where = f"{where}/{title}"
     if data is None and titles in _REQUIRED:
-        raise DataError(f"{where} is missing, there are {', '.join(group)}; fetch {group.file.filename} again")
+        raise DataError(f"{where} is missing, found only {', '.join(group)}; fetch {group.file.filename} again")
     if data is None:
         return _Part(where, None)
     if data.is_virtual or data.external:
-        raise DataError(f"{where} leads to other files; fetch {group.file.filename} again")
+        raise DataError(f"{where} refers to other files; fetch {group.file.filename} again")
     if data.ndim != 2 or data.dtype.kind not in "iuf" or data.nbytes > DATA_BYTES:
         raise DataError(f"{where} must be a table of numbers, got {data.dtype} of shape {data.shape}")
     with np.errstate(over="ignore"):
@@ -158,10 +166,10 @@ def _read_part(group: Any, titles: Sequence[str], where: str) -> _Part:
 
 
 def _check(names: Sequence[str], parts: Sequence[_Part]) -> None:
-    """Check that all splits have the columns of their table, and numbers that can be explained.
+    """Check that all splits have the columns of their table, finite numbers, and a target that varies.
 
     Raises:
-        DataError: One has not; names all that is wrong.
+        DataError: A split does not; the message names all violations.
     """
     violations = []
     for where, numbers in parts:
@@ -169,7 +177,7 @@ def _check(names: Sequence[str], parts: Sequence[_Part]) -> None:
             continue
         n_columns = numbers.shape[1]
         if n_columns != len(names):
-            violations.append(f"{where} has {n_columns} columns, its table names {len(names)}: {', '.join(names)}")
+            violations.append(f"{where} has {n_columns} columns, but its table names {len(names)}: {', '.join(names)}")
             continue
         violations += find_few_rows(len(numbers), where)
         for name, values in zip(names, numbers.T, strict=True):

@@ -1,4 +1,4 @@
-"""The files of LLM-SRBench (Shojaee et al. 2025): a user's copy, or what the Hugging Face hub sends once."""
+"""The files of LLM-SRBench (Shojaee et al. 2025): a user's copy, or fetched once from the Hugging Face hub."""
 
 import importlib
 import logging
@@ -19,7 +19,7 @@ GROUPS: Final = {
     "materials": "lsr_synth/matsci",
     "transform": "lsr_transform",
 }
-"""Where the benchmark keeps the problems of a science; transform has laws of physics, solved for another variable."""
+"""The group of each science in the benchmark; transform has laws of physics, solved for another variable."""
 
 REPOSITORY: Final = "nnheui/llm-srbench"
 HDF5: Final = "lsr_bench_data.hdf5"
@@ -29,31 +29,36 @@ _LOG: Final = logging.getLogger("evodiverse.tasks.equations")
 
 
 class Files(NamedTuple):
-    """The numbers of all problems, and the tables that say what those of one science are about."""
+    """The files that a problem is read from.
+
+    Attributes:
+        numbers: The HDF5 file with the numbers of all problems.
+        tables: The tables that describe the problems of one science.
+    """
 
     numbers: Path
     tables: tuple[Path, ...]
 
 
 def find_files(science: str, root: str | None) -> Files:
-    """Return the files that have the problems of a science, which the hub sends if nobody named a folder.
+    """Return the files with the problems of a science. Missing files are fetched, unless the user named a folder.
 
     Args:
-        science: One of `GROUPS`.
-        root: A user's folder with a copy of the benchmark; None for that of the cache.
+        science: A key of `GROUPS`.
+        root: The user's folder with a copy of the benchmark, None for the folder in the cache.
 
     Raises:
         InputError: A library is missing.
-        DataError: A file is absent, and the hub cannot or must not be asked; says where the file goes.
+        DataError: A file is missing and cannot be fetched; the message says where to put it.
     """
-    load("h5py")  # before anything is fetched for it
+    load("h5py")  # fails before anything is fetched
     table = GROUPS[science].replace("/", "_")
     folder = cache_folder() / "llm-srbench" if root is None else expanded(root)
     tables = sorted(folder.joinpath("data").glob(f"{table}-*.parquet"))
     needed = {f"data/{table}-00000-of-00001.parquet": bool(tables), HDF5: os.path.exists(folder / HDF5)}
     missing = [name for name, is_there in needed.items() if not is_there]
     if missing and root is not None:
-        raise DataError(f"task.data.root: {folder} lacks {' and '.join(missing)}; {_COPY}")
+        raise DataError(f"task.data.root: {folder} is missing {' and '.join(missing)}; {_COPY}")
     for name in missing:
         path = _fetch(name, folder)
         tables = tables if name == HDF5 else [path]
@@ -64,7 +69,7 @@ def load(library: str) -> ModuleType:
     """Import a library that only these problems need.
 
     Raises:
-        InputError: It is not installed.
+        InputError: The library is not installed.
     """
     try:
         return importlib.import_module(library)
@@ -73,7 +78,7 @@ def load(library: str) -> ModuleType:
 
 
 def _fetch(name: str, folder: Path) -> Path:
-    """Let the hub's client, which knows who the user is, put a file into a folder."""
+    """Download a file into a folder by the hub's client, which knows the user's login."""
     what = f"cannot fetch {name} of LLM-SRBench into {folder}"
     if is_offline():
         raise DataError(f"{what}: {OFFLINE_VARIABLE} is set; run with {OFFLINE_VARIABLE}=0, or {_COPY}")
@@ -83,13 +88,13 @@ def _fetch(name: str, folder: Path) -> Path:
     from huggingface_hub.errors import RepositoryNotFoundError
     from huggingface_hub.utils.logging import set_verbosity_error
 
-    set_verbosity_error()  # what goes wrong comes as an exception
+    set_verbosity_error()  # failures are raised as exceptions
     _LOG.info("fetching %s of LLM-SRBench (once) ...", name)
     try:
         return Path(hf_hub_download(REPOSITORY, name, repo_type="dataset", local_dir=folder))
-    except RepositoryNotFoundError as error:  # what the hub answers to those it does not let in
+    except RepositoryNotFoundError as error:  # the hub's answer to anyone without access
         advice = f"accept the conditions on {_PAGE}, log in with `hf auth login` or set HF_TOKEN, and run this again"
         raise DataError(f"{what}: the data are gated; {advice}; or {_COPY}") from error
     except (OSError, RuntimeError, httpx.HTTPError) as error:
-        advice = "see that this machine reaches huggingface.co and can write there"
+        advice = "check that this machine can reach huggingface.co and write to that folder"
         raise DataError(f"{what} ({describe(error)}); {advice}, or {_COPY}") from error

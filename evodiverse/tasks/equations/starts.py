@@ -1,4 +1,4 @@
-"""Where the fit of a parameter starts: in the units of what it is added to, multiplied by or compared with."""
+"""The units in which the fit of a parameter starts: those of what it is added to, multiplied by or compared with."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log
@@ -18,7 +18,7 @@ _SMALLEST, _LARGEST = 1e-12, 1e12
 
 
 class Range(NamedTuple):
-    """What values of a variable there are: the lowest, the highest, and the root of their mean square."""
+    """The lowest and the highest value of a variable in the data, and the root mean square of its values."""
 
     low: float
     high: float
@@ -26,11 +26,11 @@ class Range(NamedTuple):
 
 
 Unit = tuple[float, ...]
-"""How large a parameter may be; if it may be a place among a variable's values, also the lowest and the highest."""
+"""The magnitude of a parameter; for a location on the axis of a variable, also its lowest and highest value."""
 
 
 def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
-    """Return the range of each variable in inputs ``(n, variables)``."""
+    """Return the range of each variable, by name, in inputs ``(n, variables)``."""
     low, high, size = inputs.min(axis=0), inputs.max(axis=0), np.sqrt(np.mean(inputs**2, axis=0))
     return {
         name: Range(*values) for name, *values in zip(names, low.tolist(), high.tolist(), size.tolist(), strict=True)
@@ -38,23 +38,23 @@ def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
 
 
 def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[Unit]:
-    """Return the unit of each parameter of a skeleton in its one form.
+    """Return the unit of each parameter of a skeleton.
 
     Args:
-        source: The skeleton.
-        n_params: Of the skeleton.
-        ranges: Of each variable.
+        source: The skeleton in canonical form.
+        n_params: The number of its parameters.
+        ranges: The range of each variable, by name.
     """
     units: dict[int, Unit] = {}
     try:
         _Finder(ranges, units).visit(read_tree(source), 1.0)
-    except (TreeSizeError, RecursionError):  # larger than anybody understands
+    except (TreeSizeError, RecursionError):  # too large to analyze
         units.clear()
     return [units.get(at, (1.0,)) for at in range(n_params)]
 
 
 class _Finder:
-    """Goes down a tree with the size that each expression should have to matter where it stands."""
+    """Walks down a tree with the magnitude that each expression needs in order to matter in its place."""
 
     def __init__(self, ranges: Mapping[str, Range], units: dict[int, Unit]) -> None:
         self._ranges = ranges
@@ -62,7 +62,7 @@ class _Finder:
         self._sizes: dict[Node, float | None] = {}
 
     def visit(self, node: Node, size: float) -> None:
-        """Note the units of the parameters below a node that should be about so large."""
+        """Record the units of the parameters in an expression whose magnitude should be about ``size``."""
         if node.operation == PARAMETER:
             self._units.setdefault(int(node.value), (min(max(size, _SMALLEST), _LARGEST),))
             return
@@ -116,7 +116,7 @@ class _Finder:
                 self.visit(factor, 1.0)
 
     def _size(self, node: Node) -> float | None:
-        """Return how large an expression is where its parameters are as they should, None for one that they scale."""
+        """Return the magnitude of an expression with suitable parameters, None if a parameter scales it."""
         if node not in self._sizes:
             self._sizes[node] = self._measure(node)
         return self._sizes[node]

@@ -1,4 +1,4 @@
-"""Whether equations are the law: symbolic accuracy, at first place and among the best 50."""
+"""Symbolic accuracy: whether an equation is the law, up to the values of the law's constants."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,22 +17,22 @@ FloatArray = NDArray[np.float64]
 N_POINTS: Final = 256
 N_BEST: Final = 50
 RESIDUE: Final = 1e-6
-"""Of the law's own size; two formulas that are the same differ by rounding alone."""
+"""Largest difference, relative to the size of the values, between equal formulas, which differ only by rounding."""
 
 FACTOR: Final = 2.0
-"""How many times as large or as small a constant of the law may be."""
+"""Factor by which a constant of the law may be larger or smaller than its true value."""
 
-# Steps of the fit, and the residue above which it is given up after them.
+# Steps of each stage of the fit, and the residue above which the fit is abandoned after the stage.
 _STEPS: Final = ((10, 1e-4), (60, RESIDUE))
 _NO_NUMBER: Final = 1e6
 
 
 class Law:
-    """A law with free constants, at points around the data of its problem.
+    """A law with free constants, evaluated at points around the data of its problem.
 
     Args:
-        problem: Has the law.
-        splits: Of the problem; the box of the points is twice as wide as theirs.
+        problem: The problem with the law.
+        splits: The data of the problem. The points fill a box twice as wide as the data.
     """
 
     def __init__(self, problem: Problem, splits: Splits) -> None:
@@ -42,14 +42,14 @@ class Law:
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
-        """Return whether the law gives what an equation gives, with other constants within `FACTOR` of its own.
+        """Return whether an equation is the law, whose constants may differ from the true ones by `FACTOR`.
 
-        A term more in the equation, however small, is one that the law has not. A law whose constants may be zero would
-        hold others.
+        An equation with an additional term, even a small one, is not the law. Constants may not become zero, since the
+        law would then cover simpler laws too.
 
         Args:
-            source: A skeleton in its one form.
-            params: Its fitted parameters.
+            source: The skeleton of the equation in canonical form.
+            params: The fitted parameters of the equation.
         """
         try:
             given = self._values(read_tree(source), params)
@@ -59,7 +59,9 @@ class Law:
         known = np.isfinite(expected)
         if not known.any() or not np.isfinite(given[known]).all():
             return False
-        scale = float(norm(given[known] / np.sqrt(known.sum()))) or 1.0  # BLAS squares no huge value
+        scale = (
+            float(norm(given[known] / np.sqrt(known.sum()))) or 1.0
+        )  # BLAS computes norms of huge values without overflow
 
         def residues(moves: FloatArray) -> FloatArray:
             values = self._values(self._tree, (self._constants * (1 + moves)).tolist())
@@ -81,12 +83,12 @@ class Law:
 
 
 def read_law(problem: Problem) -> str:
-    """Return the law of a problem in its one form; it may have more constants than a hypothesis."""
+    """Return the law of a problem in canonical form; it may have more constants than a candidate."""
     return read_skeleton(problem.skeleton, [one.name for one in problem.variables], len(problem.constants)).source
 
 
 def draw_points(splits: Splits) -> FloatArray:
-    """Return points ``(n, variables)`` around the data; what is never negative there stays so."""
+    """Return points ``(N_POINTS, variables)`` around the data. Variables that are never negative there stay so."""
     inputs = np.concatenate([rows.inputs for rows in splits])
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     half = (high - low) / 2

@@ -1,4 +1,4 @@
-"""Equations whose parameters are fitted to data, and which are scored by what they leave unexplained."""
+"""The equation task: parameters are fitted to data, and the score is minus the error that remains."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -35,9 +35,9 @@ _NO_SPLIT: Final = "there are no such data"
 _NOT_FINITE: Final = f"{_NO_SPLIT}, or a prediction is not a finite number"
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "mse": OwnColumn(
-        float, "mean squared error on the rows that are fitted; `score` is minus that", "of `task.data.normalize`"
+        float, "mean squared error on the rows that are fitted; `score` is minus that", "set by `task.data.normalize`"
     ),
-    "nmse_train": OwnColumn(float, "the same error", "variance of the training target"),
+    "nmse_train": OwnColumn(float, "mean squared error on the rows that are fitted", "variance of the training target"),
     "nmse_held": OwnColumn(
         float,
         "mean squared error on the training rows that are held back",
@@ -55,7 +55,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
         _NOT_FINITE,
     ),
     "nmse_ood": OwnColumn(
-        float, "the same on the held-out data outside the domain", "variance of these data", _NOT_FINITE
+        float, "as `nmse_id`, on the held-out data from outside the domain", "variance of these data", _NOT_FINITE
     ),
     "acc01_id": OwnColumn(
         int,
@@ -63,13 +63,13 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
         "(the paper's Acc0.1)",
         null=_NO_SPLIT,
     ),
-    "acc01_ood": OwnColumn(int, "the same for the held-out data outside the domain", null=_NO_SPLIT),
+    "acc01_ood": OwnColumn(int, "as `acc01_id`, for the held-out data from outside the domain", null=_NO_SPLIT),
     "acc01_95_id": OwnColumn(
         int,
         "1 if at least 95% of the predictions for the held-out data of the same domain are within 10%, else 0",
         null=_NO_SPLIT,
     ),
-    "acc01_95_ood": OwnColumn(int, "the same for the held-out data outside the domain", null=_NO_SPLIT),
+    "acc01_95_ood": OwnColumn(int, "as `acc01_95_id`, for the held-out data from outside the domain", null=_NO_SPLIT),
 }
 """The columns of ``evaluations`` that every equation task adds."""
 
@@ -78,12 +78,12 @@ class EquationTask:
     """The equation domain around one set of data.
 
     Args:
-        dataset: What is to be explained.
-        sandbox: Runs the equations.
-        settings: ``task``.
+        dataset: The data to be explained.
+        sandbox: The sandbox that runs the equations.
+        settings: The settings under ``task``.
         initial: The skeletons that every pool starts from.
-        given: The parameters of hypotheses by their keys, as many as there may be, for which all training rows may have
-            been used; None fits them.
+        given: The parameters of each hypothesis by its key, in any number. They are not fitted, and no rows are held
+            back, since all training rows may have been used for them. None if parameters are to be fitted.
     """
 
     columns = column_types(COLUMNS)
@@ -107,12 +107,12 @@ class EquationTask:
         limits = Limits(settings.timeout, settings.memory)
         self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
         self._is_log = settings.energy == "log"
-        self._shown: tuple[int, ...] = ()  # the calls that `show_best` laid out last
+        self._shown: tuple[int, ...] = ()  # calls of the front that `show_best` returned last
         self._variance = float(np.var(dataset.splits.train.target))
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave the data behind: a process that is sent the task evaluates nothing."""
+        """Leave out the data: a process that receives the task evaluates nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
         dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none), None)
         return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None}
@@ -122,15 +122,15 @@ class EquationTask:
         return self._initial
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-        """Return the skeletons that the texts stand for, or why they are none."""
+        """Return the skeleton in each text, or the reason for its rejection."""
         return [parse_equation(text, self._dataset.names) for text in genotypes]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-        """Return the Jaccard similarity of one equation's terms with others', whatever their constants are."""
+        """Return ``(n,)`` Jaccard similarities of an equation's terms to those of others, regardless of constants."""
         return jaccard(find_terms(hypothesis.genotype), [find_terms(other.genotype) for other in others])
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
-        """Return how often each expression occurs in equations, without its constants, in `N_FEATURES` columns."""
+        """Return ``(n, N_FEATURES)`` hashed counts of the expressions in each equation, regardless of constants."""
         return hashed_counts([count_parts(hypothesis.genotype) for hypothesis in hypotheses], N_FEATURES)
 
     def prepare(self) -> None:
@@ -138,35 +138,35 @@ class EquationTask:
         self._sandbox.prepare()
 
     def abandon(self) -> None:
-        """End the fits under way, in all threads."""
+        """Stop the fits in progress, in all threads."""
         self._sandbox.close()
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-        """Fit equations to what is to be explained; one that fails, or predicts a value that is none, has no score."""
+        """Fit equations to the data. One that fails, or predicts a value that is not finite, has no score."""
         return [self._evaluation(fitted) for fitted in self._fit(hypotheses)]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
-        """Return the mean normalized error of the best 10."""
+        """Return the mean NMSE of the best 10 candidates, NaN if none has a score."""
         scores = sorted((candidate.score for candidate in candidates if candidate.score is not None), reverse=True)
         return -float(np.mean(scores[:N_TOP])) * self._unit / self._variance if scores else float("nan")
 
     def grade(self, hypothesis: Hypothesis) -> int:
-        """Return how complex an equation is."""
+        """Return the complexity of an equation."""
         return measure_complexity(hypothesis.genotype)
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
-        """Return the equation that is chosen from the front, with its error on rows that no fit has seen."""
+        """Return the equation chosen from the front, with its error on rows that no fit has seen, if there are any."""
         chosen = choose(_find_front(discoveries))
         error = f"held-out NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
         best = _at(discoveries, chosen)
         try:
             right = write_infix(read_tree(best.candidate.genotype), read_params(best))
-        except (TreeSizeError, RecursionError):  # a language model's may be
+        except (TreeSizeError, RecursionError):  # equations of a language model may be that large
             right = "…"
         return f"{self._dataset.target.name} = {right}  ({error})"
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return the front, and of the equation chosen from it Python, LaTeX, what is known, and a picture."""
+        """Return the files about the front and the chosen equation, by name; none if the front has not changed."""
         front = _find_front(discoveries)
         calls = tuple(member.call for member in front)
         if not front or calls == self._shown:
@@ -209,7 +209,7 @@ class EquationTask:
 
 
 def _find_front(discoveries: Sequence[Discovery]) -> list[Member]:
-    """Return the front of candidates that did not fail."""
+    """Return the front of the candidates that did not fail."""
     return find_front(
         weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED))
         for one in discoveries

@@ -1,4 +1,4 @@
-"""What an equation is made of, whatever its constants are: its terms, by which equations are compared."""
+"""The terms of an equation, regardless of its constants, by which equations are compared."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,22 +14,22 @@ _PRODUCTS: Final = ("multiply", "divide")
 
 @lru_cache(maxsize=20_000)
 def find_terms(source: str) -> frozenset[str]:
-    """Return the terms of a skeleton in its one form: the addends of what it returns, without their constant factors.
+    """Return the terms of a skeleton in canonical form: the addends of its result, without their constant factors.
 
-    Within a term, parameters and numbers read ``c``, but for numbers in exponents; the order of sums and products makes
-    no difference. A constant addend is no term unless it is all there is.
+    Within a term, parameters and numbers are written as ``c``, except for numbers in exponents. The order of sums and
+    products makes no difference. A constant addend is not a term unless there is nothing else.
     """
     try:
         tree = read_tree(source)
         terms = {_spell(addend) for addend in _addends(tree)}
-    except (TreeSizeError, RecursionError):  # larger than anybody compares
+    except (TreeSizeError, RecursionError):  # too large to compare
         return frozenset({source})
     return frozenset(terms - {_CONSTANT}) or frozenset({_CONSTANT})
 
 
 @lru_cache(maxsize=20_000)
 def count_parts(source: str) -> Mapping[str, int]:
-    """Return how often each expression occurs in a skeleton in its one form, as `find_terms` spells them."""
+    """Return how often each expression occurs in a skeleton in canonical form, spelled as by `find_terms`."""
     try:
         return Counter(_spell(part) for part in _parts(read_tree(source)))
     except (TreeSizeError, RecursionError):
@@ -81,7 +81,7 @@ def _spell_exponent(node: Node) -> str:
 
 
 def _factors(node: Node) -> tuple[list[str], list[str]]:
-    """Return what is multiplied and what divides, without what is constant."""
+    """Return the factors of a product above and below the division line, without the constant ones."""
     if node.operation == "negative":
         return _factors(node.arguments[0])
     if node.operation not in _PRODUCTS:

@@ -20,7 +20,7 @@ def numbers(n: int = 8, start: float = 0.5) -> np.ndarray:
 
 
 def row(name: str, **more: Any) -> dict[str, Any]:
-    """Return what the table says of a problem."""
+    """Return the row of a table that describes a problem."""
     return {
         "name": name,
         "symbols": ["dv_dt", "x", "t"],

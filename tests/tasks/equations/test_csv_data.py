@@ -42,25 +42,25 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("", "cannot read"),
-        ("x,t\n1,2\n3,4\n", "task.data.target=y is no column"),
-        ("y\n1\n2\n", "no column but the target"),
-        ("x,y\n1,2\n", "has 1 rows, at least 2"),
-        ("x,y\n1,2\nred,3\n", "the column 'x' of .* holds string, expected numbers"),
+        ("x,t\n1,2\n3,4\n", "task.data.target=y is not a column"),
+        ("y\n1\n2\n", "no column besides the target"),
+        ("x,y\n1,2\n", "too few rows: expected at least 2, got 1"),
+        ("x,y\n1,2\nred,3\n", "the column 'x' of .* must hold numbers, got string"),
         ("x,y\n1,2\nnan,3\n", "the column 'x' of .* has no finite number in row 2"),
         ("x,y\n1,2\n,3\n", "the column 'x' of .* has no finite number in row 2"),
         ("x,y\n1,inf\n2,3\n", "the column 'y' of .* has no finite number in row 1"),
         ("x,y\n1,2\n2,2\n", "the target 'y' is the same in all rows"),
         ("x,y\n1,1e-200\n2,2e-200\n", "the target 'y' is too small or too large"),
         ("x,y\n1,1e200\n2,-1e200\n", "the target 'y' is too small or too large"),
-        ("x,x,y\n1,2,3\n2,3,4\n", "two columns of one name"),
+        ("x,x,y\n1,2,3\n2,3,4\n", "two columns with the same name"),
         ("a b,y\n1,2\n2,3\n", "the column 'a b' cannot be a variable"),
         ("\u00b5,y\n1,2\n2,3\n", "cannot be a variable"),
         ("__debug__,y\n1,2\n2,3\n", "cannot be a variable"),
-        ("x;y\n1;2\n2;3\n", "it has x;y; columns are parted by commas"),
+        ("x;y\n1;2\n2;3\n", "its columns are x;y; columns must be separated by commas"),
         ("params,y\n1,2\n2,3\n", "the column 'params' cannot be a variable"),
         ("lambda,y\n1,2\n2,3\n", "the column 'lambda' cannot be a variable"),
         ("x,y\n1,2\n2,3,4\n", "cannot read"),
-        ("x,y\n1,2\ntrue,3\n", "expected numbers"),
+        ("x,y\n1,2\ntrue,3\n", "must hold numbers, got bool"),
     ],
 )
 def test_bad_data_are_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
@@ -76,16 +76,16 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
         read_splits(path, None, None, "y")
 
 
-def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:
+def test_all_violations_are_named_at_once(tmp_path: Path) -> None:
     train = written(tmp_path, GOOD)
     with pytest.raises(InputError) as caught:
         read_splits(train, written(tmp_path, "x,y\n1,2\n2,3\n", "id.csv"), tmp_path / "none.csv", "y")
     unreadable, lacking = caught.value.violations
     assert "No such file" in unreadable
-    assert "lacks the columns t" in lacking
+    assert "is missing the columns t" in lacking
 
 
-def test_a_device_or_a_pipe_is_no_data(tmp_path: Path) -> None:
+def test_a_device_or_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError) as caught:
         read_splits(Path("/dev/zero"), tmp_path / "pipe", written(tmp_path, GOOD), "y")

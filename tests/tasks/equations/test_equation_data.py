@@ -31,7 +31,7 @@ def arrays(splits: object) -> list[np.ndarray]:
     return [array for rows in splits for array in rows]  # type: ignore[attr-defined]
 
 
-def test_data_are_made_once_and_kept(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_are_generated_once_and_cached(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = builtin_splits(PROBLEM)
     (path,) = own_cache.iterdir()
     assert path.name.startswith("reaction3-")
@@ -41,7 +41,7 @@ def test_data_are_made_once_and_kept(own_cache: Path, monkeypatch: pytest.Monkey
     assert all(np.array_equal(one, other) for one, other in zip(arrays(read), arrays(made), strict=True))
 
 
-def test_data_of_other_code_are_not_taken(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_of_other_code_are_not_reused(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builtin_splits(PROBLEM)
     builtin_splits.cache_clear()
     monkeypatch.setattr(module, "_version", lambda: "other")
@@ -49,30 +49,30 @@ def test_data_of_other_code_are_not_taken(own_cache: Path, monkeypatch: pytest.M
     assert len(list(own_cache.iterdir())) == 2
 
 
-def test_damaged_data_are_made_afresh_and_told(own_cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_data_are_generated_again_with_a_warning(own_cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     made = builtin_splits(PROBLEM)
     (path,) = own_cache.iterdir()
     path.write_bytes(b"PK\3\4 and then nothing")
     builtin_splits.cache_clear()
     again = builtin_splits(PROBLEM)
     assert all(np.array_equal(one, other) for one, other in zip(arrays(again), arrays(made), strict=True))
-    assert "the data of reaction3 cannot be read (BadZipFile" in caplog.text
+    assert "cannot read the cached data of reaction3 (BadZipFile" in caplog.text
     builtin_splits.cache_clear()
     caplog.clear()
     builtin_splits(PROBLEM)
     assert not caplog.text
 
 
-def test_a_cache_that_cannot_be_written_is_told_and_done_without(
+def test_a_cache_that_cannot_be_written_is_skipped_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "file"))
     assert len(builtin_splits(PROBLEM).train.target) == 5_000
-    assert "cannot be kept" in caplog.text
+    assert "cannot cache the data of reaction3" in caplog.text
 
 
-def test_a_builtin_problem_brings_its_names_and_its_law() -> None:
+def test_a_builtin_problem_has_its_names_and_its_law() -> None:
     dataset = read_dataset(EquationSettings(problem="builtin/reaction3"))
     assert (dataset.target, dataset.names, dataset.problem) == (PROBLEM.target, ("A",), PROBLEM)
     assert dataset.positive == {"A"}
@@ -100,8 +100,8 @@ def test_columns_of_a_users_own_data_become_variables(tmp_path: Path) -> None:
     assert [len(rows.target) for rows in dataset.splits] == [5, 0, 0]
 
 
-def test_a_description_of_no_column_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"task.data.descriptions names length, which are no columns"):
+def test_a_description_of_a_missing_column_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"task.data.descriptions names length, which are not columns"):
         read_dataset(own(tmp_path, descriptions={"length": "?"}))
 
 
@@ -157,7 +157,7 @@ def test_sources_change_with_the_data(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_settings_that_cannot_be_meant_are_all_named(settings: dict[str, object], complaints: list[str]) -> None:
+def test_all_invalid_settings_are_named(settings: dict[str, object], complaints: list[str]) -> None:
     made = EquationSettings(**settings)  # type: ignore[arg-type]
     violations = [*find_beyond(made, "task."), *find_setting_violations(made)]
     assert len(violations) == len(complaints)
@@ -165,7 +165,7 @@ def test_settings_that_cannot_be_meant_are_all_named(settings: dict[str, object]
         assert complaint in violation
 
 
-def test_settings_that_can_be_meant_pass(tmp_path: Path) -> None:
+def test_valid_settings_pass(tmp_path: Path) -> None:
     assert find_setting_violations(EquationSettings(problem="builtin/aluminium")) == []
     assert find_setting_violations(own(tmp_path)) == []
 

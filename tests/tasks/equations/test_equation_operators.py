@@ -52,7 +52,7 @@ def test_children_are_other_skeletons_of_the_same_variables(seed: int, parents: 
     assert any(leaves(read_tree(child.source), "variable"))
 
 
-def test_all_that_there_is_is_done() -> None:
+def test_every_crossover_and_mutation_is_used() -> None:
     proposals = OPERATOR.propose([request(RICH, LINEAR, slot=slot) for slot in range(600)])
     done = Counter(name for proposal in proposals for name in proposal.operator.split("+"))
     assert set(done) == {f"crossover_{kind}" for kind in CROSSOVERS} | {f"mutation_{kind}" for kind in MUTATIONS}
@@ -70,7 +70,7 @@ def fitted(expression: str, params: list[float], slot: int) -> Request:
     return Request(1, 0, slot, 1, (parent,), Prompt.COLD, Stream(3, 5, 1, 0, slot))
 
 
-def test_the_data_say_what_half_of_the_children_are_like() -> None:
+def test_the_data_suggest_half_of_the_children() -> None:
     full = [3.0, -0.5, 0.4, 2.1, 0.2, 1.4, -1.0, 0.3, 0.9, 0.05]
     requests = [fitted(FULL, full, slot) for slot in range(200)]
     requests += [fitted("params[0] * x + params[1] * v", [3.0, -0.5], slot) for slot in range(200, 400)]
@@ -80,7 +80,7 @@ def test_the_data_say_what_half_of_the_children_are_like() -> None:
     assert 0.3 < sum(proposal.operator.startswith("guided") for proposal in proposals) / 400 < 0.6
 
 
-def test_the_weakest_term_is_exchanged_for_what_explains_more() -> None:
+def test_the_weakest_term_is_replaced_by_one_that_explains_more() -> None:
     two = "params[0] * x ** 3 + params[1] * np.cos(params[2] * v)"
     proposals = OPERATOR.propose([fitted(two, [1.0, 1e-6, 1.3], slot) for slot in range(300)])
     exchanged = [str(one.genotype) for one in proposals if one.operator == "guided_exchange"]
@@ -131,14 +131,14 @@ def test_a_proposal_does_not_depend_on_hash_seeds() -> None:
     assert done.stdout.strip() == repr(here)
 
 
-def test_a_proposal_that_comes_to_nothing_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_proposal_gives_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.tasks.equations.operators.operator.MAX_PARAMS", -1)
     (proposal,) = OPERATOR.propose([request(LINEAR)])
     assert (proposal.genotype, proposal.operator) == (None, FAILED)
     assert "no allowed child" in proposal.error
 
 
-def test_parents_that_nobody_can_hold_are_refused() -> None:
+def test_parents_too_large_for_a_tree_are_refused() -> None:
     body = "    y = x\n    for i in range(20):\n        y = y * y + params[0]\n    return y\n"
     huge = read_skeleton(f"def equation(x, v, params):\n{body}", XV).source
     chain = " + ".join(["x"] * 50)
@@ -153,7 +153,7 @@ def test_parents_that_nobody_can_hold_are_refused() -> None:
 
 
 @pytest.mark.parametrize("never_negative", [frozenset(), frozenset(XV)])
-def test_roots_and_logarithms_are_told_of_no_negative_numbers(never_negative: frozenset[str]) -> None:
+def test_roots_and_logarithms_get_no_negative_numbers(never_negative: frozenset[str]) -> None:
     inputs = np.random.default_rng(0).uniform(-2, 2, (2, 50))
     data = np.abs(inputs) + 0.1 if never_negative else inputs
     grammar, rng = Grammar(XV, never_negative), np.random.default_rng(1)

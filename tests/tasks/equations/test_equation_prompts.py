@@ -66,7 +66,7 @@ def equation_v2(x, v, params):
 ```'''
 
 
-def test_the_model_is_asked_to_go_on_after_the_parents_from_the_worst_to_the_best() -> None:
+def test_the_model_is_asked_to_continue_the_parents_from_the_worst_to_the_best() -> None:
     assert re.findall("```.*```", text(), re.DOTALL) == [CODE]
     assert text(WORST, BEST) == text(BEST, WORST)
     assert text().endswith("\n\nAnswer with the whole function `equation_v2` in one code block, and with nothing else.")
@@ -98,7 +98,7 @@ def test_all_pools_are_asked_alike() -> None:
     assert prompts().messages(request(prompt=Prompt.HOT)) == prompts().messages(request(prompt=Prompt.COLD))
 
 
-def test_what_is_looked_for_is_named_with_its_meaning_if_there_is_one() -> None:
+def test_the_target_is_named_with_its_meaning_if_there_is_one() -> None:
     assert "\n\na: acceleration\n\nfrom the variables\n\n- x: position\n- v\n\n" in system()
     assert f"up to {MAX_PARAMS} free constants" in system()
 
@@ -126,14 +126,14 @@ def test_an_answer_may_call_the_parents_by_the_names_that_it_was_shown() -> None
     assert prompts().read(request(), reply) == f"{SOURCES[1].replace('equation', 'equation_v0')}\n\n{equation}"
 
 
-def test_the_name_that_was_asked_for_goes_before_others() -> None:
+def test_the_name_that_was_asked_for_takes_precedence() -> None:
     other = "def equation_v3(x, v, params):\n    return v\n"
     read = prompts().read(request(), f"def equation_v2(x, v, params):\n    return x\n\n\n{other}")
     assert read == "def equation(x, v, params):\n    return x\n"
     assert prompts().read(request(BEST, WORST, candidate(3, 0.1)), other) == other.replace("_v3", "")
 
 
-def test_a_body_that_goes_on_where_the_prompt_ends_is_read() -> None:
+def test_a_body_that_continues_where_the_prompt_ends_is_read() -> None:
     assert prompts().read(request(), "    return params[0] * v\n") == (
         "def equation(x, v, params):\n    return params[0] * v\n"
     )
@@ -183,7 +183,7 @@ def test_texts_that_differ_have_another_digest(tmp_path: Path) -> None:
     assert len({shipped, mine, edited, meaning, unit}) == 5
 
 
-def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
+def test_all_violations_in_templates_are_reported(tmp_path: Path) -> None:
     write_templates(tmp_path, system="$target $variable 5$$", task="$header 5$")
     own = f"task.prompts.dir: {tmp_path}"
     known = "$target, $target_name, $variables, $variable_names, $max_params"
@@ -196,7 +196,7 @@ def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["/nowhere", "~nobody-has-this-name/prompts"])
-def test_a_folder_that_there_is_not_is_named(folder: str) -> None:
+def test_a_missing_folder_is_named(folder: str) -> None:
     with pytest.raises(InputError, match=f"task.prompts.dir: cannot read {re.escape(folder)}/system.txt"):
         build(folder, TARGET, VARIABLES)
 
@@ -287,7 +287,7 @@ def test_templates_must_say_what_is_to_be_explained_and_by_what(tmp_path: Path, 
     with pytest.raises(InputError) as refused:
         prompts(tmp_path)
     (line,) = refused.value.violations
-    assert line == f"task.prompts.dir: {tmp_path} has $target or $target_name in neither system.txt nor task.txt"
+    assert line == f"task.prompts.dir: {tmp_path} must use $target or $target_name in system.txt or task.txt"
 
 
 def test_a_function_that_is_shown_needs_its_arguments_and_its_body(tmp_path: Path) -> None:

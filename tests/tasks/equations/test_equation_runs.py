@@ -28,7 +28,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def predict(row: dict[str, Any], inputs: np.ndarray) -> np.ndarray:
-    """What the equation of a row gives with its logged parameters, by Python itself."""
+    """Return the values of a row's equation with its logged parameters, computed by Python itself."""
     scope: dict[str, Any] = {"np": np}
     exec(row["genotype"], scope)  # noqa: S102
     with np.errstate(all="ignore"):
@@ -103,7 +103,7 @@ def test_any_size_of_batches_gives_the_same_log(whole: Path, tmp_path: Path) -> 
     )
 
 
-def test_a_stopped_run_goes_on_to_the_same_log(whole: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_to_the_same_log(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(Interrupted, match=signal.Signals.SIGINT.name):
         run_here(*SMALL, TWO, f"outputs={tmp_path}", display=stop_after(2))
     assert log(run_here(*SMALL, TWO, f"outputs={tmp_path}")) == log(whole)
@@ -134,14 +134,14 @@ def test_a_users_own_data_are_searched(tmp_path: Path) -> None:
     assert json.loads((run / "best/equation.json").read_text())["symbolic_match"] is None
 
 
-def test_data_that_cannot_be_used_are_told_before_anything_begins(tmp_path: Path) -> None:
+def test_unusable_data_are_reported_before_anything_begins(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n1,2\n2,nan\n3,two\n")
     with pytest.raises(InputError) as refused:
         run_here(
             *("task=equation", "task.problem=csv/a", "task.data.target=z", f"task.data.train={tmp_path / 'a.csv'}"),
             f"outputs={tmp_path}",
         )
-    assert "task.data.target=z is no column" in str(refused.value)
+    assert "task.data.target=z is not a column" in str(refused.value)
 
 
 REPLIES = [

@@ -1,4 +1,4 @@
-"""The picture of a fit shows each prediction beside its measurement, and says which it cannot show."""
+"""The picture of a fit plots each prediction against its measurement, and counts those it cannot show."""
 
 import io
 
@@ -38,7 +38,7 @@ def predicting(*predicted: float) -> Panel:
 
 
 def color(image: Image.Image, panel: Panel, row: int, index: int = 0) -> tuple[int, ...]:
-    """Of the point that a row of the data is drawn at, in the panel of this index."""
+    """Return the color of the pixel at the point of a row of the data, in the panel with this index."""
     limits = find_limits(panel.target)
     x, y = to_pixel(limits, float(panel.target[row]), float(panel.predicted[row]))
     return image.getpixel((index * PANEL_WIDTH + int(x), int(y)))

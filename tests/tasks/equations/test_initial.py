@@ -27,7 +27,7 @@ def test_lines_that_are_no_equations_are_named(tmp_path: Path) -> None:
     path = write(tmp_path, "x", "x +", "params[0] * y", "__import__('os')")
     with pytest.raises(InputError) as caught:
         read_equations(path, XV)
-    assert [violation.split(" is no equation")[0][-6:] for violation in caught.value.violations] == [
+    assert [violation.split(" is not an equation")[0][-6:] for violation in caught.value.violations] == [
         "line 2",
         "line 3",
         "line 4",

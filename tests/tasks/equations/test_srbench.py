@@ -82,7 +82,7 @@ def test_transformed_laws_have_splits_of_other_names(tmp_path: Path) -> None:
     assert [len(part.target) for part in dataset.splits] == [8, 5, 0]
 
 
-def test_odd_names_are_changed_and_told(tmp_path: Path) -> None:
+def test_odd_names_are_replaced_and_the_original_is_shown(tmp_path: Path) -> None:
     odd = row("PO0", symbols=["dv/dt", "lambda", "x (m)"])
     source = settings(written(tmp_path, odd, {title: numbers() for title in TITLES}))
     dataset = read_dataset(source)
@@ -122,18 +122,21 @@ def test_tables_choose_builtin_problems() -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"symbols": ["a", "x"]}, "has 2 and 3 and 3 entries, expected as many each"),
+        ({"symbols": ["a", "x"]}, "has 2 and 3 and 3 entries, expected the same number in each"),
         ({"symbols": "[a, x, t]"}, "must hold lists of text as symbols, symbol_descs, symbol_properties"),
         ({"symbol_descs": ["", None, ""]}, "must hold lists of text"),
-        ({"symbol_properties": ["V", "V", "V"]}, r"must have one symbol of property O and others, got ['V', 'V', 'V']"),
-        ({"symbol_properties": ["O", "O", "V"]}, "must have one symbol of property O"),
+        (
+            {"symbol_properties": ["V", "V", "V"]},
+            "must have one symbol with the property O and at least one other, got ['V', 'V', 'V']",
+        ),
+        ({"symbol_properties": ["O", "O", "V"]}, "must have one symbol with the property O and at least one other"),
         (
             {"symbols": ["a", "x"], "symbol_descs": ["", ""], "symbol_properties": ["O", "V"]},
-            "has 3 columns, its table names 2: a, x",
+            "has 3 columns, but its table names 2: a, x",
         ),
     ],
 )
-def test_a_table_that_cannot_be_meant_is_refused(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
+def test_an_invalid_table_is_refused(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
     made = written(tmp_path, row("PO0", **changes), {title: numbers() for title in TITLES})
     assert complaint in refusal(made)
 
@@ -149,28 +152,28 @@ def replaced(at: tuple[int, int], value: float) -> np.ndarray:
     [
         (numbers()[:, 0], "train_data must be a table of numbers, got float64 of shape (8,)"),
         (numbers().astype("S"), "must be a table of numbers, got |S32 of shape (8, 3)"),
-        (numbers()[:1], "train_data has 1 rows, at least 2 are needed"),
+        (numbers()[:1], "train_data has too few rows: expected at least 2, got 1"),
         (replaced((2, 1), np.nan), "the column 'x' of "),
         (replaced((2, 1), np.nan), "train_data has no finite number in row 3"),
         (numbers() * [0, 1, 1], "the target 'dv_dt' is the same in all rows of "),
         (numbers() * [1e200, 1, 1], "the target 'dv_dt' is too small or too large"),
     ],
 )
-def test_numbers_that_cannot_be_explained_are_refused(tmp_path: Path, train: np.ndarray, complaint: str) -> None:
+def test_unusable_numbers_are_refused(tmp_path: Path, train: np.ndarray, complaint: str) -> None:
     made = written(tmp_path, row("PO0"), {"train_data": train, "id_test_data": numbers()})
     assert complaint in refusal(made)
 
 
-def test_all_that_is_wrong_with_the_numbers_is_named_at_once(tmp_path: Path) -> None:
+def test_all_violations_in_the_numbers_are_named_at_once(tmp_path: Path) -> None:
     splits = {"train_data": numbers()[:, :2], "id_test_data": numbers()[:1], "ood_test_data": replaced((0, 0), np.inf)}
     told = refusal(written(tmp_path, row("PO0"), splits)).splitlines()
     assert [line.partition("PO0/")[2].split()[0] for line in told] == list(TITLES)
 
 
 @pytest.mark.parametrize("absent", TITLES[:2])
-def test_a_split_that_must_be_there_is_missed(tmp_path: Path, absent: str) -> None:
+def test_a_missing_split_that_is_required_is_reported(tmp_path: Path, absent: str) -> None:
     made = written(tmp_path, row("PO0"), {title: numbers() for title in TITLES if title != absent})
-    assert f"PO0/{absent} is missing, there are " in refusal(made)
+    assert f"PO0/{absent} is missing, found only " in refusal(made)
 
 
 def link(path: Path, make: Callable[[h5py.Group], None]) -> None:
@@ -211,7 +214,7 @@ def virtual_data(group: h5py.Group) -> None:
 @pytest.mark.parametrize("make", [external_data, virtual_data])
 def test_numbers_of_other_files_are_not_read(root: Path, make: Callable[[h5py.Group], None]) -> None:
     link(root / "lsr_bench_data.hdf5", make)
-    assert "PO0/train_data leads to other files" in refusal(root)
+    assert "PO0/train_data refers to other files" in refusal(root)
 
 
 def test_what_is_too_large_for_memory_is_not_read(root: Path) -> None:
@@ -223,38 +226,38 @@ def test_what_is_too_large_for_memory_is_not_read(root: Path) -> None:
     assert "must be a table of numbers, got float64 of shape (1000000000000, 3)" in refusal(root)
 
 
-def test_an_unknown_problem_is_told_the_nearest(root: Path) -> None:
+def test_an_unknown_problem_is_answered_with_the_nearest(root: Path) -> None:
     assert refusal(root, "physics/PO33") == "task.problem=srbench/physics/PO33 is unknown; did you mean PO3?"
 
 
-def test_a_problem_without_numbers_is_told(root: Path) -> None:
+def test_a_problem_without_numbers_is_reported(root: Path) -> None:
     write_table(root, TABLE, [row("PO1")])
     assert refusal(root, "physics/PO1").endswith(f"has no group {GROUP}/PO1; did you mean PO3?")
 
 
 def test_two_rows_of_one_problem_are_refused(root: Path) -> None:
     write_table(root, TABLE, [row("PO0"), row("PO0")])
-    assert "has two rows of PO0" in refusal(root)
+    assert "has two rows for PO0" in refusal(root)
 
 
 def test_a_table_without_the_columns_is_refused(root: Path) -> None:
     write_table(root, TABLE, [{"name": "PO0", "symbols": ["x"]}])
-    assert "lacks the columns symbol_descs, symbol_properties; expected a table of LLM-SRBench" in refusal(root)
+    assert "is missing the columns symbol_descs, symbol_properties; expected a table of LLM-SRBench" in refusal(root)
 
 
 @pytest.mark.parametrize("name", ["lsr_bench_data.hdf5", f"data/{TABLE}-00000-of-00001.parquet"])
-def test_a_damaged_file_is_told(root: Path, name: str) -> None:
+def test_a_damaged_file_is_reported(root: Path, name: str) -> None:
     (root / name).write_bytes(b"PAR1 and then nothing")
     assert refusal(root).endswith("; remove it and fetch it again")
     assert str(root / name) in refusal(root)
 
 
-def test_a_copy_that_is_not_whole_says_what_it_lacks(root: Path) -> None:
-    assert f"task.data.root: {root} lacks data/lsr_synth_matsci-00000-of-00001.parquet; copy " in refusal(
+def test_the_missing_files_of_an_incomplete_copy_are_named(root: Path) -> None:
+    assert f"task.data.root: {root} is missing data/lsr_synth_matsci-00000-of-00001.parquet; copy " in refusal(
         root, "materials/MatSci0"
     )
     (root / "lsr_bench_data.hdf5").unlink()
-    assert "lacks lsr_bench_data.hdf5; copy " in refusal(root)
+    assert "is missing lsr_bench_data.hdf5; copy " in refusal(root)
 
 
 @pytest.mark.parametrize(
@@ -262,25 +265,25 @@ def test_a_copy_that_is_not_whole_says_what_it_lacks(root: Path) -> None:
     [
         ("srbench/physics", {}, "must be srbench/<science>/<name>, such as srbench/physics/PO0, got srbench/physics"),
         ("srbench/physics/PO0/x", {}, "must be srbench/<science>/<name>"),
-        ("srbench/phys/PO0", {}, "task.problem=srbench/phys/PO0 is of an unknown science; did you mean physics?"),
+        ("srbench/phys/PO0", {}, "task.problem=srbench/phys/PO0 names an unknown science; did you mean physics?"),
         ("srbench/physics/PO0", {"target": "y"}, "task.data.target is for your own data; use task.problem=csv/PO0"),
         ("builtin/oscillator1", {"root": "x"}, "task.data.root is for LLM-SRBench; use task.problem=srbench/<science>"),
     ],
 )
-def test_settings_that_cannot_be_meant_are_refused_before_anything_is_read(
+def test_invalid_settings_are_refused_before_anything_is_read(
     problem: str, more: dict[str, str], complaint: str
 ) -> None:
     (told,) = find_violations(EquationSettings(problem=problem, data=DataSettings(**more)))  # type: ignore[arg-type]
     assert complaint in told
 
 
-def test_what_is_wrong_with_the_data_is_told_with_the_settings(root: Path) -> None:
+def test_violations_in_the_data_are_reported_with_those_in_the_settings(root: Path) -> None:
     (told,) = find_violations(settings(root, "physics/PO9"))
     assert told.startswith("task.problem=srbench/physics/PO9 is unknown")
 
 
 @pytest.mark.parametrize("library", ["h5py", "huggingface_hub"])
-def test_a_missing_library_is_told_before_anything_is_fetched(
+def test_a_missing_library_is_reported_before_anything_is_fetched(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
@@ -364,7 +367,7 @@ def test_without_access_the_error_says_how_to_get_it(tmp_path: Path) -> None:
 def test_a_fetch_that_fails_says_why(own_cache: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", failing(error))
     assert f"of LLM-SRBench into {own_cache} ({type(error).__name__}: " in refusal(None)
-    assert "; see that this machine reaches huggingface.co and can write there, or copy " in refusal(None)
+    assert "; check that this machine can reach huggingface.co and write to that folder, or copy " in refusal(None)
 
 
 def test_offline_nothing_is_fetched(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def test_a_unit_is_a_number_whatever_a_parameter_meets(expression: str) -> None:
     assert all(0 < unit[0] < math.inf for unit in units(expression))
 
 
-def test_a_skeleton_that_nobody_can_hold_has_units_of_one() -> None:
+def test_a_skeleton_too_large_for_a_tree_has_units_of_one() -> None:
     body = "    y = x\n    for i in range(20):\n        y = y * y + params[0]\n    return y\n"
     huge = read_skeleton(f"def equation(x, t, params):\n{body}", NAMES)
     assert find_units(huge.source, huge.n_params, RANGES) == [(1.0,)] * huge.n_params

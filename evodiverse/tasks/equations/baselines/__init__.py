@@ -1,4 +1,4 @@
-"""Symbolic regression of others, to compare with: one file an engine (see ``engine.py``)."""
+"""Other engines of symbolic regression to compare with, one file each (see ``engine.py``)."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""An engine in a process of its own: whatever its library does there, a signal ends it at once."""
+"""An engine in a separate process, which a signal stops at once, whatever the engine's library is doing."""
 
 import multiprocessing
 import signal
@@ -15,23 +15,23 @@ from evodiverse.tasks.equations.baselines.engine import Front, Order
 
 
 class Answer(NamedTuple):
-    """What an engine found, and the wall time that it took."""
+    """The front that an engine found, and the wall time in seconds that it took."""
 
     front: Front
     seconds: float
 
 
 def find_apart(engine: str, order: Order) -> Answer:
-    """Return what an engine finds, on one thread of its libraries.
+    """Run an engine in a separate process, with its numerical libraries limited to one thread.
 
     Raises:
-        ServiceError: It failed; says why.
+        ServiceError: The engine failed; the message gives the reason.
     """
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sending, engine, order), daemon=True)
     with ExitStack() as stack:
-        with postponed_signals():  # one that is started by half complains
+        with postponed_signals():  # a half-started process would complain
             process.start()
             stack.callback(_end, process)
         sending.close()
@@ -39,9 +39,9 @@ def find_apart(engine: str, order: Order) -> Answer:
             answer: Answer | str = receiving.recv()
         except EOFError:
             process.join()
-            answer = f"its process ended with {process.exitcode}"
+            answer = f"its process ended with exit code {process.exitcode}"
     if isinstance(answer, str):
-        raise ServiceError(f"{engine} failed ({answer}); the same command begins the run again")
+        raise ServiceError(f"{engine} failed ({answer}); run the same command again to start over")
     return answer
 
 
@@ -51,7 +51,7 @@ def _end(process: BaseProcess) -> None:
 
 
 def _answer(sending: Connection, engine: str, order: Order) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to both; the other process ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both processes; the other one ends this one
     try:
         from threadpoolctl import threadpool_limits
 

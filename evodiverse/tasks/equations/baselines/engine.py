@@ -1,4 +1,4 @@
-"""What a baseline is asked and what it answers, whichever engine it is."""
+"""The interface of the engines that serve as baselines."""
 
 import hashlib
 import json
@@ -22,15 +22,15 @@ from evodiverse.vocabulary import Hypothesis
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What an engine is asked: equations of these data, within one of the two budgets.
+    """A request to an engine for equations of these data, within one of two budgets.
 
     Attributes:
-        inputs: ``(n, variables)``, of the training data alone.
-        target: ``(n,)``.
-        variables: Names of the columns of ``inputs``.
-        seed: Seed of whatever the engine draws.
-        seconds: Wall time, None for no limit.
-        evaluations: What the engine counts as evaluations, None for no limit.
+        inputs: ``(n, variables)`` inputs of the training data alone.
+        target: ``(n,)`` target of the training data.
+        variables: The names of the columns of ``inputs``.
+        seed: The seed of all random draws of the engine.
+        seconds: The limit of wall time, None for no limit.
+        evaluations: The limit of evaluations, as the engine itself counts them; None for no limit.
     """
 
     inputs: FloatArray
@@ -42,7 +42,12 @@ class Order:
 
 
 class Model(NamedTuple):
-    """An equation: its tree, in which a parameter's value is its place among the constants that the engine fitted."""
+    """An equation that an engine found.
+
+    Attributes:
+        tree: The expression. The value of a parameter is its index in ``constants``.
+        constants: The constants that the engine fitted.
+    """
 
     tree: Node
     constants: tuple[float, ...]
@@ -50,13 +55,13 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What an engine answers.
+    """The answer of an engine.
 
     Attributes:
         models: The final front, in the engine's own order.
-        selected: The place of the model that the engine itself would choose.
-        evaluations: How many it made, None where it does not say.
-        is_finished: Whether it ended by itself, within its budget.
+        selected: The index of the model that the engine itself would choose.
+        evaluations: The number of evaluations, None if the engine does not report it.
+        is_finished: Whether the engine ended by itself, within its budget.
     """
 
     models: Sequence[Model]
@@ -66,26 +71,26 @@ class Front:
 
 
 class Engine(Protocol):
-    """What the module of an engine offers. It imports the engine's library when it is asked for equations."""
+    """The interface of an engine's module. It imports the engine's library only when it is asked for equations."""
 
     @property
     def libraries(self) -> Mapping[str, str]:
-        """The modules that it needs, each with the package that brings it."""
+        """The modules that the engine needs, each with the package that provides it."""
 
     @property
     def remedy(self) -> str:
-        """What to do where one is missing."""
+        """What to do if a module is missing."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the engine is set to, as ``run.json`` records it."""
+        """The engine's own settings, as ``run.json`` records them."""
 
     def find_models(self, order: Order) -> Front:
         """Return the engine's final front."""
 
 
 class Constants:
-    """Collects the constants of a model; each becomes a parameter of its tree."""
+    """Collects the constants of a model, each of which becomes a parameter of its tree."""
 
     def __init__(self) -> None:
         self.values: list[float] = []
@@ -97,13 +102,13 @@ class Constants:
 
 
 def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, FloatArray]:
-    """Return a model as a skeleton in its one form, and the values of its parameters as they are numbered there.
+    """Return a model as a skeleton in canonical form, and the values of its parameters in the order of their numbers.
 
-    Two models of one skeleton with different constants are different hypotheses: nothing fits them again. So the key
-    is of both.
+    Two models with the same skeleton and different constants are different hypotheses, since nothing fits them again.
+    The key therefore covers both.
 
     Raises:
-        SkeletonError: It is larger than a skeleton can be.
+        SkeletonError: The model is too large for a skeleton.
     """
     places = list(dict.fromkeys(int(leaf.value) for leaf in leaves(model.tree, PARAMETER)))
     params = np.array([model.constants[place] for place in places], dtype=np.float64)

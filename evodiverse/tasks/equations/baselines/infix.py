@@ -1,4 +1,4 @@
-"""Reads equations that an engine has written as text: arithmetic of names and numbers, and nothing else."""
+"""The parser of equations that an engine wrote as text: arithmetic of names and numbers, and nothing else."""
 
 import ast
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ _FUNCTIONS: Final = {
 
 
 def read_infix(text: str, names: Mapping[str, str]) -> Model:
-    """Return the model that a text stands for; ``^`` is a power, and a whole number in an exponent is no constant.
+    """Return the model in a text. ``^`` is a power, and a whole number in an exponent is not a constant.
 
     Args:
-        text: As the engine wrote it.
-        names: Of the variables, by the names in the text.
+        text: The equation as the engine wrote it.
+        names: The names of the variables, by their names in the text.
 
     Raises:
-        ValueError: It is no arithmetic of these names; says what of it.
+        ValueError: The text is not arithmetic of these names; the message names the part at fault.
     """
     try:
         tree = parse_quietly(text.replace("^", "**")).body
@@ -58,7 +58,7 @@ def _read(node: ast.expr, names: Mapping[str, str], constants: Constants) -> Nod
 
 
 def _whole_number(node: ast.expr) -> float | None:
-    """Return the whole number that an expression is, None if it is something else."""
+    """Return the value of an expression that is a whole number, None for any other expression."""
     match node:
         case ast.UnaryOp(ast.USub(), operand) if (value := _whole_number(operand)) is not None:
             return -value

@@ -1,4 +1,4 @@
-"""Operon: genetic programming in C++ whose constants are fitted by Levenberg and Marquardt's steps (Burlacu 2020)."""
+"""Operon: genetic programming in C++ that fits constants by Levenberg-Marquardt steps (Burlacu 2020)."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +12,8 @@ from evodiverse.tasks.equations.operators.trees import Node, call, number, varia
 
 libraries: Final[Mapping[str, str]] = {"pyoperon": "pyoperon", "sklearn": "scikit-learn"}
 remedy: Final = "pip install 'evodiverse[baselines]'"
-# Those of SRBench, with the largest of the sets of symbols and lengths that it tries; tanh is added, and a fit takes
-# five steps in place of one.
+# The settings of SRBench, with the largest set of symbols and the largest length that it tries. tanh is added, and a
+# fit takes five steps instead of one.
 settings: Final[Mapping[str, Any]] = {
     "allowed_symbols": "add,sub,mul,div,sin,cos,tanh,exp,log,sqrt,pow,constant,variable",
     "objectives": ["r2", "length"],
@@ -42,11 +42,11 @@ _OTHERS: Final = {
 
 
 def find_models(order: Order) -> Front:
-    """Return Operon's Pareto front of error and length; it selects by the minimum description length.
+    """Return Operon's Pareto front of error and length, from which it selects by the minimum description length.
 
-    That takes the noise for the training error of a random forest, as in SRBench.
+    The noise that this criterion needs is estimated by the training error of a random forest, as in SRBench.
     """
-    from pyoperon.sklearn import SymbolicRegressor  # here: an extra
+    from pyoperon.sklearn import SymbolicRegressor  # imported here because it is optional
 
     began = time.perf_counter()
     noise = _estimate_noise(order)
@@ -71,11 +71,12 @@ def find_models(order: Order) -> Front:
 
 
 def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
-    """Return the model that Operon's nodes are; they stand in postfix order, the first argument last.
+    """Return the model that Operon's nodes represent.
 
     Args:
-        nodes: Operon's. The value of a node is a factor of it; that of a constant is the constant.
-        names: Of the variables, by their hashes.
+        nodes: The nodes in postfix order, the first argument last. The value of a node is a factor of it; that of a
+            constant is the constant itself.
+        names: The names of the variables, by Operon's hashes.
 
     Raises:
         ValueError: A node is of a kind that no skeleton has.

@@ -1,4 +1,4 @@
-"""PySR: genetic programming in Julia, with a population on each of many islands (Cranmer 2023)."""
+"""PySR: genetic programming in Julia with many populations, one per island (Cranmer 2023)."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from evodiverse.tasks.equations.baselines.infix import read_infix
 
 libraries: Final[Mapping[str, str]] = {"pysr": "pysr"}
 remedy: Final = "pip install pysr; it fetches Julia when it first runs"
-# What is not named here is as PySR's authors set it.
+# All other settings have PySR's defaults.
 settings: Final[Mapping[str, Any]] = {
     "binary_operators": ["+", "-", "*", "/", "^"],
     "unary_operators": ["sin", "cos", "tanh", "exp", "log", "sqrt"],
@@ -22,8 +22,8 @@ _ENDLESS: Final = 10**9
 
 
 def find_models(order: Order) -> Front:
-    """Return PySR's hall of fame, the best equation of each complexity."""
-    from pysr import PySRRegressor  # here: an extra, which starts Julia
+    """Return PySR's hall of fame: the best equation of each complexity."""
+    from pysr import PySRRegressor  # imported here because it is optional and starts Julia
 
     regressor = PySRRegressor(
         **settings,
@@ -36,7 +36,7 @@ def find_models(order: Order) -> Front:
         temp_equation_file=True,
     )
     regressor.fit(order.inputs, order.target)
-    names = {f"x{at}": name for at, name in enumerate(order.variables)}  # ours may mean something to sympy
+    names = {f"x{at}": name for at, name in enumerate(order.variables)}  # our names could mean something to sympy
     equations = regressor.equations_
     return Front(
         models=[read_infix(text, names) for text in equations["equation"]],

@@ -1,6 +1,6 @@
-"""Sparse regression: a few terms out of a library of candidates, chosen one after the other.
+"""Sparse regression: a few terms from a library, chosen one after the other.
 
-The terms are chosen by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 1993).
+The choice is by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 1993).
 """
 
 import time
@@ -25,16 +25,16 @@ settings: Final[Mapping[str, Any]] = {
     "most_candidates": 2000,
     "folds": 5,
 }
-# Of the largest value, below which a spread is rounding.
+# Spread of a column, relative to its largest value, that is no more than rounding.
 _ROUNDING: Final = 1e-12
 
 
 def find_models(order: Order) -> Front:
-    """Return the best model of 1, 2, … terms; cross-validation on the training data selects the number.
+    """Return the best models with 1, 2, … terms; cross-validation on the training data selects the number of terms.
 
-    One number of terms is an evaluation.
+    Each number of terms counts as one evaluation.
     """
-    from sklearn.linear_model import OrthogonalMatchingPursuit  # here: an extra
+    from sklearn.linear_model import OrthogonalMatchingPursuit  # imported here because it is optional
     from sklearn.model_selection import KFold, cross_val_score
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -52,7 +52,7 @@ def find_models(order: Order) -> Front:
             break
         pursuit = make_pipeline(StandardScaler(), OrthogonalMatchingPursuit(n_nonzero_coefs=n_terms))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # that it ended early, with fewer terms
+            warnings.simplefilter("ignore", RuntimeWarning)  # the warning that it ended early, with fewer terms
             chosen = np.flatnonzero(pursuit.fit(library, order.target)[-1].coef_)
             scores = cross_val_score(pursuit, library, order.target, cv=folds, scoring="neg_mean_squared_error")
         is_finished = n_terms == most or len(chosen) < n_terms
@@ -64,7 +64,7 @@ def find_models(order: Order) -> Front:
 
 
 def build_library(order: Order) -> tuple[list[Node], FloatArray]:
-    """Return the candidate terms and their values ``(n, terms)``, without those that are constant or no numbers."""
+    """Return the terms of the library and their ``(n, terms)`` values, without constant or non-finite terms."""
     columns = dict(zip(order.variables, order.inputs.T, strict=True))
     trees, values = list[Node](), list[FloatArray]()
     for tree in islice(_candidates(order.variables), settings["most_candidates"]):
@@ -78,7 +78,7 @@ def build_library(order: Order) -> tuple[list[Node], FloatArray]:
 
 
 def _candidates(variables: tuple[str, ...]) -> Iterator[Node]:
-    """Yield monomials by rising degree, functions of variables, and those times a variable."""
+    """Yield monomials by increasing degree, functions of variables, and these functions times a variable."""
     leaves = [variable(name) for name in variables]
     for degree in range(1, settings["degree"] + 1):
         for factors in combinations_with_replacement(leaves, degree):
@@ -93,10 +93,10 @@ def _apply(function: str, leaf: Node) -> Node:
 
 
 def _solve(terms: list[Node], columns: FloatArray, target: FloatArray) -> Model:
-    """Return the sum of some terms, each with the factor of least squared error, and of an offset."""
+    """Return the sum of some terms and an offset, with the factors and the offset of least squared error."""
     from sklearn.linear_model import LinearRegression
 
-    scales = np.std(columns, axis=0)  # a column that is 1e17 times as large would leave nothing of the others
+    scales = np.std(columns, axis=0)  # a column 1e17 times as large would drown the others
     fitted = LinearRegression().fit(columns / scales, target)
     constants = Constants()
     tree = constants.add(fitted.intercept_)

@@ -1,1 +1,1 @@
-"""What runs in the sandbox beside an equation: the fit, the comparison with a law, the formula."""
+"""The code that runs in the sandbox with an equation: the fit, the comparison with a law, the formula."""

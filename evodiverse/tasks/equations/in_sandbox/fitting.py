@@ -1,4 +1,4 @@
-"""Fits the parameters of a skeleton to data, in the sandbox beside the program, where it is loaded before any program.
+"""The fit of a skeleton's parameters to data. The sandbox loads this module before any program.
 
 A skeleton works element by element, so that parameters of shape ``(starts, 1, 1)`` give the predictions of all starts
 at once.
@@ -18,19 +18,19 @@ from evodiverse.tasks.equations.in_sandbox.linear_value import LinearValue
 FloatArray = NDArray[np.float64]
 Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 
-# Starting points of the parameters that the skeleton is not linear in, at most and for each of them: ones, and others
-# spread over magnitudes.
+# The number of starts, in total at most and for each parameter in which the skeleton is not linear. The first start is
+# ones, and the others are spread over magnitudes.
 N_STARTS, N_STARTS_EACH = 500, 160
 SPREAD = 1.2
-# Starts are compared on a few of the rows, the best of them descend there, and what is best then on some, and on all.
+# Starts are compared on a few rows. The best ones descend there, and the best of these then on some rows, and on all.
 N_FEW, N_SOME = 80, 800
 N_BEST = 12
 N_STEPS, N_LAST_STEPS = 30, 6
-# Of the squared error, relative; a step that gains less is the last.
+# Relative gain in the squared error; a descent ends with a step that gains less.
 GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-3, 1e-4, 1e-4
 _DIFFERENCE = 1e-7
 _FLOOR = 1e-24
-# Of a linear parameter's own square, added to it, so that what depends on others has a solution too.
+# Added to the squared length of each column, so that linearly dependent columns have a solution too.
 _RIDGE = 1e-13
 
 
@@ -41,14 +41,15 @@ def drive(
     target: FloatArray,
     *splits: FloatArray,
 ) -> list[FloatArray]:
-    """Return what `fit` does of several skeletons, one after the other.
+    """Return the results of `fit` for several skeletons, concatenated.
 
     Args:
-        functions: Gives the skeletons.
-        method: bfgs or lm.
-        parameters: Of each skeleton how many there are, which of them it is linear in, and their units.
-        target: ``(n,)``, of the first split.
-        splits: Inputs ``(n, variables)``: what is fitted, then what is held out.
+        functions: Returns the functions of the skeletons.
+        method: The method of the fit, bfgs or lm.
+        parameters: For each skeleton the number of its parameters, those in which it is jointly linear, and the unit of
+            each.
+        target: ``(n,)`` target of the first split.
+        splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
     pairs = zip(functions(), parameters, strict=True)
     return [
@@ -64,13 +65,13 @@ def apply(
     params: FloatArray,
     *splits: FloatArray,
 ) -> list[FloatArray]:
-    """Return what `drive` does of skeletons whose parameters are given; nothing is fitted.
+    """Return what `drive` returns, for skeletons whose parameters are given. Nothing is fitted.
 
     Args:
-        functions: Gives the skeletons.
-        counts: How many parameters each of them has.
-        params: Those of all, one after the other.
-        splits: Inputs ``(n, variables)``.
+        functions: Returns the functions of the skeletons.
+        counts: The number of parameters of each skeleton.
+        params: ``(sum(counts),)`` parameters of all skeletons, concatenated.
+        splits: ``(n, variables)`` inputs of each split.
     """
     each = np.split(params, np.cumsum(counts)[:-1])
     return [
@@ -87,16 +88,20 @@ def fit(
     target: FloatArray,
     *splits: FloatArray,
 ) -> tuple[FloatArray, ...]:
-    """Return the fitted parameters, the predictions for each split, and which of them are all finite.
+    """Fit the parameters of a skeleton to the first split, and predict all splits.
 
     Args:
-        function: The skeleton, of columns and ``params``.
-        method: bfgs or lm.
-        n_params: Length of ``params``.
-        linear: Which of them the skeleton is linear in, jointly.
-        units: Of each parameter its magnitude, and for a place among the values of a variable the lowest and highest.
-        target: ``(n,)``, of the first split.
-        splits: Inputs ``(n, variables)``: what is fitted, then what is held out.
+        function: The skeleton, a function of the columns and ``params``.
+        method: The method of the fit, bfgs or lm.
+        n_params: The number of parameters.
+        linear: The parameters in which the skeleton is jointly linear.
+        units: The magnitude of each parameter; for a location on the axis of a variable, also its lowest and highest
+            value.
+        target: ``(n,)`` target of the first split.
+        splits: ``(n, variables)`` inputs of each split. The first one is fitted.
+
+    Returns:
+        See `_predict_all`.
     """
     with np.errstate(all="ignore"):
         if method == "bfgs":
@@ -109,9 +114,12 @@ def fit(
 def _predict_all(
     function: Callable[..., Any], params: FloatArray, splits: Sequence[FloatArray]
 ) -> tuple[FloatArray, ...]:
-    """Return the parameters, which of the splits have predictions that are all finite, and those predictions.
+    """Return the parameters, whether all predictions of each split are finite, and the predictions.
 
-    What is no number is 0 in what is returned, since the sandbox takes another for a failure.
+    Values that are not finite are replaced by 0, since the sandbox would take them for a failure.
+
+    Returns:
+        ``(n_params,)`` parameters, ``(splits,)`` ones and zeros, and for each split ``(n,)`` predictions.
     """
     with np.errstate(all="ignore"):
         predictions = [np.broadcast_to(_predictor(function, inputs)(params), len(inputs)) for inputs in splits]
@@ -130,7 +138,7 @@ def _predictor(function: Callable[..., Any], inputs: FloatArray) -> Predict:
 
 
 def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
-    """Return the parameters that scipy's BFGS finds from ones (as the released code; the paper says "e.g., BFGS")."""
+    """Return the parameters that scipy's BFGS finds from ones, as in the released code (the paper: "e.g., BFGS")."""
     if not n_params:
         return np.ones(0)
 
@@ -148,10 +156,10 @@ def fit_lm(
     linear: Sequence[int],
     units: Sequence[Sequence[float]],
 ) -> FloatArray:
-    """Return the parameters of least squared error: linear ones exactly, the others by Levenberg and Marquardt's steps.
+    """Return the parameters of least squared error: linear ones exactly, the others by Levenberg-Marquardt steps.
 
-    For given values of the others the linear ones follow (variable projection, Golub and Pereyra 1973, with Kaufman's
-    Jacobian), so that only the others need a start.
+    The linear parameters follow from the values of the others (variable projection, Golub and Pereyra 1973, with
+    Kaufman's Jacobian), so that only the others need a start.
     """
 
     def model(n_rows: int) -> _Projected:
@@ -172,9 +180,9 @@ def fit_lm(
 
 
 def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
-    """Return starts ``(n, parameters)``: ones, and others of either sign whose magnitudes are lognormal, evenly spread.
+    """Return ``(n, parameters)`` starts: ones, and others of either sign with lognormal magnitudes, evenly spread.
 
-    Every other start is in units, and puts half of the parameters that mark a place at the places there are.
+    Every other start is in units. In half of these, a location on the axis of a variable lies within its range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
@@ -191,7 +199,7 @@ def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
 def _even(n: int, dimensions: int) -> FloatArray:
     """Return ``(n, dimensions)`` numbers from 0 to 1, evenly spread.
 
-    They are a Kronecker sequence of the powers of the generalised golden ratio (Roberts 2018).
+    They are a Kronecker sequence of powers of the generalized golden ratio (Roberts 2018).
     """
     ratio = 2.0
     for _ in range(60):
@@ -200,7 +208,7 @@ def _even(n: int, dimensions: int) -> FloatArray:
 
 
 class _Projected:
-    """The model as a function of its other parameters alone, the linear ones being the best for these."""
+    """The model as a function of its nonlinear parameters alone, with the linear ones solved for."""
 
     def __init__(
         self, function: Callable[..., Any], inputs: FloatArray, target: FloatArray, n_params: int, linear: Sequence[int]
@@ -214,13 +222,13 @@ class _Projected:
         self.floor = _FLOOR * float(target @ target)
 
     def _at(self, linear: FloatArray, others: FloatArray) -> FloatArray:
-        """Return predictions ``(starts, variants, n)``.
+        """Return ``(starts, variants, n)`` predictions.
 
-        What depends on no parameter, or on those that have one variant, is computed once.
+        Expressions that depend on no parameter, or on parameters with a single variant, are computed once.
 
         Args:
-            linear: Values of the linear parameters, ``(linear, starts, variants)``; starts or variants may be 1.
-            others: The same of the others.
+            linear: ``(linear, starts, variants)`` values of the linear parameters; starts or variants may be 1.
+            others: ``(others, starts, variants)`` values of the other parameters, likewise.
         """
         params: list[FloatArray] = [np.empty(0)] * self._n_params
         for places, values in ((self._linear, linear), (self.others, others)):
@@ -230,7 +238,12 @@ class _Projected:
         return np.broadcast_to(self._function(*self._columns, params), (*shape, len(self._target)))
 
     def solve(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return all parameters ``(n_params, starts)``, residuals ``(starts, n)`` and a basis of the linear part."""
+        """Solve for the linear parameters, given ``(starts, others)`` values of the other parameters.
+
+        Returns:
+            ``(n_params, starts)`` values of all parameters, ``(starts, n)`` residuals, and an orthonormal basis
+            ``(starts, linear, n)`` of the predictions that the linear parameters span.
+        """
         params = np.zeros((self._n_params, len(theta)))
         params[self.others] = theta.T
         columns, left, scale = self._parts(theta)
@@ -239,7 +252,7 @@ class _Projected:
         inverse = np.linalg.inv(np.linalg.cholesky(self._square(columns)))
         basis = inverse @ columns
         solved = np.zeros(scale.shape)
-        for _ in range(2):  # once more for what the ridge and rounding left
+        for _ in range(2):  # the second time for what the ridge and rounding left
             step = ((basis @ left[:, :, None]).transpose(0, 2, 1) @ inverse)[:, 0]
             left = left - (step[:, None] @ columns)[:, 0]
             solved = solved + step
@@ -247,7 +260,7 @@ class _Projected:
         return params, -left, basis
 
     def weigh(self, theta: FloatArray) -> FloatArray:
-        """Return the squared errors ``(starts,)``, by fewer digits than those of the residuals have."""
+        """Return ``(starts,)`` squared errors, with fewer correct digits than those of the residuals have."""
         columns, left, _ = self._parts(theta)
         errors = _squared(left)
         if self._linear:
@@ -258,8 +271,8 @@ class _Projected:
     def _parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the columns of a linear least-squares problem for each start, its target, and the columns' lengths.
 
-        The columns ``(starts, linear, n)`` have length 1, or 0; the lengths are ``(starts, linear)``. Where something
-        overflows or is no number, the columns are 0 and the target ``(starts, n)`` is infinite.
+        The ``(starts, linear, n)`` columns are scaled to length 1, unless they are 0. The original lengths are
+        ``(starts, linear)``. If a value is not finite, the columns are 0 and the ``(starts, n)`` target is infinite.
         """
         params: list[Any] = [None] * self._n_params
         for place in self._linear:
@@ -286,7 +299,7 @@ class _Projected:
         return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(len(self._linear))
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the Jacobian ``(starts, others, n)`` of the residuals, without the part that the linear ones mend."""
+        """Return the ``(starts, others, n)`` Jacobian of the residuals, minus what the linear parameters compensate."""
         others = params[self.others]
         steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)
         moves = np.concatenate([np.zeros((len(others), 1)), np.eye(len(others))], axis=1)
@@ -298,9 +311,16 @@ class _Projected:
 
 
 def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: float) -> tuple[FloatArray, FloatArray]:
-    """Return all parameters ``(n_params, starts)`` where Levenberg and Marquardt's steps lead, and the squared errors.
+    """Descend from several starts by Levenberg-Marquardt steps, until one of them explains everything.
 
-    None goes on once one of them has nothing left to explain.
+    Args:
+        model: The model and its data.
+        theta: ``(starts, others)`` nonlinear parameters, which are overwritten.
+        n_steps: The largest number of steps.
+        least_gain: The relative gain in the squared error below which a descent ends.
+
+    Returns:
+        ``(n_params, starts)`` values of all parameters, and ``(starts,)`` squared errors.
     """
     params, residuals, basis = model.solve(theta)
     errors = _squared(residuals)
@@ -317,7 +337,7 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: flo
         ridge = damping[at, None] * np.maximum(diagonal, floor)
         gradient = (jacobian @ residuals[at][:, :, None])[:, :, 0]
         step = np.linalg.solve(normal + ridge[:, :, None] * np.eye(theta.shape[1]), -gradient[:, :, None])[:, :, 0]
-        is_worth_it = -np.einsum("sk,sk->s", gradient, step) > least_gain * errors[at]  # as far as the slopes tell
+        is_worth_it = -np.einsum("sk,sk->s", gradient, step) > least_gain * errors[at]  # as predicted by the slopes
         is_under_way[at[~is_worth_it]] = False
         at, step = at[is_worth_it], step[is_worth_it]
         if not len(at):

@@ -1,6 +1,6 @@
-"""Shows an equation as mathematics, in the sandbox: the standard library and sympy are all it knows.
+"""An equation as mathematics. This module runs in the sandbox and imports only the standard library and sympy.
 
-There are expressions on which sympy works for ever, or that fill the memory; the sandbox's limits bound that.
+Some expressions keep sympy busy forever or fill the memory; the limits of the sandbox bound that.
 """
 
 import ast
@@ -13,11 +13,11 @@ from typing import Any
 import sympy
 from sympy.core.alphabets import greeks
 
-# Significant digits that are shown.
+# Significant digits of the numbers shown.
 DIGITS = 4
-# Operations above which an expression is shown as it was written.
+# An expression with more operations is not simplified.
 MAX_OPERATIONS = 300
-_GREEK = frozenset(greeks) - {"omicron"}  # which LaTeX has no command for
+_GREEK = frozenset(greeks) - {"omicron"}  # LaTeX has no command for it
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -76,19 +76,19 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def drive(function: object, target: str, source: str, params: Sequence[float], simplifies: bool) -> str:  # noqa: ARG001
-    """Return an equation in LaTeX, its constants rounded.
+    """Return an equation in LaTeX, with its constants rounded.
 
     Args:
-        function: Not used.
-        target: Name of the left-hand side.
-        source: Of a skeleton in its one form.
-        params: Its constants.
-        simplifies: Whether a shorter form is looked for, which may take long.
+        function: Unused, but passed to every driver.
+        target: The name of the left-hand side.
+        source: The skeleton in canonical form.
+        params: The values of its parameters.
+        simplifies: Whether to look for a shorter form, which may take long.
 
     Raises:
-        ValueError: A part of it has no counterpart in sympy.
+        ValueError: A part of the equation has no counterpart in sympy.
     """
-    expression = round_numbers(translate(source, params))  # which makes what follows three times as fast
+    expression = round_numbers(translate(source, params))  # rounding first makes the rest three times as fast
     if simplifies and sympy.count_ops(expression) <= MAX_OPERATIONS:
         forms = [expression, sympy.expand(expression), sympy.simplify(expression)]
         expression = min((round_numbers(form) for form in forms), key=sympy.count_ops)
@@ -105,12 +105,12 @@ def drive_all(
     target: str,
     equations: Sequence[tuple[str, Sequence[float]]],
 ) -> list[list[str] | None]:
-    """Return each equation in LaTeX and in sympy's words, its constants rounded; None for one without counterpart.
+    """Return each equation in LaTeX and in sympy's notation, with its constants rounded, or None if sympy cannot.
 
     Args:
-        function: Not used.
-        target: Name of the left-hand side.
-        equations: Source of a skeleton in its one form, and its constants.
+        function: Unused, but passed to every driver.
+        target: The name of the left-hand side.
+        equations: The skeleton of each equation in canonical form, and the values of its parameters.
     """
     written: list[list[str] | None] = []
     for source, params in equations:
@@ -124,10 +124,10 @@ def drive_all(
 
 
 def translate(source: str, params: Sequence[float]) -> Any:
-    """Return the right-hand side of a skeleton as sympy's expression.
+    """Return the right-hand side of a skeleton as an expression of sympy.
 
     Raises:
-        ValueError: A part of it has no counterpart in sympy.
+        ValueError: A part of the skeleton has no counterpart in sympy.
     """
     function = ast.parse(source).body[0]
     if not isinstance(function, ast.FunctionDef):
@@ -170,14 +170,14 @@ def _number(value: float) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Return a power; one of two numbers in floating point, so that towers of them end at once."""
+    """Return a power. A large one of two numbers is computed in floating point, so that power towers end at once."""
     if base.is_number and exponent.is_number and abs(exponent) > 20:
         return sympy.Float(math.pow(base, exponent))
     return base**exponent
 
 
 def round_numbers(expression: Any) -> Any:
-    """Return an expression with its numbers rounded; whole ones lose their point."""
+    """Return an expression with its floats rounded; those that are whole become integers."""
     numbers = expression.atoms(sympy.Float)
     return expression.xreplace({value: _round(float(value)) for value in numbers})
 
@@ -188,7 +188,7 @@ def _round(value: float) -> Any:
 
 
 def _write_name(name: str) -> str:
-    """Return a variable's name in LaTeX, where what stands behind an underscore, and digits at the end, are indices."""
+    """Return a variable's name in LaTeX; parts after an underscore, and digits at the end, become subscripts."""
     head, *rest = [part for part in re.split(r"_+|(?<=[^\W\d_])(?=\d+$)", name) if part] or [r"\_"]
     return f"{_letter(head)}_{{{','.join(map(_letter, rest))}}}" if rest else _letter(head)
 

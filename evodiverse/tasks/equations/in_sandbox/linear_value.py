@@ -1,4 +1,4 @@
-"""Values that are linear in parameters, carried through a skeleton's arithmetic."""
+"""Values that are linear in parameters, propagated through a skeleton's arithmetic."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -12,16 +12,16 @@ Factor: TypeAlias = float | NDArray[np.float64]
 class LinearValue:
     """A value that is linear in some parameters.
 
-    It knows what a skeleton does with the parameters that it is linear in: it adds and subtracts them, multiplies and
-    divides them by what does not depend on them, and chooses between them by `numpy.where`.
+    It supports what a skeleton does with the parameters that it is linear in: addition and subtraction, multiplication
+    and division by values that do not depend on them, and the choice between two values by `numpy.where`.
 
     Args:
-        offset: What it is when all these parameters are 0.
-        factors: What each parameter is multiplied by, by its number.
+        offset: The value if all these parameters are 0.
+        factors: The factor of each parameter, by the parameter's number.
     """
 
     __slots__ = ("factors", "offset")
-    __array_ufunc__ = None  # so that an array on the left leaves the operation to it
+    __array_ufunc__ = None  # an array on the left then leaves the operation to this class
 
     def __init__(self, offset: Factor, factors: Mapping[int, Factor]) -> None:
         self.offset = offset

@@ -1,4 +1,4 @@
-"""Says whether an equation is a law, in the sandbox beside the program, where it is loaded before any program."""
+"""The comparison of an equation with a law. The sandbox loads this module before any program."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from scipy.optimize import least_squares
 FloatArray = NDArray[np.float64]
 
 TOLERANCE = 1e-3
-"""Relative, of the law's constants."""
+"""Relative tolerance of the law's constants."""
 
-# Of the law's own size; two that are the same differ by rounding alone.
+# Largest difference, relative to the size of the law, between equal formulas, which differ only by rounding.
 RESIDUE = 1e-6
 
 
@@ -22,13 +22,13 @@ def drive(
     constants: Sequence[float],
     inputs: FloatArray,
 ) -> bool:
-    """Return whether the law, with constants near its own, gives everywhere what an equation gives.
+    """Return whether the law, with constants close to its own, gives the same values as an equation everywhere.
 
     Args:
-        functions: Gives the equation and the law.
-        params: The equation's.
-        constants: The law's.
-        inputs: Points ``(n, variables)`` to compare at. Where the law gives no number, the equation may give any.
+        functions: Returns the functions of the equation and the law.
+        params: The parameters of the equation.
+        constants: The constants of the law.
+        inputs: ``(n, variables)`` points of comparison. Those where the law is not finite are ignored.
     """
     equation, law = functions()
     columns = list(inputs.T)

@@ -1,1 +1,1 @@
-"""Genetic programming on skeletons: the classical operator of equations, and what it is made of."""
+"""Genetic programming on skeletons: the classical operator of equations, and its parts."""

@@ -1,4 +1,4 @@
-"""Crossovers of two equations: subtrees, terms of sums, factors of products."""
+"""Crossovers of two equations, which insert subtrees, terms or factors of one into the other."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ CROSSOVERS: Final = {"subtree": 1.0, "terms": 1.5, "factors": 1.0}
 
 
 def cross(tree: Node, other: Node, rng: np.random.Generator) -> tuple[Node, str]:
-    """Return a tree with something of another one, whose parameters are new to it, and what was done."""
+    """Return a tree with a part of another one, whose parameters get new numbers, and the name of the crossover."""
     kind = pick(CROSSOVERS.items(), rng)
     donor = shift_parameters(other, next_parameter(tree))
     return _CROSS[kind](tree, donor, rng), f"crossover_{kind}"
@@ -32,7 +32,7 @@ def _cross_subtrees(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
 
 
 def _cross_terms(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
-    """Return a sum with one or two terms of another in addition, or in the place of one of its own."""
+    """Return a sum with one or two terms of another one, possibly in place of one of its own."""
     terms, given = find_terms(tree), find_terms(donor)
     n_taken = min(len(given), int(rng.integers(1, 3)))
     if len(terms) > 1 and rng.random() < 0.5:
@@ -41,7 +41,7 @@ def _cross_terms(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
 
 
 def _cross_factors(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
-    """Return a sum, one of whose terms is multiplied by a factor of another's, perhaps in the place of its own."""
+    """Return a sum with a term multiplied by a factor of another sum, possibly in place of one of its own."""
     terms = find_terms(tree)
     at = int(rng.integers(len(terms)))
     given = [pair for term in find_terms(donor) for pair in find_factors(term) if not pair[0].is_constant]

@@ -1,4 +1,4 @@
-"""Factors: what laws of nature are products of, each a function of one expression with up to two free parameters."""
+"""The factors of which laws of nature are products: functions of one expression with up to two free parameters."""
 
 from collections.abc import Callable, Iterable
 from itertools import product
@@ -17,9 +17,10 @@ class Factor(NamedTuple):
     """A function of an expression.
 
     Attributes:
-        build: Makes it of the expression and two parameters, which it may leave out.
-        weight: How often it is drawn, relative to the others.
-        grid: Values of the parameters that it has, for an expression between two bounds; none: it is not tried.
+        build: Returns the factor, given the expression and two parameters, which it need not use.
+        weight: The relative frequency with which the factor is drawn.
+        grid: Returns the values of its parameters to try, given the lowest and the highest value of the expression. If
+            there are none, the factor is never suggested.
     """
 
     build: Callable[[Node, Node, Node], Node]
@@ -44,7 +45,7 @@ def _sloped(*shares: float) -> Callable[[float, float], Values]:
 
 
 def _placed(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
-    """Return slopes in units of the width, each at places all over it."""
+    """Return a grid of slopes in units of the width, each at several places across it."""
     return lambda low, high: [
         (share / _width(low, high) ** power, low + place * _width(low, high))
         for share, place in product(shares, (0.1, 0.3, 0.5, 0.7, 0.9))
@@ -79,7 +80,7 @@ def _times(p: Node, node: Node) -> Node:
     return call("multiply", p, node)
 
 
-# ruff: noqa: ARG005 (each is told of both parameters)
+# ruff: noqa: ARG005 (each takes both parameters)
 FACTORS: Final[dict[str, Factor]] = {
     "itself": Factor(lambda x, p, q: x, 3.0),
     "square": Factor(lambda x, p, q: _power(x, 2), 1.5),
@@ -125,10 +126,10 @@ def build_factor(name: str, x: Node, first: int, guard: Callable[[Node], Node]) 
     """Return a factor of an expression.
 
     Args:
-        name: Of `FACTORS`.
+        name: A key of `FACTORS`.
         x: The expression.
         first: The number of the first parameter.
-        guard: Keeps roots, logarithms and powers of negative numbers away.
+        guard: Protects roots, logarithms and powers from negative numbers.
     """
     return _guarded(FACTORS[name].build(x, parameter(first), parameter(first + 1)), guard)
 

@@ -1,4 +1,4 @@
-"""Random expressions: what the classical operator adds to skeletons."""
+"""Random expressions, which the classical operator adds to skeletons."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from evodiverse.tasks.equations.operators.factors import build_factor, draw_fact
 from evodiverse.tasks.equations.operators.simplification import is_never_negative
 from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, variable
 
-# How often an expression that is not a leaf is of each operation, relative to the others.
+# The relative frequency of each operation among expressions that are not leaves.
 OPERATIONS: Final = {
     "multiply": 4.0,
     "add": 2.0,
@@ -26,7 +26,7 @@ OPERATIONS: Final = {
     "where": 0.1,
 }
 FUNCTIONS: Final = ("sin", "cos", "exp", "log", "sqrt", "tanh", "absolute")
-"""Those of one argument, which may take each other's place."""
+"""The functions of one argument, which may replace each other."""
 
 ARITHMETIC: Final = ("add", "subtract", "multiply", "divide")
 EXPONENTS: Final = (2, 3, 4, 0.5, 1.5, -1)
@@ -41,8 +41,8 @@ class Grammar:
     """Draws expressions of a problem's variables.
 
     Args:
-        variables: Their names.
-        positive: Those of them that are never negative, so that roots and logarithms of them need no absolute value.
+        variables: The names of the variables.
+        positive: The names of variables that are never negative, whose roots and logarithms need no absolute value.
     """
 
     def __init__(self, variables: Sequence[str], positive: frozenset[str]) -> None:
@@ -52,12 +52,12 @@ class Grammar:
         self._weights = np.array(list(OPERATIONS.values())) / sum(OPERATIONS.values())
 
     def draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> Node:
-        """Return an expression of at most so many levels, whose parameters are ``first`` and those that follow."""
+        """Draw an expression of at most ``depth`` levels, whose parameters are numbered from ``first``."""
         node, _ = self._draw(kind, depth, first, rng)
         return node
 
     def _draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> tuple[Node, int]:
-        """Return an expression and the next parameter."""
+        """Draw an expression, and return it with the number of the next parameter."""
         if kind is Kind.EXPONENT:
             if rng.random() < _FREE_EXPONENT_RATE:
                 return parameter(first), first + 1
@@ -78,15 +78,15 @@ class Grammar:
         return self.guard(call(operation, *arguments)), first
 
     def draw_factor(self, x: Node, first: int, rng: np.random.Generator) -> Node:
-        """Return a factor of an expression, whose parameters are ``first`` and those that follow."""
+        """Draw a factor that is a function of an expression, and whose parameters are numbered from ``first``."""
         return build_factor(draw_factor(rng), x, first, self.guard)
 
     def draw_variable(self, rng: np.random.Generator) -> Node:
-        """Return a variable."""
+        """Draw a variable."""
         return variable(self.variables[rng.integers(len(self.variables))])
 
     def guard(self, node: Node) -> Node:
-        """Return a call of a function that is told of numbers from zero on, whatever its argument."""
+        """Return a call, with the absolute value of its argument if it is undefined for negative numbers."""
         first, *rest = node.arguments
         is_partial = node.operation in ("log", "sqrt") or (node.operation == "power" and not _is_whole(rest[0]))
         if is_partial and not is_never_negative(first, self.positive):

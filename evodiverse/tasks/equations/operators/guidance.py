@@ -1,8 +1,8 @@
-"""What data say about a change before it is fitted: which factors would explain most of what an equation leaves.
+"""Suggestions by the data, before any fit: which factors would explain most of what an equation leaves unexplained.
 
-On some of the rows that are fitted, with the constants of factors on a grid and only the coefficients of terms free,
-what a factor would add to a sum of terms follows in closed form, for hundreds of them at once (orthogonal matching
-pursuit; Pati, Rezaiifar and Krishnaprasad 1993).
+On some of the fitted rows, with the constants of factors on a grid and only the coefficients of terms free, the gain
+from adding a factor to a sum of terms has a closed form. It is computed for hundreds of factors at once (orthogonal
+matching pursuit; Pati, Rezaiifar and Krishnaprasad 1993).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,33 +18,33 @@ from evodiverse.tasks.equations.operators.trees import Node, evaluate, variable
 FloatArray = NDArray[np.float64]
 
 N_ROWS: Final = 256
-# How often the best of all suggestions is taken, and of what is left the best, and so on.
+# The probability of taking the best suggestion, otherwise the best of those left, and so on.
 TAKEN: Final = 0.3
 USELESS: Final = 1e-3
 _DIGITS: Final = 9
 _LARGEST: Final = 1e100
-# Of the target's square, less than which is no more than rounding.
+# Share of the target's squares that is no more than rounding.
 _ROUNDING: Final = 1e-22
-# Of a column's square, below which the others span it.
+# Share of a column's squares below which the other columns span it.
 _RANK: Final = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A factor of a variable, by names."""
+    """The names of a factor and of the variable that it is a function of."""
 
     factor: str
     variable: str
 
 
 class Guide:
-    """Knows some of the rows that equations are fitted to.
+    """Suggests changes of equations from some of the rows that they are fitted to.
 
     Args:
-        names: Of the variables.
-        inputs: ``(n, variables)``.
-        target: ``(n,)``.
-        guard: Keeps factors from numbers that they have no value for.
+        names: The names of the variables.
+        inputs: ``(n, variables)`` inputs of the fitted rows.
+        target: ``(n,)`` target of the fitted rows.
+        guard: Protects factors from numbers for which they are undefined.
     """
 
     def __init__(
@@ -64,18 +64,22 @@ class Guide:
         self._library = np.stack([_unit(column) for column in values])
 
     def evaluate(self, node: Node, params: Sequence[float]) -> FloatArray:
-        """Return the values ``(n,)`` of an expression with these parameters, which may be no numbers."""
+        """Return the ``(n,)`` values of an expression with these parameters, possibly not finite."""
         return np.broadcast_to(evaluate(node, self._columns, params), len(self._target))
 
     def suggest(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
     ) -> tuple[Suggestion, FloatArray] | None:
-        """Draw a factor, the better the more often, and return its values too; None where none explains anything.
+        """Draw a factor, better ones more often, and return it with its values.
 
         Args:
-            others: Values of the terms that stay, ``(n,)`` each.
-            scale: What the factor is multiplied by, ``(n,)``, None for nothing.
+            others: The ``(n,)`` values of each term that stays.
+            scale: The ``(n,)`` values that the factor is multiplied by, None for no scaling.
             rng: Consumed at most once.
+
+        Returns:
+            The factor and the ``(n,)`` values of its product with ``scale``, up to a constant. None if no factor
+            explains anything.
         """
         columns = self._library if scale is None else self._library * _unit(scale)
         explained = _gains(self._target, others, columns)
@@ -90,10 +94,11 @@ class Guide:
         return self._suggestions[at], columns[at]
 
     def find_needed(self, terms: Sequence[FloatArray]) -> list[int]:
-        """Return which of at least two terms stay when the weakest goes, and after it each that is of no use.
+        """Return the indices of the terms to keep, after removing the weakest one and then all useless ones.
 
-        The weakest is the one that the others can best do without; of no use is one without which the error rises by
-        less than `USELESS` of what it is, as far as it is more than rounding.
+        The weakest term is the one whose removal raises the error least. A term is useless if its removal raises the
+        error by at most the share `USELESS` of it. An error smaller than rounding counts as rounding. There must be at
+        least two terms.
         """
         kept = list(range(len(terms)))
         while len(kept) > 1:
@@ -110,24 +115,24 @@ class Guide:
 
 
 def _rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:
-    """Return which share of the target's squares a basis leaves."""
+    """Return the share of the target's squares that a basis leaves unexplained."""
     _, left = _project(target, basis)
     return float(left @ left) / (float(target @ target) or 1.0)
 
 
 def _project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return an orthogonal basis ``(n, k)`` of what k columns span, and what they leave of a target."""
+    """Return an orthonormal basis ``(n, k)`` of the span of k columns, and what they leave of a target ``(n,)``."""
     orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
     return orthogonal, target - orthogonal @ (orthogonal.T @ target)
 
 
 def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
-    """Return which share of the target's squares each column explains beyond what a basis does, ``(m,)``.
+    """Return the ``(m,)`` share of the target's squares that each column explains in addition to a basis.
 
     Args:
-        target: ``(n,)``.
-        basis: Columns ``(n,)`` that are there anyway.
-        columns: ``(m, n)``, of which one is added.
+        target: ``(n,)`` values.
+        basis: The ``(n,)`` columns of the basis.
+        columns: ``(m, n)`` columns, each considered alone.
     """
     lengths = np.einsum("mn,mn->m", columns, columns)
     own, squares = lengths, float(target @ target) or 1.0
@@ -140,7 +145,7 @@ def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray)
 
 
 def _unit(column: FloatArray) -> FloatArray:
-    """Return a column of unit length, zeros for one with values that are no numbers or too large."""
+    """Return a column scaled to unit length, or zeros if a value of it is too large or not a number."""
     if not (np.abs(column) < _LARGEST).all():
         return np.zeros(len(column))
     return np.asarray(column / (np.sqrt(column @ column) or 1.0))

@@ -1,4 +1,4 @@
-"""Changes of an equation that its data and its fitted parameters suggest."""
+"""Edits of an equation that its data and its fitted parameters suggest."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -40,23 +40,23 @@ GUIDED: Final = {
     "snap": 0.7,
 }
 PRODUCT_RATE: Final = 0.5
-"""How often a product of factors, not one alone, takes the place of the weakest term."""
+"""The probability that a product of factors, and not a single one, replaces the weakest term."""
 
 MAX_FACTORS: Final = 4
-"""Of a new product."""
+"""The largest number of factors in a new product."""
 
 SNAP_EXPONENT, SNAP, LARGEST_FRACTION = 0.1, 0.003, 12
-"""How near a parameter must be to a small fraction, relative to its size, and how large that may be."""
+"""How close, relative to its size, an exponent or another parameter must be to a fraction, and its largest size."""
 
 GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
 
 
 class GuidedEdits:
-    """Changes fitted equations as their data suggest.
+    """Edits fitted equations as their data suggest.
 
     Args:
-        grammar: Knows the variables.
-        guide: Knows the data.
+        grammar: Protects new factors from negative numbers.
+        guide: Suggests factors and finds superfluous terms.
     """
 
     def __init__(self, grammar: Grammar, guide: Guide) -> None:
@@ -65,7 +65,7 @@ class GuidedEdits:
         self._edits: Mapping[str, GuidedEdit] = {
             "term": self._add_suggested_term,
             "product": self._add_suggested_product,
-            "fresh": self._begin_afresh,
+            "fresh": self._start_over,
             "multiply": self._multiply_suggested,
             "replace": self._replace_suggested,
             "exchange": self._exchange,
@@ -74,18 +74,18 @@ class GuidedEdits:
         }
 
     def edit(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> tuple[Node | None, str]:
-        """Return a changed tree, None where the change does not apply, and what was done.
+        """Return an edited tree, None if the edit does not apply, and the name of the edit.
 
         Args:
-            tree: The equation.
-            params: Its fitted parameters.
+            tree: The tree of the equation.
+            params: The fitted parameters of the equation.
             rng: Consumed as often as needed.
         """
         kind = pick(GUIDED.items(), rng)
         return self._edits[kind](tree, params, rng), f"guided_{kind}"
 
     def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Add a factor that explains much of what is left."""
+        """Add a factor that explains much of the remaining error."""
         found = self._guide.suggest(self._values(find_terms(tree), params), None, rng)
         if found is None:
             return None
@@ -93,16 +93,16 @@ class GuidedEdits:
         return call("add", tree, call("multiply", parameter(first), self._build(found[0], first + 1)))
 
     def _add_suggested_product(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Add a product of factors that explains much of what is left."""
+        """Add a product of factors that explains much of the remaining error."""
         term = self._suggest_product(next_parameter(tree), self._values(find_terms(tree), params), rng)
         return None if term is None else call("add", tree, term)
 
-    def _begin_afresh(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
-        """Return a product of factors that explains much by itself."""
+    def _start_over(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
+        """Return a product of factors that explains much of the target by itself."""
         return self._suggest_product(0, [], rng)
 
     def _suggest_product(self, first: int, others: Sequence[FloatArray], rng: np.random.Generator) -> Node | None:
-        """Return a scaled product of factors, one chosen after the other, that explains much of what others leave."""
+        """Return a scaled product of factors, chosen one after the other, that explains much of what others leave."""
         term, scale = parameter(first), None
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
             found = self._guide.suggest(others, scale, rng)
@@ -113,7 +113,7 @@ class GuidedEdits:
         return term if term.arguments else None
 
     def _multiply_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Multiply a term by a factor with which it explains much of what the others leave."""
+        """Multiply a term by a factor such that it explains much of what the other terms leave."""
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         values = self._values(terms, params)
@@ -124,7 +124,7 @@ class GuidedEdits:
         return build_total(terms)
 
     def _replace_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Put a factor in the place of one of a term's, such that it explains much of what the others leave."""
+        """Replace a factor of a term such that the term explains much of what the other terms leave."""
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         factors = find_factors(terms[at])
@@ -142,14 +142,14 @@ class GuidedEdits:
         return build_total(terms)
 
     def _prune(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
-        """Remove the term that the others can best do without, and each that is of no use."""
+        """Remove the weakest term and all useless ones, see `Guide.find_needed`."""
         terms = find_terms(tree)
         if len(terms) < 2:
             return None
         return build_total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
 
     def _exchange(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Put what explains much of what is left in the place of the term that the others can best do without."""
+        """Replace the weakest term by one that explains much of the remaining error."""
         shorter = self._prune(tree, params, rng)
         if shorter is None:
             return None
@@ -164,7 +164,7 @@ class GuidedEdits:
 
 
 def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-    """Put a small fraction in the place of a parameter that is nearly one."""
+    """Replace a parameter by a small fraction that it is close to."""
     near: dict[str | float, float] = {}
     for _, node, kind in places(tree):
         if node.operation == PARAMETER:

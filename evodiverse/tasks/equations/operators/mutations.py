@@ -1,4 +1,4 @@
-"""Mutations of an equation that ask no data."""
+"""Mutations of an equation that do not depend on the data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -47,10 +47,10 @@ MUTATIONS: Final = {
     "remove_parameter": 0.5,
 }
 MAX_FACTORS: Final = 3
-"""Of a new term."""
+"""The largest number of factors in a new term."""
 
 DEPTH: Final = 4
-"""Levels of a random expression."""
+"""The largest number of levels of a random expression."""
 
 WRAP_FUNCTION_RATE: Final = 0.3
 SAME_VARIABLE_RATE: Final = 0.7
@@ -59,10 +59,10 @@ Edit = Callable[[Node, np.random.Generator], Node | None]
 
 
 class Mutations:
-    """Changes equations of a problem's variables here and there.
+    """Edits equations at random.
 
     Args:
-        grammar: Draws what is new.
+        grammar: Draws the new expressions.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -84,7 +84,7 @@ class Mutations:
         }
 
     def mutate(self, tree: Node, rng: np.random.Generator) -> tuple[Node | None, str]:
-        """Return a changed tree, None where the change does not apply, and what was done."""
+        """Return a mutated tree, None if the mutation does not apply, and the name of the mutation."""
         kind = pick(MUTATIONS.items(), rng)
         return self._edits[kind](tree, rng), f"mutation_{kind}"
 
@@ -107,7 +107,7 @@ class Mutations:
         return build_total(terms)
 
     def _replace_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Put a factor in the place of one of a term's, mostly of the same variable."""
+        """Replace a factor of a term by another one, mostly of the same variable."""
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         factors = find_factors(terms[at])
@@ -151,7 +151,7 @@ class Mutations:
         return put(tree, path, self._draw(kind, next_parameter(tree), rng))
 
     def _point(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Exchange one operation, variable or number for another of its kind."""
+        """Replace one operation, variable or number by another of its kind."""
         found = [place for place in places(tree) if place[1].operation not in (PARAMETER, "where")]
         if not found:
             return None
@@ -167,7 +167,7 @@ class Mutations:
         return None
 
     def _wrap(self, tree: Node, rng: np.random.Generator) -> Node:
-        """Put an operation around an expression; what else it needs is random."""
+        """Put an operation around an expression; the other argument, if any, is random."""
         path, node, _ = draw_place([place for place in places(tree) if place[2] is Kind.REAL], rng)
         if rng.random() < WRAP_FUNCTION_RATE:
             return put(tree, path, self._grammar.guard(call(_other(FUNCTIONS, node.operation, rng), node)))
@@ -176,7 +176,7 @@ class Mutations:
         )
 
     def _hoist(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Put an expression in the place of one that it is a part of."""
+        """Replace an expression by a part of it."""
         found = [(path, node, kind) for path, node, kind in places(tree) if node.arguments]
         if not found:
             return None
@@ -185,7 +185,7 @@ class Mutations:
         return put(tree, path, inner[rng.integers(len(inner))]) if inner else None
 
     def _insert_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Scale an expression, move it by a constant, or raise it to a power."""
+        """Scale an expression, add a constant to it, or raise it to a power."""
         path, node, _ = draw_place([place for place in places(tree) if place[2] is Kind.REAL], rng)
         free = parameter(next_parameter(tree))
         match rng.integers(5):
@@ -197,7 +197,7 @@ class Mutations:
                 return put(tree, path, call("multiply", node, free))
 
     def _remove_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Put the other argument in the place of an operation with a parameter."""
+        """Replace an operation on a parameter by its other argument."""
         found = [
             (path, other)
             for path, node, kind in places(tree)

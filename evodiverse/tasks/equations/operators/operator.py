@@ -20,28 +20,28 @@ from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
 MAX_SIZE: Final = 60
-"""Nodes of a child, unless its parent has more."""
+"""The largest number of nodes of a child, unless its parent has more."""
 
 TRIES: Final = 20
 CROSSOVER_RATE: Final = 0.3
 BETTER_RATE: Final = 0.75
-"""How often the better parent is the one that is changed."""
+"""The probability that the better parent is the one that is changed."""
 
 MORE_EDITS: Final = (0.6, 0.25, 0.15)
-"""Probabilities of 0, 1 or 2 further edits."""
+"""The probabilities of 0, 1 and 2 further edits."""
 
 GUIDED_RATE: Final = 0.5
-"""How often the data say what is done."""
+"""The probability that the data suggest the edit."""
 
 
 class EquationOperator:
-    """Changes a skeleton here and there, now and then after a crossover with another one.
+    """Edits a skeleton, sometimes after a crossover with another one.
 
     Args:
-        variables: Names, in the order of the arguments.
-        positive: Those that are never negative.
-        inputs: ``(n, variables)``, what equations are fitted to.
-        target: ``(n,)``.
+        variables: The names of the variables, in the order of an equation's arguments.
+        positive: The names of the variables that are never negative.
+        inputs: ``(n, variables)`` inputs of the rows that equations are fitted to.
+        target: ``(n,)`` target of these rows.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class EquationOperator:
         self._guided = GuidedEdits(self._grammar, Guide(variables, inputs, target, self._grammar.guard))
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is a skeleton, or None when no try succeeded.
+        """Return one proposal per request; its genotype is a skeleton, or None if no attempt succeeded.
 
         Raises:
             ValueError: A request has no parents.
@@ -64,7 +64,7 @@ class EquationOperator:
             raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
         try:
             return self._vary_parents(request)
-        except (TreeSizeError, RecursionError) as error:  # a language model's may be
+        except (TreeSizeError, RecursionError) as error:  # parents from a language model may be that large
             return Proposal(None, FAILED, f"the parents are too large ({describe(error)})")
 
     def _vary_parents(self, request: Request) -> Proposal:
@@ -87,11 +87,11 @@ class EquationOperator:
     def _vary(
         self, parents: Sequence[Node], params: Sequence[float] | None, rng: np.random.Generator
     ) -> tuple[Node, list[str]]:
-        """Return a child and what was done to make it, which may be nothing.
+        """Return a child and the names of the edits applied, none if no edit applied.
 
         Args:
-            parents: The first is changed.
-            params: The fitted ones of the first, None where they are not known.
+            parents: The parents, the first of which is changed.
+            params: The fitted parameters of the first parent, None if they are not known.
             rng: Consumed as often as needed.
         """
         tree, *others = parents
@@ -112,7 +112,7 @@ class EquationOperator:
 
 
 def _read_params(parent: Candidate) -> list[float] | None:
-    """Return the fitted parameters of a parent, None where the log has none."""
+    """Return the fitted parameters of a parent, None if the log has none."""
     text = parent.details.get("params")
     return None if text is None else [float(value) for value in json.loads(str(text))]
 

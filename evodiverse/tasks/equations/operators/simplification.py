@@ -1,7 +1,7 @@
-"""Shorter skeletons that can say the same: what a fit cannot tell apart need not be said twice.
+"""Simplification of skeletons to shorter ones that can express the same functions.
 
-Parameters are free to take any value, so that ``params[0] * (params[1] * x)`` says no more than ``params[0] * x``, nor
-``params[0] + np.exp(params[1])`` more than ``params[0]``. Only a parameter that occurs once may take in others.
+Parameters are free to take any value, so that ``params[0] * (params[1] * x)`` expresses no more than ``params[0] * x``,
+nor ``params[0] + np.exp(params[1])`` more than ``params[0]``. Only a parameter that occurs once may absorb others.
 """
 
 import math
@@ -29,9 +29,9 @@ _ABSOLUTE: Final = ("absolute", "abs", "fabs")
 
 
 def simplify(node: Node) -> Node:
-    """Return a tree that can say all that this one can, or nearly so, with sums and products in one order.
+    """Return a tree that can express all, or nearly all, that this one can, with sums and products in canonical order.
 
-    Nearly: where a sum below the line gives up a parameter, a coefficient of zero for the others is a limit.
+    The exception: if a sum in a denominator gives up the parameter of a term, that term can vanish only in a limit.
     """
     for _ in range(_PASSES):
         counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
@@ -43,7 +43,7 @@ def simplify(node: Node) -> Node:
 
 
 class _Term(NamedTuple):
-    """A product: a number, perhaps a free parameter, and the other factors, above and below the line."""
+    """A product: a number, possibly a free parameter, and the other factors above and below the division line."""
 
     number: float
     free: Node | None
@@ -52,7 +52,7 @@ class _Term(NamedTuple):
 
 
 class _Pass:
-    """One pass over a tree whose parameters in ``free`` occur once."""
+    """One pass over a tree, in which each parameter in ``free`` occurs once."""
 
     def __init__(self, free: frozenset[str | float]) -> None:
         self._free = free
@@ -68,7 +68,7 @@ class _Pass:
         return _power(*node.arguments) if node.operation == "power" else _function(node)
 
     def _constant(self, node: Node) -> Node:
-        """Return what stands for an expression without variables: a free parameter in it, or its value."""
+        """Return an expression without variables in short: a free parameter that it contains, or its value."""
         for leaf in leaves(node, PARAMETER):
             if leaf.value in self._free:
                 return leaf
@@ -85,7 +85,7 @@ class _Pass:
         return self.simplify(node)
 
     def _arithmetic(self, addends: Iterable[tuple[int, Node]]) -> Node:
-        """Return a sum as one of products, no two of which have the same factors."""
+        """Return a sum as a sum of products, no two of which have the same factors."""
         groups: dict[tuple[tuple[Node, ...], tuple[Node, ...]], list[_Term]] = {}
         for sign, addend in addends:
             term = self._term(addend)
@@ -121,7 +121,7 @@ class _Pass:
         if not math.isfinite(value) or abs(value) > _LARGEST:
             return _Term(1.0, None, (node,), ())
         if any(exponent > 0 and exponent % 2 and self._is_scaled(factor) for factor, exponent in powers.items()):
-            value, free = 1.0, None  # an even power would keep the sign
+            value, free = 1.0, None  # the sum absorbs the factor; an even power would keep the sign
         if free is not None:
             powers = {self._unscaled(factor): exponent for factor, exponent in powers.items()}
         above = [_raise(factor, exponent) for factor, exponent in powers.items() if exponent > 0]
@@ -131,9 +131,9 @@ class _Pass:
         return _Term(1.0 if free else value, free, tuple(sorted(above, key=_text)), tuple(sorted(below, key=_text)))
 
     def _expand(self, term: _Term) -> list[_Term]:
-        """Return the terms of the sum that a product with a sum is, where they take no more parameters.
+        """Return the terms of a product with a sum multiplied out, if that takes no more parameters.
 
-        A free parameter has to go to one of them: the others must have free parameters of their own.
+        A free parameter of the product must go to one of the terms, so the others must have free parameters already.
         """
         if term.below or len(term.above) != 1 or term.above[0].operation not in _SUMS:
             return [term]
@@ -149,7 +149,7 @@ class _Pass:
         return [part if part.free else part._replace(free=term.free, number=1.0) for part in parts]
 
     def _factors(self, node: Node) -> Iterable[tuple[Node, float]]:
-        """Yield the factors of a product with their exponents; a free constant leaves the argument of ``exp``."""
+        """Yield the factors of a product with their exponents; a free addend in ``exp`` becomes a factor."""
         for factor, exponent in _factors(node, 1.0):
             addends = list(_addends(factor.arguments[0])) if factor.operation == "exp" else []
             free = [addend for _, addend in addends if addend.operation == PARAMETER and addend.value in self._free]
@@ -161,14 +161,14 @@ class _Pass:
                 yield factor, exponent
 
     def _unscaled(self, node: Node) -> Node:
-        """Return a sum whose terms are all scaled without the first one's parameter, any other node as it is."""
+        """Return a sum whose terms are all scaled without the parameter of the first, any other node unchanged."""
         if not self._is_scaled(node):
             return node
         (_, first), *rest = _addends(node)
         return _total([(1, self._build(self._term(first)._replace(free=None))), *rest])
 
     def _is_scaled(self, node: Node) -> bool:
-        """Return whether an expression is a sum, all of whose terms have free parameters as factors."""
+        """Return whether an expression is a sum in which every term has a free parameter as a factor."""
         return node.operation in _SUMS and all(self._term(addend).free is not None for _, addend in _addends(node))
 
     def _build(self, term: _Term) -> Node:
@@ -228,13 +228,13 @@ def _factors(node: Node, exponent: float) -> Iterable[tuple[Node, float]]:
 
 
 def _merge(terms: Sequence[_Term]) -> _Term:
-    """Return the sum of terms that differ in their coefficients alone."""
+    """Return the sum of terms that differ only in their coefficients."""
     free = next((term for term in terms if term.free is not None), None)
     return free or terms[0]._replace(number=sum(term.number for term in terms))
 
 
 def _rank(term: _Term) -> tuple[bool, int, str]:
-    """Return by what the terms of a sum are sorted: constants last, short ones first."""
+    """Return the sort key of a term in a sum: constants last, short terms first."""
     factors = (*term.above, *term.below)
     return not factors, sum(factor.size for factor in factors), " ".join(map(_text, factors))
 
@@ -264,7 +264,7 @@ def _function(node: Node) -> Node:
 
 
 def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> bool:
-    """Return whether an expression is nowhere below zero, as far as its form tells; ``positive`` variables are not."""
+    """Return whether the form of an expression shows that it is never negative, given the ``positive`` variables."""
     if node.operation == VARIABLE:
         return node.value in positive
     if node.operation == NUMBER:
@@ -285,7 +285,7 @@ def _whole(node: Node) -> float | None:
 
 
 def _fold(operation: str, values: Sequence[float]) -> float | None:
-    """Return the value of arithmetic on numbers, None where it has none or is better left as it is."""
+    """Return the value of an operation on numbers, None if it has none or should be left as it is."""
     try:
         match operation, values:
             case "add", [one, other]:

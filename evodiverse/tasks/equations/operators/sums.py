@@ -1,4 +1,4 @@
-"""An equation as a sum of products: its terms, and the factors of each."""
+"""An equation as a sum of products: its terms and their factors."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from evodiverse.tasks.equations.operators.trees import Node, call, number
 
 
 def find_terms(tree: Node) -> list[Node]:
-    """Return the terms of the sum that a tree is."""
+    """Return the terms of a tree, seen as a sum."""
     if tree.operation == "add":
         return [term for argument in tree.arguments for term in find_terms(argument)]
     if tree.operation == "subtract":
@@ -26,7 +26,7 @@ def build_total(terms: Sequence[Node]) -> Node:
 
 
 def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
-    """Return the factors of a product, each with whether it is above the line."""
+    """Return the factors of a product, each with whether it is above the division line."""
     if term.operation == "multiply":
         return [pair for argument in term.arguments for pair in find_factors(argument, above=above)]
     if term.operation == "divide":
@@ -36,13 +36,13 @@ def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
 
 
 def draw_factor_place(factors: Sequence[tuple[Node, bool]], rng: np.random.Generator) -> int | None:
-    """Draw the place of a factor that has a variable, None where none has."""
+    """Draw the index of a factor that has a variable, None if there is none."""
     changeable = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
     return changeable[rng.integers(len(changeable))] if changeable else None
 
 
 def build_product(factors: Sequence[tuple[Node, bool]]) -> Node:
-    """Return the product of at least one factor, each with whether it is above the line."""
+    """Return the product of at least one factor, each with whether it is above the division line."""
     product: Node | None = None
     for factor, is_above in sorted(factors, key=lambda pair: not pair[1]):
         if product is None:
@@ -50,5 +50,5 @@ def build_product(factors: Sequence[tuple[Node, bool]]) -> Node:
         else:
             product = call("multiply" if is_above else "divide", product, factor)
     if product is None:
-        raise ValueError("a product has at least one factor")
+        raise ValueError("a product must have at least one factor")
     return product

@@ -1,4 +1,4 @@
-"""Skeletons as expression trees, which the classical operator takes apart and puts together."""
+"""Skeletons as expression trees, which the classical operator takes apart and recombines."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ NUMBER: Final = "number"
 CONSTANT: Final = "constant"
 
 MAX_SIZE: Final = 2_000
-"""Nodes of a tree; a skeleton whose locals are used over and over again is a larger one than anybody can hold."""
+"""The largest number of nodes; the tree of a skeleton that uses its locals again and again could fill the memory."""
 
 _BINARY: Final = {
     ast.Add: "add",
@@ -57,11 +57,11 @@ _CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not
 
 
 class TreeSizeError(Exception):
-    """A tree of more than `MAX_SIZE` nodes."""
+    """A tree would have more than `MAX_SIZE` nodes."""
 
 
 class Kind(StrEnum):
-    """What may stand at a place of a tree."""
+    """The kind of expression that a place in a tree may hold."""
 
     REAL = "real"
     EXPONENT = "exponent"
@@ -69,13 +69,14 @@ class Kind(StrEnum):
 
 
 class Node:
-    """An expression: an operation (numpy's name of it) with its arguments, or a leaf with its value. It never changes.
+    """An immutable expression: an operation, by its name in numpy, with its arguments, or a leaf with its value.
 
-    The value of a variable or constant is its name, that of a parameter any number that tells it from the others.
-    ``text`` tells expressions apart, ``size`` says how many nodes there are, ``is_constant`` that none is a variable.
+    The value of a variable or constant is its name, that of a parameter any number that distinguishes it from others.
+    ``text`` identifies the expression, ``size`` is the number of its nodes, and ``is_constant`` is True if it has no
+    variable.
 
     Raises:
-        TreeSizeError: It has more than `MAX_SIZE` nodes.
+        TreeSizeError: The expression has more than `MAX_SIZE` nodes.
     """
 
     __slots__ = ("arguments", "is_constant", "operation", "size", "text", "value")
@@ -116,7 +117,7 @@ def parameter(number: int) -> Node:
 
 
 def number(value: float) -> Node:
-    """Return a number, a whole one as such."""
+    """Return a number, as an integer if it is whole."""
     return Node(NUMBER, value=int(value) if float(value).is_integer() else value)
 
 
@@ -126,7 +127,7 @@ def call(operation: str, *arguments: Node) -> Node:
 
 
 def leaves(node: Node, operation: str) -> Iterator[Node]:
-    """Yield the leaves of one kind, as often as they occur."""
+    """Yield the leaves with one operation, such as `VARIABLE`, as often as they occur."""
     if node.operation == operation:
         yield node
     for argument in node.arguments:
@@ -134,7 +135,7 @@ def leaves(node: Node, operation: str) -> Iterator[Node]:
 
 
 def places(node: Node, kind: Kind = Kind.REAL, path: Path = ()) -> Iterator[tuple[Path, Node, Kind]]:
-    """Yield every node with the way to it and with what may stand there, the root first."""
+    """Yield every node with the path to it and the kind of its place, the root first."""
     yield path, node, kind
     for at, argument in enumerate(node.arguments):
         yield from places(argument, _kind(node.operation, at), (*path, at))
@@ -147,7 +148,7 @@ def _kind(operation: str, at: int) -> Kind:
 
 
 def draw_inner_place(node: Node, rng: np.random.Generator) -> tuple[Path, Node, Kind]:
-    """Draw a place below the root of a tree, the root where there is none."""
+    """Draw a place below the root of a tree, or the root if there is none."""
     root, *inner = places(node)
     return draw_place(inner or [root], rng)
 
@@ -158,7 +159,7 @@ def draw_place(found: Sequence[tuple[Path, Node, Kind]], rng: np.random.Generato
 
 
 def put(node: Node, path: Path, new: Node) -> Node:
-    """Return a tree with another node at a place."""
+    """Return a tree with the node at a path replaced."""
     if not path:
         return new
     at, rest = path[0], path[1:]
@@ -168,7 +169,7 @@ def put(node: Node, path: Path, new: Node) -> Node:
 
 
 def replace_parameters(node: Node, replace: Callable[[Node], Node]) -> Node:
-    """Return a tree with what a function gives for each parameter in its place."""
+    """Return a tree with each parameter replaced by the result of a function."""
     if node.operation == PARAMETER:
         return replace(node)
     if not node.arguments:
@@ -177,23 +178,28 @@ def replace_parameters(node: Node, replace: Callable[[Node], Node]) -> Node:
 
 
 def shift_parameters(node: Node, by: int) -> Node:
-    """Return a tree with other parameters."""
+    """Return a tree with the numbers of its parameters increased by ``by``."""
     return replace_parameters(node, lambda leaf: parameter(int(leaf.value) + by))
 
 
 def next_parameter(node: Node) -> int:
-    """Return a number that no parameter of a tree has."""
+    """Return the smallest number above those of all parameters in a tree."""
     return max((int(leaf.value) for leaf in leaves(node, PARAMETER)), default=-1) + 1
 
 
 def n_parameters(node: Node) -> int:
-    """Return how many parameters a tree has."""
+    """Return the number of different parameters in a tree."""
     return len({leaf.value for leaf in leaves(node, PARAMETER)})
 
 
 @lru_cache(maxsize=4096)
 def read_tree(source: str) -> Node:
-    """Return the tree of a skeleton in its one form, with its locals put in where they are used."""
+    """Return the tree of a skeleton in canonical form, with its locals substituted.
+
+    Raises:
+        TreeSizeError: The tree would have more than `MAX_SIZE` nodes.
+        ValueError: The source is not a skeleton in canonical form.
+    """
     function = ast.parse(source).body[0]
     scope: dict[str, Node] = {}
     for statement in function.body if isinstance(function, ast.FunctionDef) else []:
@@ -202,7 +208,7 @@ def read_tree(source: str) -> Node:
                 scope[name] = _read(value, scope)
             case ast.Return(ast.expr() as value):
                 return _read(value, scope)
-    raise ValueError(f"expected a skeleton in its one form, got {source[:80]!r}")
+    raise ValueError(f"expected a skeleton in canonical form, got {source[:80]!r}")
 
 
 def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
@@ -226,7 +232,7 @@ def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
 
 
 def write_tree(node: Node, variables: tuple[str, ...]) -> str:
-    """Return the skeleton that a tree is, its parameters numbered as they come."""
+    """Return the skeleton of a tree, with its parameters numbered in order of appearance."""
     numbers: dict[str | float, int] = {}
     text = _write(node, numbers)
     return f"def {NAME}({', '.join([*variables, PARAMS])}):\n    return {text}\n"
@@ -248,12 +254,12 @@ def _write(node: Node, numbers: dict[str | float, int]) -> str:
 
 
 def evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> FloatArray:
-    """Return the values of an expression, which may be no numbers; a constant one has a single value.
+    """Return the ``(n,)`` values of an expression, possibly not finite; a constant expression has a single value.
 
     Args:
-        node: The expression, of no other functions than numpy's that a skeleton may use.
-        columns: Values ``(n,)`` of each variable.
-        params: By the numbers of the parameters.
+        node: The expression, with only those functions that a skeleton may use.
+        columns: The ``(n,)`` values of each variable, by name.
+        params: The values of the parameters, indexed by their numbers.
     """
     with np.errstate(all="ignore"):
         return np.asarray(_evaluate(node, columns, params), dtype=np.float64)
@@ -276,7 +282,7 @@ _PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "nega
 
 
 def write_infix(node: Node, params: Sequence[float]) -> str:
-    """Return an expression as a person writes it, with its parameters rounded to four digits."""
+    """Return an expression in infix notation, with its numbers rounded to four digits."""
     if node.operation in (PARAMETER, NUMBER):
         return f"{params[int(node.value)] if node.operation == PARAMETER else float(node.value):.4g}"
     if not node.arguments:
@@ -297,7 +303,7 @@ def write_infix(node: Node, params: Sequence[float]) -> str:
 
 
 def _enclose(node: Node, params: Sequence[float], strength: int, *, begins: bool) -> str:
-    """Return an expression, in parentheses if it binds less strongly than what is around it or a sign would meet."""
+    """Return an expression, in parentheses if it binds too weakly or would put one sign next to another."""
     text = write_infix(node, params)
     is_weak = _PRECEDENCE.get(node.operation, 5) < strength
     return f"({text})" if is_weak or (text.startswith("-") and not begins) else text

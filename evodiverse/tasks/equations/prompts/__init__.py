@@ -1,4 +1,4 @@
-"""How a language model is asked for an equation, and how its answer is read, in the manner of LLM-SR."""
+"""The prompts that ask a language model for an equation, in the manner of LLM-SR, and the reading of replies."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -20,33 +20,33 @@ SHIPPED: Final = Path(__file__).parent
 _PROBLEM: Final = ("target?", "target_name?", "variables?", "variable_names?", "max_params?")
 _FUNCTION: Final = ("name?", "previous?", "arguments|typed_arguments", *_PROBLEM)
 _PARENT: Final = (*_FUNCTION, "body", "error?", "score?", "number?")
-# The templates, each with the fields that it must have; a ? marks those that it may leave out.
+# The fields of each template. A ? marks those that are optional; of two around a |, at least one is required.
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "system": _PROBLEM,  # an empty one is not sent
+        "system": _PROBLEM,  # not sent if empty
         "task": ("earlier", "header", "name?", *_PROBLEM),
         "variable": ("variable|described", "meaning?"),  # a line of $variables
         "first": _PARENT,  # the first function shown
-        "version": _PARENT,  # those after it
-        "header": _FUNCTION,  # the function that is asked for
+        "version": _PARENT,  # the functions after it
+        "header": _FUNCTION,  # the function to be written
     }
 )
 OPTIONAL: Final = {name: SHIPPED / f"{name}.txt" for name in ("variable", "version", "header")} | {
     "first": SHIPPED / "version.txt"
 }
-"""What stands for templates that a folder leaves out."""
-# What a model must be told, in the system message or the task.
+"""The files to use for templates that are missing from a folder."""
+# The fields that the system message or the task must use: one of each pair.
 _TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 
 
 class EquationPrompts:
-    """The one prompt of all rungs, filled from template files.
+    """The prompt that all rungs share, filled from template files.
 
     Args:
-        templates: Text by name; see `FIELDS`.
-        target: What is to be explained.
-        variables: What it is explained by, in the order of an equation's arguments.
-        unit: That of the errors shown, such as "in units of the target's variance".
+        templates: The text of each template, by name; see `FIELDS`.
+        target: The column to be explained.
+        variables: The columns that explain it, in the order of an equation's arguments.
+        unit: The unit of the errors shown, such as "in units of the target's variance".
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class EquationPrompts:
         self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return what is looked for, if not in the task, and the parents as versions of a function that goes on."""
+        """Return the system message, unless it is empty, and the task, which shows the parents as earlier versions."""
         versions = _versions(request)
         names = [*versions, _next(versions)]
         earlier = [
@@ -86,13 +86,13 @@ class EquationPrompts:
         return (*system, Message("user", text))
 
     def read(self, request: Request, reply: str) -> str | Rejection:
-        """Return the equation that a reply proposes, with the functions that it calls; a parent by its name there."""
+        """Return the equation that a reply proposes, with the functions that it calls, such as the parents shown."""
         versions = _versions(request)
         earlier = {name: parent.genotype for name, parent in versions.items()}
         return read_reply(reply, self._names, earlier, _next(versions))
 
     def _show(self, template: str, at: int, names: Sequence[str], more: Mapping[str, object]) -> str:
-        """Return a function: one of the versions, or the header of the next."""
+        """Return a filled template of a function: one of the earlier versions, or the header of the next one."""
         arguments = [*self._names, PARAMS]
         return self._fill(
             template,
@@ -115,7 +115,7 @@ class EquationPrompts:
 def build(
     folder: str | None, target: Variable, variables: Sequence[Variable], unit: str = "in units of the target's variance"
 ) -> EquationPrompts:
-    """Return the prompts from the shipped templates or those that ``task.prompts.dir`` names; see `EquationPrompts`.
+    """Return the prompts from the shipped templates or those in ``task.prompts.dir``; see `EquationPrompts`.
 
     Raises:
         InputError: The user's own templates cannot be used.
@@ -124,10 +124,10 @@ def build(
 
 
 def read_chosen(folder: str | None) -> dict[str, str]:
-    """Return the shipped templates, or those that ``task.prompts.dir`` names, by name.
+    """Return the shipped templates or those in ``task.prompts.dir``, by name.
 
     Raises:
-        InputError: One cannot be used, or none of them says what is to be explained, or by what.
+        InputError: A template cannot be used, or neither the system message nor the task uses the target or variables.
     """
     chosen = SHIPPED if folder is None else expanded(folder)
     own = OPTIONAL if not (chosen / "version.txt").exists() else OPTIONAL | {"first": chosen / "version.txt"}
@@ -136,13 +136,13 @@ def read_chosen(folder: str | None) -> dict[str, str]:
     untold = [" or $".join(names) for names in _TOLD if not used & set(names)]
     if untold:
         raise InputError(
-            *(f"task.prompts.dir: {chosen} has ${names} in neither system.txt nor task.txt" for names in untold)
+            *(f"task.prompts.dir: {chosen} must use ${names} in system.txt or task.txt" for names in untold)
         )
     return templates
 
 
 def _versions(request: Request) -> dict[str, Candidate]:
-    """Return the parents by the names that they are shown with, worst first."""
+    """Return the parents by the names under which they are shown, the worst first."""
     parents = sorted(request.parents, key=lambda parent: (0.0 if parent.score is None else parent.score, parent.call))
     return {f"{NAME}_v{number}": parent for number, parent in enumerate(parents)}
 
@@ -156,7 +156,7 @@ def _body(parent: Candidate) -> str:
 
 
 def _flatten(variable: Variable) -> tuple[str, str]:
-    """Return a variable's name and meaning, each on one line, whatever they hold."""
+    """Return a variable's name and meaning, each on one line, whatever they contain."""
     name, meaning = (" ".join(text.split()) for text in variable)
     return name, meaning
 

@@ -1,4 +1,4 @@
-"""From a model's reply to the equation that it proposes."""
+"""The reading of a model's reply: which equation it proposes."""
 
 import ast
 import re
@@ -17,16 +17,19 @@ _VERSION = re.compile(rf"{NAME}(?:_v\d+)?")
 
 
 def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str], asked: str) -> str | Rejection:
-    """Return the program that a reply proposes: a function ``equation``, below those that it calls.
+    """Return the program that a reply proposes: a function ``equation``, preceded by the functions that it calls.
 
-    Docstrings, decorators and annotations of arguments are dropped, and so is whatever stands outside functions.
+    Docstrings, decorators and annotations of arguments are dropped, and so is everything outside functions.
 
     Args:
-        reply: Any text.
-        variables: What the function depends on besides its parameters.
-        earlier: Programs by the name that their function ``equation`` has in a reply. One that the reply defines anew
-            is taken from there.
+        reply: The text of the reply, which may be anything.
+        variables: The names of the variables that the function depends on.
+        earlier: The programs that a reply may call, by the name that their function ``equation`` has in the reply. A
+            function that the reply redefines is taken from the reply.
         asked: The name of the function that the model was asked for.
+
+    Returns:
+        The source code, or the reason why the reply proposes nothing.
     """
     arguments = [*variables, PARAMS]
     known = {name: _read_earlier(source, name) for name, source in earlier.items()}
@@ -39,7 +42,7 @@ def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str],
         if chosen is None:
             return problems[-1] if problems else Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
         return _write(chosen, known | {name: function for name, function in found.items() if function is not chosen})
-    except (RecursionError, ValueError) as error:  # Python reads deeper nesting and longer numbers than it writes
+    except (RecursionError, ValueError) as error:  # Python parses deeper nesting and longer numbers than it can write
         return Rejection(Reason.UNPARSABLE, f"not Python ({type(error).__name__})")
 
 
@@ -49,7 +52,7 @@ def _read_earlier(source: str, name: str) -> ast.FunctionDef:
 
 
 def _find_functions(trees: Iterable[ast.Module], arguments: Sequence[str]) -> Iterator[ast.FunctionDef]:
-    """Yield the functions of each tree, and last what stands beside them if that is a body."""
+    """Yield the functions of each tree, and then the statements outside functions if they form a body."""
     for tree in trees:
         yield from (_simplify(function, arguments) for function in _walk(tree.body))
         if any(isinstance(statement, ast.Return) for statement in tree.body):
@@ -59,7 +62,7 @@ def _find_functions(trees: Iterable[ast.Module], arguments: Sequence[str]) -> It
 
 
 def _walk(statements: Iterable[ast.stmt]) -> Iterator[ast.FunctionDef]:
-    """Yield the functions that return something: at module level, methods, and lambdas that have a name."""
+    """Yield the functions that return something: at module level, methods, and lambdas with a name."""
     for statement in statements:
         match statement:
             case ast.FunctionDef() if any(isinstance(node, ast.Return) for node in ast.walk(statement)):
@@ -77,7 +80,7 @@ def _build(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.Fun
 
 
 def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.FunctionDef:
-    """Return a function without docstring, decorators, annotations, and the object or class of a method."""
+    """Return a function without its docstring, decorators and annotations, and without ``self`` or ``cls``."""
     is_static = any(isinstance(node, ast.Name) and node.id == "staticmethod" for node in function.decorator_list)
     places = function.args.posonlyargs or function.args.args
     if places and places[0].arg in {"self", "cls"}.difference(arguments) and not is_static:
@@ -94,9 +97,9 @@ def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.Functi
 
 
 def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]) -> ast.FunctionDef | None:
-    """Return the function that has the name, else one with a name like it, else one with the arguments, else a body.
+    """Return the function with the name asked for, else a similar name, else the expected arguments, else a body.
 
-    The last of several; of those with the arguments, the last that none of them calls.
+    Of several, the last one is returned; of those with the expected arguments, the last that none of them calls.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
     alike = [function for function in new if _arguments(function) == arguments]
@@ -112,7 +115,7 @@ def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]
 
 
 def _choose_other(found: Functions, known: Functions) -> ast.FunctionDef | None:
-    """Return the last function whatever its arguments, else the last that an earlier one was edited into."""
+    """Return the last new function, whatever its arguments, else the last edited version of an earlier function."""
     new = [function for name, function in found.items() if name not in known]
     edited = [function for name, function in found.items() if name in known and _text(function) != _text(known[name])]
     return next(reversed(new or edited), None)
@@ -129,10 +132,10 @@ def _callees(function: ast.FunctionDef) -> list[str]:
 
 
 def _write(chosen: ast.FunctionDef, others: Functions) -> str:
-    """Return the program of a function, to be called ``equation``, and of those among the others that it needs."""
+    """Return the source code of a function, renamed ``equation``, after the other functions that it needs."""
     functions = list(_with_callees(chosen, others, set()))
     chosen.args.defaults, chosen.args.kw_defaults = [], [None] * len(chosen.args.kwonlyargs)
-    if NAME in others:  # it must leave the name to the chosen one
+    if NAME in others:  # the chosen function takes the name
         while others[NAME].name in {*others, chosen.name}:
             others[NAME].name += "_"
         for node in (node for function in functions for node in ast.walk(function)):
@@ -144,7 +147,7 @@ def _write(chosen: ast.FunctionDef, others: Functions) -> str:
 
 
 def _with_callees(function: ast.FunctionDef, others: Functions, seen: set[str]) -> Iterator[ast.FunctionDef]:
-    """Yield the functions that a function calls, directly or not, each after those that it calls itself."""
+    """Yield the functions that a function calls, directly or not, each after its own callees, and then the function."""
     for name in _callees(function):
         if name in others and name not in seen:
             seen.add(name)

@@ -8,7 +8,7 @@ from itertools import accumulate
 from evodiverse.kit.python import NOT_PYTHON, parse_quietly
 from evodiverse.vocabulary import Reason, Rejection
 
-# More than any answer takes, and so little that it is read at once whatever it holds. What comes before is not read.
+# Enough for any answer, and few enough to be read at once, whatever they are. Only the end of a longer reply is read.
 MAX_CHARACTERS = 50_000
 _MAX_PIECES = 20
 _MAX_DEFINITIONS = 40
@@ -23,17 +23,17 @@ _RETURN = re.compile(r"[ \t]*return\b")
 
 
 def find_code(reply: str) -> Iterator[ast.Module | Rejection]:
-    """Yield the trees of what is Python in the end of a reply, and why the rest of what looks like it is none.
+    """Yield the syntax trees of the Python code at the end of a reply, and a rejection for code that does not parse.
 
-    What a model thought aloud before it answered is passed over. A tree holds definitions, or the statements of a
-    function without its header.
+    The thoughts of a model before its answer are skipped. A tree holds definitions, or the statements of a function
+    without its header.
     """
     answer = reply.rpartition(_THOUGHT)[2].replace("\r\n", "\n").replace("\r", "\n")
     for lines in _split(answer[-MAX_CHARACTERS:])[-_MAX_PIECES:]:
         whole = _parse(lines)
         if isinstance(whole, ast.Module):
             yield whole
-        else:  # there is prose beside the code
+        else:  # prose is mixed with the code
             yield from map(_parse, _find_definitions(lines)[-_MAX_DEFINITIONS:])
             body = _find_body(lines)
             if body:
@@ -41,16 +41,16 @@ def find_code(reply: str) -> Iterator[ast.Module | Rejection]:
 
 
 def _split(answer: str) -> list[list[str]]:
-    """Return the lines between code fences. Which are inside is not sure, as not every fence is closed."""
+    """Return the lines between code fences. Which ones are inside is uncertain, as not every fence is closed."""
     first, *others = [piece.split("\n") for piece in _FENCE.split(answer)]
     for lines in others:
         if not (_DEFINITION.match(lines[0]) or _STATEMENT.match(lines[0])):
-            del lines[0]  # such as the name of the language
+            del lines[0]  # for example the name of the language
     return [first, *others]
 
 
 def _parse(lines: Sequence[str]) -> ast.Module | Rejection:
-    """Return the tree of lines, also of those whose first alone lost its indentation; else what is wrong with them."""
+    """Return the syntax tree of lines, even if the first one lost its indentation, or why they do not parse."""
     first, *others = [_indent(line) for line in lines if line.strip()] or [0]
     problems = []
     for indent in dict.fromkeys((first, max(first, min(others, default=0)))):
@@ -68,7 +68,7 @@ def _indent(line: str) -> int:
 
 
 def _find_definitions(lines: Sequence[str]) -> list[list[str]]:
-    """Return the lines of each definition: the first, and those indented below it."""
+    """Return the lines of each definition: its first line, and those indented below it."""
     blocks: list[list[str]] = []
     indent = -1
     for line in lines:
@@ -83,13 +83,15 @@ def _find_definitions(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _find_body(lines: Sequence[str]) -> Sequence[str]:
-    """Return the code that ends with the last return before all definitions, empty without one."""
+    """Return the code up to the last return before the first definition; empty if there is no return."""
     end = next((at for at, line in enumerate(lines) if _DEFINITION.match(line)), len(lines))
     last = max((at for at in range(end) if _RETURN.match(lines[at])), default=None)
     if last is None:
         return []
     start = last
-    while start and (lines[start - 1][:1] in " \t)]}#" or _STATEMENT.match(lines[start - 1])):  # or an empty line
+    while start and (
+        lines[start - 1][:1] in " \t)]}#" or _STATEMENT.match(lines[start - 1])
+    ):  # also true of an empty line
         start -= 1
     depths = accumulate(sum(map(line.count, "([{")) - sum(map(line.count, ")]}")) for line in lines[last:end])
     stop = next((at for at, depth in enumerate(depths, last + 1) if depth <= 0), end)
