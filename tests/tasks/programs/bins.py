@@ -1,4 +1,4 @@
-"""Packing by another way than the evaluator's: plain lists of what every bin holds."""
+"""An independent way of packing: plain lists of what every bin holds."""
 
 from collections.abc import Callable, Sequence
 

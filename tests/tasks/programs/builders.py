@@ -1,4 +1,4 @@
-"""Evaluators and programs of the tests' own."""
+"""Evaluators and programs that the tests share."""
 
 from pathlib import Path
 from textwrap import dedent

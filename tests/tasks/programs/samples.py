@@ -1,4 +1,4 @@
-"""Programs to be changed: the seed of circle packing, and some that use much of Python's syntax."""
+"""Programs to change: the seed of circle packing, and some that use much of the syntax of Python."""
 
 import ast
 from functools import cache

@@ -139,7 +139,7 @@ def test_whatever_choices_are_made_score_and_verifier_agree_on_whether_they_are_
         ({"fault": "wonderful", "item": 4, "spaces": 2}, "there are no choices"),
     ],
 )
-def test_what_is_no_packing_is_invalid_and_says_why(value: Any, reason: str) -> None:
+def test_choices_that_are_not_a_packing_are_rejected_with_the_reason(value: Any, reason: str) -> None:
     answer = TWO.score(value)
     assert isinstance(answer, Rejection)
     assert answer.reason is Reason.INVALID
@@ -158,7 +158,7 @@ def test_what_is_no_packing_is_invalid_and_says_why(value: Any, reason: str) -> 
         ("np.where(spaces < 5, np.nan, 1.0)", "returned NaN (an item of 3, 3 spaces)"),
     ],
 )
-def test_a_rule_whose_answer_is_none_is_invalid_and_says_why(returned: str, reason: str) -> None:
+def test_a_rule_with_an_invalid_answer_is_rejected_with_the_reason(returned: str, reason: str) -> None:
     rule = eval(f"lambda item, spaces: {returned}", {"np": np})  # noqa: S307 (our own)
     answer = TWO.score(drive_all(rule, SMALL, OTHER))
     assert isinstance(answer, Rejection)
@@ -185,7 +185,7 @@ def evaluate(source: str, *instances: Instance) -> Evaluation:
     return evaluation
 
 
-def test_a_program_that_makes_the_driver_offer_bins_that_there_are_not_is_invalid() -> None:
+def test_a_program_that_makes_the_driver_offer_bins_that_do_not_exist_is_invalid() -> None:
     evaluation = evaluate(
         """
         import numpy as np
@@ -248,7 +248,7 @@ def test_a_result_of_a_set_is_compared_with_what_is_known_of_it() -> None:
 
 
 @pytest.mark.parametrize("choices", [[[0, 0, 1, 1, 0, 0], [0, 0, 1]], [[0, 0, 1, 1, 1, 1], [0, 0, 1]], [[0], [0]]])
-def test_a_log_that_says_something_else_than_its_choices_is_no_record(choices: list[list[int]]) -> None:
+def test_a_log_that_contradicts_its_choices_is_not_a_record(choices: list[list[int]]) -> None:
     score, details = scored(BEST_FIT)
     changed = found(Scored(score, {**details, "choices": compress(choices)}))
     with pytest.raises(ServiceError, match=r"the bins of call 113 differ from the logged ones .*; please report this"):

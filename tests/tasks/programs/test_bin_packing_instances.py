@@ -1,4 +1,4 @@
-"""The instances of bin packing: those that come along stay what they are, those of a user's file are checked."""
+"""The instances of bin packing: the built-in sets never change, and a user's file is checked."""
 
 import hashlib
 import json
@@ -91,7 +91,7 @@ def test_a_file_in_or_librarys_format_is_read(tmp_path: Path) -> None:
         ("7\n1\n", "7\n", "ends where the size of an item is expected"),
     ],
 )
-def test_a_file_that_is_not_as_it_should_be_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_a_malformed_file_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
     path = write(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(InputError, match=words) as refused:
         find_instances(str(path))
@@ -99,7 +99,7 @@ def test_a_file_that_is_not_as_it_should_be_is_refused(tmp_path: Path, old: str,
     assert str(refused.value).startswith("task.instances: ")
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     for named, words in [
         ("weibul5k", r"cannot read weibul5k \(No such file or directory\); expected weibull5k, or3, or a file"),
         ("/dev/zero", "it is a device or a pipe"),

@@ -48,7 +48,7 @@ def test_the_score_is_the_sum_of_the_radii_in_units_of_the_reference() -> None:
     assert scored().details["sum_radii"] == 0.4
 
 
-def test_the_reported_sum_is_not_believed() -> None:
+def test_the_reported_sum_is_ignored() -> None:
     assert scored(reported=1e9) == scored(reported=0.4)
 
 
@@ -60,7 +60,7 @@ def test_the_reported_sum_is_not_believed() -> None:
         ([0.1, -0.1], "circle 1 has a negative radius (-0.1)"),
     ],
 )
-def test_what_is_no_packing_is_rejected_and_says_why(radii: list[float], detail: str) -> None:
+def test_circles_that_are_not_a_packing_are_rejected_with_the_reason(radii: list[float], detail: str) -> None:
     assert TWO.score((CENTERS, np.array(radii), 0.4)) == Rejection(Reason.INVALID, detail)
 
 

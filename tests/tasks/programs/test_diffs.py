@@ -119,7 +119,7 @@ def test_a_block_that_does_not_match_exactly_once_is_named_with_its_first_line(s
 
 
 @pytest.mark.parametrize("reply", [block("a\n", "a\n"), block("a\n", "b\n") + block("b\n", "a\n"), ""])
-def test_a_reply_that_changes_nothing_is_no_answer(reply: str) -> None:
+def test_a_reply_that_changes_nothing_is_not_an_answer(reply: str) -> None:
     assert edit(reply, "a\n") == NO_CHANGE
 
 
@@ -133,14 +133,14 @@ def test_a_reply_that_changes_nothing_is_no_answer(reply: str) -> None:
         (f"{SIMPLE}<<<<<<< SEARCH\na\n=======\n{SIMPLE}", "block 2: another one begins before its end"),
     ],
 )
-def test_a_block_without_an_end_or_a_divider_is_told(reply: str, problem: str) -> None:
+def test_a_block_without_an_end_or_a_divider_is_reported(reply: str, problem: str) -> None:
     assert find_blocks(reply) == Rejection(Reason.UNPARSABLE, problem)
 
 
 @pytest.mark.parametrize(
     "reply", ["", "a\n=======\nb\n>>>>>>> REPLACE\n", "<<<< SEARCH\n====\n>>>> REPLACE", "<<<<<<< HEAD"]
 )
-def test_what_is_no_block_is_none(reply: str) -> None:
+def test_text_without_a_block_has_none(reply: str) -> None:
     assert find_blocks(reply) == []
 
 

@@ -163,7 +163,7 @@ def test_another_number_of_points_needs_its_own_reference() -> None:
     assert DISTANCES.find_violations(ProgramSettings(evaluator="distances", n=12, reference=9.0)) == []
 
 
-def test_a_log_that_says_something_else_than_its_points_is_no_record() -> None:
+def test_a_log_that_contradicts_its_points_is_not_a_record() -> None:
     answer = scored(SQUARE)
     for changed in ({"value": math.nextafter(2, 0)}, {"points": "[[0,0],[1,0],[0,0],[1,1]]"}):
         with pytest.raises(

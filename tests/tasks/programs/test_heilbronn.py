@@ -177,7 +177,7 @@ def test_the_seed_places_any_number_of_points_and_leaves_much_to_be_found(n: int
         ("unknown", "crashed: NameError: name 'unknown' is not defined (line 3)"),
     ],
 )
-def test_what_are_no_points_says_why(returned: str, error: str) -> None:
+def test_values_that_are_not_points_are_rejected_with_the_reason(returned: str, error: str) -> None:
     evaluation = evaluate(f"import numpy as np\ndef place_points():\n    return {returned}\n")
     assert (evaluation.score, evaluation.error) == (0.0, error)
 
@@ -200,7 +200,7 @@ def test_another_number_of_points_needs_its_own_reference() -> None:
     ]
 
 
-def test_a_log_that_says_something_else_than_its_points_is_no_record() -> None:
+def test_a_log_that_contradicts_its_points_is_not_a_record() -> None:
     answer = scored(MIDDLES)
     for changed in ({"value": math.nextafter(0.25, 1)}, {"points": "[[0,0],[2,0],[0,1]]"}):
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""What counts as a packing of the unit square, and what shrinking leaves of circles that are none."""
+"""Packings of the unit square: which circles are one, and what shrinking leaves of circles that are not."""
 
 import itertools
 import math

@@ -128,12 +128,12 @@ def angle(one: Counter[str], other: Counter[str]) -> float:
     return sum(one[token] * other[token] for token in one) / sqrt(squares)
 
 
-def test_programs_of_ones_own_evaluator_have_their_best_score_and_those_near_it(tmp_path: Path) -> None:
+def test_programs_of_a_users_evaluator_have_their_best_score_and_those_near_it(tmp_path: Path) -> None:
     found = ProgramMetrics().measure(log_of(), Tools(tmp_path, {}))
     assert found == {"best_score": 2.5, "n_near_best": 1, "n_different_near_best": 1}
 
 
-def test_tasks_that_come_along_have_the_value_of_their_best_program(tmp_path: Path) -> None:
+def test_built_in_tasks_have_the_value_of_their_best_program(tmp_path: Path) -> None:
     found = TaskMetrics().measure(log_of(), Tools(tmp_path, {}))
     assert found == {"best_value": 40.0, "best_score": 2.5, "n_near_best": 1, "n_different_near_best": 1}
     failed = log_of([(call, pool, text, None, None) for call, pool, text, *_ in PROGRAMS])

@@ -182,7 +182,7 @@ def test_a_move_brings_the_building_blocks_that_it_calls_once() -> None:
     assert "def polish" in insert(twice.replace("def polish", "def shine"), "stir", 1)
 
 
-def test_building_blocks_that_nobody_calls_are_left_out_again() -> None:
+def test_building_blocks_that_nothing_calls_are_removed_again() -> None:
     operator = ProgramOperator("construct_packing", packing_moves())
     parent = insert(SEED, "fit", 0)
     sources = [operator.propose([request(parent, slot=slot)])[0].genotype or "" for slot in range(250)]

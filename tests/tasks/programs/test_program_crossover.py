@@ -84,14 +84,14 @@ def test_a_function_is_exchanged_for_its_namesake() -> None:
     assert {run(child) for child in children(ONE, other, exchange_function)} == {10, 21}
 
 
-def test_a_helper_that_is_missing_comes_along_with_what_it_needs() -> None:
+def test_a_missing_helper_is_added_with_what_it_needs() -> None:
     other = "import math\nB = 2\n\ndef deep(x):\n    return math.sqrt(x) * B\n\ndef main():\n    return deep(16)\n"
     (child,) = children(ONE, other, exchange_function)
     assert run(child) == 8
     assert dead_names(read(child), "main") == {"help", "A"}
 
 
-def test_a_helper_of_another_arity_comes_along_under_another_name() -> None:
+def test_a_helper_of_another_arity_is_added_under_another_name() -> None:
     other = "def help(x, y):\n    return help(x, y - 1) if y else x\n\ndef main():\n    return help(3, 2)\n"
     one = ONE + "\n\ndef more():\n    return help(5)\n"
     (child,) = children(one, other, exchange_function)
@@ -148,7 +148,7 @@ def test_numbers_are_taken_or_lie_between() -> None:
     assert all(4 < value <= 5 or 9 <= value <= 10 for value in found)
 
 
-def test_an_integer_is_no_twin_of_a_float() -> None:
+def test_an_integer_is_not_a_twin_of_a_float() -> None:
     assert children(body("return 1"), body("return 2.0"), exchange_constants) == set()
 
 

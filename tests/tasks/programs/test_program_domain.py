@@ -22,7 +22,7 @@ BINS = ProgramSettings(evaluator=str(EXAMPLE / "evaluator.py"), initial=Initial(
 
 
 @pytest.mark.parametrize("settings", [PACKING, BINS])
-def test_settings_that_can_be_meant_have_no_violations(settings: ProgramSettings) -> None:
+def test_valid_settings_have_no_violations(settings: ProgramSettings) -> None:
     assert domain.find_violations(settings) == []
 
 
@@ -76,13 +76,13 @@ def test_the_layouts_that_come_with_a_task_can_be_its_start(settings: ProgramSet
         ({"max_characters": 10, "initial": Initial(str(EXAMPLE / "worst_fit.py"))}, "is not a program of this task"),
     ],
 )
-def test_settings_that_cannot_be_meant_are_named(change: dict[str, object], words: str) -> None:
+def test_invalid_settings_are_named(change: dict[str, object], words: str) -> None:
     settings = dataclasses.replace(BINS if change.get("evaluator") else PACKING, **change)
     with pytest.raises(InputError, match=words):
         raise InputError(*find_beyond(settings, "task."), *domain.find_violations(settings))
 
 
-def test_a_task_of_ones_own_names_a_program_to_start_from() -> None:
+def test_a_users_task_needs_a_program_to_start_from() -> None:
     violations = domain.find_violations(dataclasses.replace(BINS, initial=Initial()))
     assert violations == ["task.initial.path has no value; name the program that the search starts from"]
 
@@ -122,7 +122,7 @@ def test_a_model_is_told_what_the_evaluator_says() -> None:
     assert "26" in system.content
 
 
-def test_what_the_kernel_lacks_is_said_at_the_start(
+def test_what_the_kernel_is_missing_is_reported_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(assembly, "find_gaps", lambda: ["files", "processes"])

@@ -163,7 +163,7 @@ def f(a, *rest, b=1, **options):
     assert found["a * 18"] == start | {"LATE", "d"}
 
 
-def test_what_is_no_number_is_no_operand_and_no_place() -> None:
+def test_what_is_not_a_number_is_neither_an_operand_nor_a_place() -> None:
     source = """
 def f(rng, items, x):
     text = "a" + str(x)

@@ -1,4 +1,4 @@
-"""Programs of users' own that a search starts from."""
+"""The user's own programs that a search starts from."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def test_programs_come_in_the_order_named(tmp_path: Path) -> None:
     assert read_programs(paths, "main", 1000) == ["def main(): return 'b'\n", "def main(): return 'a'\n"]
 
 
-def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+def test_all_violations_are_reported_at_once(tmp_path: Path) -> None:
     paths = [
         tmp_path / "absent.py",
         write(tmp_path, "other.py", "def other(): pass\n"),

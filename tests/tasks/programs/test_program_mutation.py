@@ -45,7 +45,7 @@ def test_what_is_written_is_what_was_read(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["x = (1\n", "def f(:\n", "x = 1\0", f"x = 0x{'f' * 5000}"])
-def test_what_cannot_be_read_or_written_is_no_program(source: str) -> None:
+def test_what_cannot_be_read_or_written_is_not_a_program(source: str) -> None:
     assert read_program(source) is None
 
 
@@ -107,7 +107,7 @@ def test_fixed_constants_stay() -> None:
     assert any("\nN = 26\n" not in child for child in children(SEED, mutations(frozenset())["constant"], 200))
 
 
-def test_indices_axes_bounds_and_patterns_are_no_constants_to_perturb() -> None:
+def test_indices_axes_bounds_and_patterns_are_not_perturbed() -> None:
     source = "def f(x):\n    for i in range(7):\n        x[3] += x.sum(axis=4) * 5.5\n"
     source += "    match x:\n        case 6:\n            pass\n"
     assert [site.value for site in constants_of(read(source), frozenset())] == [5.5]

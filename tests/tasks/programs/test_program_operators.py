@@ -206,7 +206,7 @@ def test_a_failed_parent_is_changed_when_all_have_failed() -> None:
     assert texts((0.0, 0.0), GOOD, BETTER) == {"good"}
 
 
-def test_what_a_child_has_ceased_to_read_is_left_out() -> None:
+def test_what_a_child_no_longer_reads_is_removed() -> None:
     spare = "SPARE = 1\n\n\n"
     helped = "A = 'a'\n\n\ndef help():\n    return A\n\n\ndef main():\n    return help()\n"
     requests = [request(spare + helped, MINE, slot=slot) for slot in range(40)]

@@ -69,7 +69,7 @@ def test_line_endings_and_blank_lines_around_a_program_are_made_one(text: str) -
         SOURCE.replace("def area", "# so\n\n\ndef area"),
     ],
 )
-def test_formatting_comments_and_docstrings_make_no_other_program(text: str) -> None:
+def test_formatting_comments_and_docstrings_do_not_make_another_program(text: str) -> None:
     assert key(text) == key(SOURCE)
 
 
@@ -165,7 +165,7 @@ def test_any_text_is_a_program_or_rejected(text: str) -> None:
         ),
     ],
 )
-def test_what_is_no_program_is_rejected_with_its_reason(text: str, problem: Rejection) -> None:
+def test_text_that_is_not_a_program_is_rejected_with_the_reason(text: str, problem: Rejection) -> None:
     assert parse(text, 60) == problem
 
 
@@ -214,7 +214,7 @@ def test_deep_nesting_is_rejected_and_breaks_nothing(kind: str, n: int) -> None:
 
 @pytest.mark.parametrize("n", [MAX_DEPTH, 3000, 30_000])
 @pytest.mark.parametrize("kind", CHAINS)
-def test_deep_nesting_has_one_reason_whoever_notices_it(kind: str, n: int) -> None:
+def test_deep_nesting_has_one_reason_whichever_check_finds_it(kind: str, n: int) -> None:
     assert parse(define(NESTED[kind](n)), sys.maxsize) == DEEP
 
 

@@ -75,7 +75,7 @@ def test_an_improvement_of_a_millionth_can_be_seen() -> None:
     assert "Score: 0.500001\n" in text(request(program(1, 0.500001)))
 
 
-def test_a_program_alone_has_no_others_beside_it() -> None:
+def test_a_program_alone_has_no_others_next_to_it() -> None:
     alone = text(request(program(1), best=program(1)))
     assert alone.startswith("# The program to edit (the best so far)\n\nScore: 0.250000\n\n```python\n")
     assert "Inspiration" not in alone
@@ -115,7 +115,7 @@ def test_a_program_that_failed_is_never_called_the_best() -> None:
         (f"crashed: {'x' * 9000}", r"It failed \(crashed\): x{491}\. Mend this first\."),
     ],
 )
-def test_the_failure_of_the_program_to_edit_is_told_with_what_to_do(error: str, feedback: str) -> None:
+def test_the_failure_of_the_program_to_edit_is_shown_with_a_remedy(error: str, feedback: str) -> None:
     assert re.search(f"# The program to edit\n\nScore: 0.000000\n{feedback}", text(request(program(1, 0.0, error))))
 
 
@@ -208,7 +208,7 @@ def test_texts_that_differ_have_another_digest(tmp_path: Path) -> None:
     assert build(None, "", "construct_packing", 1, "", mode="diff", hot="same").sha256 != shipped
 
 
-def test_all_that_is_wrong_with_the_settings_is_told(tmp_path: Path) -> None:
+def test_all_violations_of_the_settings_are_reported(tmp_path: Path) -> None:
     write_templates(tmp_path, diff="$curent $goal", rewrite="$current", system="5$", explore="$others")
     (tmp_path / "improve.txt").unlink()
     with pytest.raises(InputError) as refused:

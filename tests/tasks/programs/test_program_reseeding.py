@@ -1,4 +1,4 @@
-"""New random numbers for a program: every seed is drawn anew, and nothing else changes."""
+"""New random numbers for a program: every seed is drawn again, and nothing else changes."""
 
 import ast
 import json
@@ -47,7 +47,7 @@ def reseeded(source: str, seed: int = 0) -> str:
         ("[make(trial + 5) for trial in range(3)]", "[make(trial + #) for trial in range(3)]"),
     ],
 )
-def test_a_seed_is_drawn_anew_and_nothing_else_changes(call: str, expected: str) -> None:
+def test_a_seed_is_drawn_again_and_nothing_else_changes(call: str, expected: str) -> None:
     drawn = reseeded(f"{IMPORTS}x = {call}\n").splitlines()[-1]
     assert re.sub(r"\d{4,}", "#", drawn) == f"x = {expected}"
     assert drawn != reseeded(f"{IMPORTS}x = {call}\n", seed=1).splitlines()[-1]
@@ -67,11 +67,11 @@ def test_a_seed_is_drawn_anew_and_nothing_else_changes(call: str, expected: str)
         "def f(seed=None):\n    return make(seed)",
     ],
 )
-def test_what_may_be_no_whole_number_stays(line: str) -> None:
+def test_what_may_not_be_an_integer_stays(line: str) -> None:
     assert reseed_all(read(f"{IMPORTS}{line}\n"), np.random.default_rng(0)) is None
 
 
-def test_a_constant_that_is_read_for_seeds_alone_is_drawn_anew_where_it_is_bound() -> None:
+def test_a_constant_that_is_read_only_for_seeds_is_drawn_again_where_it_is_bound() -> None:
     source = f"{IMPORTS}SEED: int = 5\nN = 5\nx = make(SEED)\ny = make(SEED)\nz = make(N)\ncount = N\n"
     found = re.sub(r"\d{4,}", "#", reseeded(source))
     assert found.splitlines()[5:] == [
@@ -92,7 +92,7 @@ def test_seeds_in_while_loops_and_nested_functions_are_found() -> None:
 TWO = f"{IMPORTS}x = make(5)\ny = make(5)\n"
 
 
-def test_one_seed_is_drawn_anew() -> None:
+def test_one_seed_is_drawn_again() -> None:
     children = [reseed(read(TWO), np.random.default_rng(seed)) for seed in range(20)]
     texts = [write_program(child) for child in children if child is not None]
     assert {text.count("make(5)") for text in texts} == {1}
@@ -107,7 +107,7 @@ def test_seeds_are_below_the_limit_and_what_was_read_is_what_runs_again() -> Non
     assert len(seeds_of(ast.parse(reseeded(TWO)))) == 2
 
 
-def test_the_best_of_the_pool_is_what_is_drawn_anew() -> None:
+def test_the_best_of_the_pool_is_drawn_again() -> None:
     worse, best = (Candidate(call, f"{IMPORTS}x = make({call})\nbest = {call}\n", "", 0.0, 0.0) for call in (1, 2))
     (proposal,) = Reseeder().propose([Request(1, 0, 0, 1, (worse,), Prompt.COLD, Stream(0, 0), best)])
     assert proposal.operator == "reseed"

@@ -75,7 +75,7 @@ def test_any_number_of_workers_gives_the_same_log(whole: Path, tmp_path: Path) -
     assert log(run_here(*SMALL, "evaluator.workers=1", f"outputs={tmp_path}")) == log(whole)
 
 
-def test_a_stopped_run_goes_on_to_the_same_log_and_history(whole: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_to_the_same_log_and_history(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(Interrupted, match=signal.Signals.SIGINT.name):
         run_here(*SMALL, f"outputs={tmp_path}", display=stop_after(4))
     resumed = run_here(*SMALL, f"outputs={tmp_path}")

@@ -76,7 +76,7 @@ def test_an_error_in_a_library_names_the_line_of_the_file(tmp_path: Path) -> Non
     assert "evaluator.py, line 5)" in load(tmp_path, content).score(0).detail
 
 
-def test_any_other_error_ends_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_any_other_error_stops_the_run_and_names_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(
         ServiceError, match=r"raised OSError: gone .*line 5\); fix it and start over with overwrite=true"
     ):
@@ -106,7 +106,7 @@ def test_a_file_may_use_dataclasses_and_future_annotations(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), 10**400, True, "1", None, [1.0], (1.0, {}, 2)])
-def test_anything_else_than_a_score_breaks_the_contract(tmp_path: Path, value: object) -> None:
+def test_anything_other_than_a_score_breaks_the_contract(tmp_path: Path, value: object) -> None:
     with pytest.raises(ContractError, match="the evaluator"):
         load(tmp_path, EVALUATOR).score(value)
 
@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, content: str, mes
         load(tmp_path, content)
 
 
-def test_a_file_that_is_not_there_or_no_python_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_not_python_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be read .*check the path"):
         UserEvaluator(tmp_path / "absent.py", LIMITS)
     with pytest.raises(InputError, match="is not a Python file"):

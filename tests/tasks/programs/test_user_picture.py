@@ -66,7 +66,7 @@ def test_a_png_is_told_by_its_content_and_leaves_no_svg() -> None:
         (SVG + " " * MAX_BYTES, "expected at most 5,000,000"),
     ],
 )
-def test_anything_else_is_no_picture(drawn: object, message: str) -> None:
+def test_anything_else_is_not_a_picture(drawn: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lay_out_picture(drawn)
 

@@ -61,7 +61,7 @@ def test_the_verifier_passes_whatever_was_shrunk(circles):
     assert find_fault(centers.tolist(), shrink(centers, radii).tolist()) is None
 
 
-def test_the_verifier_refuses_what_floats_cannot_tell():
+def test_the_verifier_refuses_what_floats_cannot_distinguish():
     radius = math.nextafter(math.sqrt(0.5) / 4, 1)
     centers = np.array([[0.25, 0.25], [0.5, 0.5]])
     assert find_fault(centers.tolist(), [radius, radius]) == "circles 0 and 1 overlap"
