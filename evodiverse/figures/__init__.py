@@ -1,1 +1,1 @@
-"""The paper's figures, and ours, from the logs: one module each, and what they share."""
+"""The paper's figures and our own, drawn from logs: one module per figure, and the modules that they share."""

@@ -1,4 +1,4 @@
-"""All figures: the paper's in its order, then ours."""
+"""The list of all figures: the paper's in its order, then our own."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Figure ``si_mol_chembl``: the way of a search through chemical space (paper, "Additional Results")."""
+"""Figure ``si_mol_chembl``: the path of a search through chemical space (paper, "Additional Results")."""
 
 import hashlib
 import io
@@ -40,14 +40,14 @@ FloatArray = NDArray[np.float64]
 
 
 def find_missing() -> str | None:
-    """Return what must be installed, None if it is."""
+    """Return what must be installed for the figure; None if nothing is missing."""
     if find_spec("umap") is None:
-        return "needs umap-learn; pip install 'evodiverse[figures]'"
+        return "needs umap-learn; run pip install 'evodiverse[figures]'"
     return None
 
 
 def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield a figure for each model."""
+    """Yield one figure per model."""
     for group in group_runs(results, MOLECULES, TARGETS):
         chosen = first_of([run for run in group.results if run.run.method == _OURS], lambda run: run.task)
         if chosen:
@@ -57,33 +57,38 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
                 f"{NAME}_{group.suffix}",
                 f"Chemical space, {group.words}: UMAP (Jaccard distance of Morgan fingerprints, radius 2, 2048 bits, "
                 f"{_NEIGHBORS} neighbors) of up to {context.n_reference:,} molecules of {reference} (gray) and of all "
-                "molecules that were in a pool. Points: centroid of the pools' molecules after each iteration, the "
-                f"brighter the later. One run of {_OURS} each: {seeds}. Distances between far groups mean little in "
-                "such a plane.",
+                "molecules that were in a pool. Points: centroid of the pools' molecules after each iteration; later "
+                f"ones are brighter. One run of {_OURS} per target: {seeds}. Distances between distant groups mean "
+                "little in a UMAP.",
                 partial(draw, chosen, context),
                 describe_runs(chosen),
             )
 
 
 def draw(results: Sequence[Result], context: Context) -> Figure:
-    """Return a panel for each target."""
+    """Return a figure with one panel per target.
+
+    Raises:
+        InputError: A log is damaged, or the reference cannot be read.
+        DataError: The cache cannot be written.
+    """
     logs = [read_log(result.run, find_metrics(result.run).columns) for result in results]
     keys = sorted({log.keys[call] for log in logs for pools in log.states for call in union(pools)})
     try:
         with MoleculeStore(context.measurer.folder) as store:
-            found = [store.fingerprint(key) for key in keys]
+            fingerprints = [store.fingerprint(key) for key in keys]
     except NoMoleculeError as error:
         raise InputError(f"a log is damaged ({error}); run it again with overwrite=true") from error
     reference = read_reference(context.reference, context.n_reference)
-    plane = embed_once([*reference, *found], context.measurer.folder)
+    plane = embed_once([*reference, *fingerprints], context.measurer.folder)
     ground, own = plane[: len(reference)], dict(zip(keys, plane[len(reference) :], strict=True))
     figure = new_figure(PAGE * (0.5 if len(logs) == 1 else 0.9), 3.0)
     shown = None
     for axes, result, log in zip(figure.subplots(1, len(logs), squeeze=False)[0], results, logs, strict=True):
-        way = centroids(log, own)
+        path = centroids(log, own)
         axes.scatter(*ground.T, s=1, color=PALE, linewidths=0, rasterized=True)
-        axes.plot(*way.T, color="#7a1f1f", linewidth=0.5, alpha=0.6)
-        shown = axes.scatter(*way.T, c=range(len(way)), cmap="inferno", s=14, edgecolors="black", linewidths=0.3)
+        axes.plot(*path.T, color="#7a1f1f", linewidth=0.5, alpha=0.6)
+        shown = axes.scatter(*path.T, c=range(len(path)), cmap="inferno", s=14, edgecolors="black", linewidths=0.3)
         axes.set_title(name_of(result.task))
         axes.set_xlabel("UMAP 1")
         axes.set_xticks([])
@@ -94,20 +99,25 @@ def draw(results: Sequence[Result], context: Context) -> Figure:
 
 
 def centroids(log: Log, places: dict[str, FloatArray]) -> FloatArray:
-    """Return the mean place of the molecules in the pools after each iteration, ``(iterations + 1, 2)``."""
+    """Return the ``(n_iterations + 1, 2)`` mean positions of the molecules in the pools after each iteration.
+
+    Args:
+        log: The log of a complete run.
+        places: The ``(2,)`` position of each molecule in the plane, by key.
+    """
     return np.array([np.mean([places[log.keys[call]] for call in union(pools)], axis=0) for pools in log.states])
 
 
 def read_reference(file: Path | None, most: int) -> list[Bits]:
-    """Return the fingerprints of a sample of molecules, always the same one.
+    """Return the fingerprints of a random sample of molecules, the same in every call.
 
     Args:
-        file: SMILES, one a line, behind which may stand a name; None for ZINC-250K. Lines that are no molecule are
-            passed over.
-        most: At most so many.
+        file: A file with one SMILES per line, optionally followed by a name; None for ZINC-250K. Lines that are not a
+            molecule are skipped.
+        most: The largest number of molecules.
 
     Raises:
-        InputError: It cannot be read, or holds no molecule.
+        InputError: The file cannot be read, or holds no molecule.
     """
     path = present_path(_ZINC) if file is None else expanded(file)
     try:
@@ -116,27 +126,30 @@ def read_reference(file: Path | None, most: int) -> list[Bits]:
         raise InputError(f"--reference: cannot read {path}: {error}") from error
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     order = np.random.default_rng(0).permutation(len(lines))
-    found: list[Bits] = []
+    fingerprints: list[Bits] = []
     for place in order.tolist():
-        if len(found) == most:
+        if len(fingerprints) == most:
             break
         molecule = read_molecule(lines[place].split()[0], MAX_HEAVY_ATOMS)
         if not isinstance(molecule, Rejection):
-            found.append(molecule_fingerprint(molecule))
-    if not found:
-        raise InputError(f"--reference: {path} holds no molecule")
-    return found
+            fingerprints.append(molecule_fingerprint(molecule))
+    if not fingerprints:
+        raise InputError(f"--reference: {path} holds no molecules; expected one SMILES per line")
+    return fingerprints
 
 
 def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
-    """Return what `embed` does, and keep it: it takes minutes.
+    """Return the result of `embed`, which takes minutes, and cache it.
 
     Args:
-        fingerprints: Of molecules.
-        folder: Of the cache.
+        fingerprints: ``(n,)`` fingerprints of molecules.
+        folder: The cache folder.
+
+    Returns:
+        ``(n, 2)`` positions.
 
     Raises:
-        DataError: It cannot be kept.
+        DataError: The cache cannot be written.
     """
     content = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
     state = f"{version('umap-learn')} {version('numba')} {_NEIGHBORS} {_DISTANCE} ".encode()
@@ -146,23 +159,25 @@ def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
         if known.shape == (len(fingerprints), 2) and known.dtype == np.float64:
             return np.asarray(known)
     except (OSError, ValueError, EOFError):
-        pass  # there is none yet, or it is damaged: it is made anew
+        pass  # the file is missing or damaged, and will be written below
     plane = embed(fingerprints)
-    kept = io.BytesIO()
-    np.save(kept, plane, allow_pickle=False)
+    content_npy = io.BytesIO()
+    np.save(content_npy, plane, allow_pickle=False)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_file(file, kept.getvalue())
+        write_file(file, content_npy.getvalue())
     except OSError as error:
-        raise DataError(f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE") from error
+        raise DataError(
+            f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
+        ) from error
     return plane
 
 
 def embed(fingerprints: Sequence[Bits]) -> FloatArray:
-    """Return where UMAP puts fingerprints in a plane, ``(n, 2)``: always the same for the same ones."""
+    """Return the ``(n, 2)`` positions of fingerprints in a UMAP, which are always the same for the same input."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a net cannot be trained, and that no point is mapped back
-        import umap  # here: it takes seconds, and comes with an extra
+        warnings.simplefilter("ignore")  # about parametric UMAP without TensorFlow, and about inverse transforms
+        import umap  # imported here because it takes seconds and comes with an extra
 
         n_neighbors = min(_NEIGHBORS, len(fingerprints) - 1)
         fit = umap.UMAP(n_neighbors=n_neighbors, min_dist=_DISTANCE, metric="jaccard", random_state=0, n_jobs=1)
@@ -171,7 +186,7 @@ def embed(fingerprints: Sequence[Bits]) -> FloatArray:
 
 FIGURE: Final = FigureKind(
     NAME,
-    "The way through chemical space",
+    "The path through chemical space",
     find,
     "fig:si_mol_chembl",
     Wanted(tuple(TARGETS), (_OURS,), ("DeepSeek-V3.2",)),

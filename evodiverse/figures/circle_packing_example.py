@@ -1,4 +1,4 @@
-"""Figure ``circle_packing_example``: the best packing over all seeds, and the program that made it."""
+"""Figure ``circle_packing_example``: the best packing over all seeds, with the program that computes it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -31,7 +31,7 @@ _MOST_COLUMNS: Final = 92
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each model and task."""
+    """Yield one figure per model and task."""
     usable = [result for result in results if has(result, "sum_calls", "sum")]
     for group in group_runs(usable, PACKING):
         for task in sorted({result.task for result in group.results}):
@@ -42,9 +42,9 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
             call, total = _best_call(best)
             yield Picture(
                 f"{NAME}_{group.suffix}{own}",
-                f"The best packing of {best.run.settings.get('task.n')} circles in the unit square, {group.words}, of "
-                f"{len(group.results)} runs: sum of radii {total:.6f} ({best.run.method}, seed {best.run.seed}, "
-                f"evaluation {call:,}), and its program, whole in the file that ends in .py.",
+                f"The best packing of {best.run.settings.get('task.n')} circles in the unit square, {group.words}, out "
+                f"of {len(group.results)} runs: sum of radii {total:.6f} ({best.run.method}, seed {best.run.seed}, "
+                f"evaluation {call:,}), and the start of its program; the .py file has all of it.",
                 partial(draw, best),
                 describe_runs([best]),
                 partial(write_program, best),
@@ -63,12 +63,12 @@ def read_program(best: Result) -> str:
 
 
 def write_program(best: Result) -> Mapping[str, str]:
-    """Return the program as the content of a file."""
+    """Return the program as the content of a file, by suffix."""
     return {".py": read_program(best)}
 
 
 def draw(best: Result) -> Figure:
-    """Return the packing beside the first lines of its program."""
+    """Return a figure with the packing next to the first lines of its program."""
     call, total = _best_call(best)
     figure = new_figure(PAGE, 3.4)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
@@ -82,7 +82,7 @@ def draw(best: Result) -> Figure:
 
 
 def _first_lines(program: str) -> list[str]:
-    """Return as many lines of a program as there is room for, long ones broken."""
+    """Return as many lines of a program as there is room for, with long lines wrapped."""
     lines = [
         part
         for line in program.splitlines()

@@ -1,4 +1,4 @@
-"""Figure ``circle_trajectory``: the best sum of radii by evaluation, and packings on the way."""
+"""Figure ``circle_trajectory``: the best sum of radii by evaluation, with packings of the best run."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -30,11 +30,11 @@ PACKING: Final = "circle packing"
 METHODS: Final = ("ea", "island", "ensemble", "pt")
 _N_SHOWN: Final = 5
 _SHARE_SHOWN: Final = 0.9
-"""Sums below this share of the best are left out of the axis: the start is far below all that matters."""
+"""The axis leaves out sums below this share of the best, since the first ones are far below the rest."""
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each model and task."""
+    """Yield one figure per model and task."""
     usable = [result for result in results if has(result, "sum_calls", "sum")]
     for group in group_runs(usable, PACKING):
         for task in sorted({result.task for result in group.results}):
@@ -47,7 +47,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
                     f"Packing of {best.run.settings.get('task.n')} circles, {group.words}. Mean over seeds of the "
                     "largest sum of radii so far; sums far below the best are not shown. Below: packings at records of "
                     f"the best run ({best.run.method}, seed {best.run.seed}), each with its evaluation and its sum. "
-                    f"{describe_runs(some)}. Bands: {WHAT}, none for a single one; a run that ended early keeps its "
+                    f"{describe_runs(some)}. Bands: {WHAT}; a single seed has none. A run that ended early keeps its "
                     "last value.",
                     partial(draw, some, best),
                     describe_runs(some, BANDS),
@@ -55,7 +55,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def draw(results: Sequence[Result], best: Result) -> Figure:
-    """Return the curves of all methods, above packings of the best run at some of its records."""
+    """Return a figure with the curves of all methods above packings of the best run at some of its records."""
     calls = [int(call) for call in numbers(curve(best, "sum_calls"))]
     shown = choose_records(calls)
     packings = read_packings(best.run, shown)
@@ -79,7 +79,7 @@ def draw(results: Sequence[Result], best: Result) -> Figure:
 
 
 def choose_records(calls: Sequence[int]) -> list[int]:
-    """Return the first, the last, and others spread evenly over the records between them."""
+    """Return the first call, the last, and others spread evenly over the calls between them."""
     n = min(_N_SHOWN, len(calls))
     places = {round(place * (len(calls) - 1) / max(1, n - 1)) for place in range(n)}
     return [calls[place] for place in sorted(places)]

@@ -1,4 +1,4 @@
-"""Figures ``diagnostic_*``: the powering factor ξ and the share of swaps accepted, exchange by exchange."""
+"""Figures ``diagnostic_*``: the powering factor ξ and the swap acceptance rate, exchange by exchange."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -37,13 +37,13 @@ _LINES: Final = (("#009e73", "-", "o"), ("#0072b2", (0, (4, 1.5)), "s"), ("#d55e
 def find_diagnostics(
     name: str, kind: str, panel_of: Callable[[Result], str], results: Sequence[Result], _: Context
 ) -> Iterator[Picture]:
-    """Yield a figure for each model and each method with swaps that are decided by ξ.
+    """Yield one figure per model and per method whose swaps depend on ξ.
 
     Args:
-        name: Of the figure.
-        kind: Of its runs.
-        panel_of: What a run is about; each has a column of panels.
-        results: Runs.
+        name: The name of the figure.
+        kind: The kind of metrics of its runs.
+        panel_of: Returns the title of the column of panels to which a run belongs.
+        results: The runs.
     """
     adaptive = [result for result in results if has(result, _EXCHANGES) and _has_xi(result)]
     for group in group_runs(adaptive, kind):
@@ -63,15 +63,19 @@ def _has_xi(result: Result) -> bool:
 
 def _caption(method: str, group: Group, results: Sequence[Result]) -> str:
     return (
-        f"Diagnostics of {method}, {group.words}. Top: powering factor ξ that decided the swaps of an exchange. "
-        f"Bottom: share of its swaps that were accepted, of those not blocked; shaded: {_TARGET_BAND[0]:.0%} to "
-        f"{_TARGET_BAND[1]:.0%}, where the paper's curves settle. {describe_runs(results)}. Bands: {WHAT} (within "
-        "problems), none for a single one."
+        f"Diagnostics of {method}, {group.words}. Top: the powering factor ξ in each exchange. Bottom: the share of "
+        f"the unblocked swaps that were accepted; shaded: {_TARGET_BAND[0]:.0%} to {_TARGET_BAND[1]:.0%}, where the "
+        f"paper's curves settle. {describe_runs(results)}. Bands: {WHAT} (within problems); a single seed has none."
     )
 
 
 def draw(results: Sequence[Result], panel_of: Callable[[Result], str]) -> Figure:
-    """Return a column of two panels for each thing that runs are about, a line for each two neighbors on the ladder."""
+    """Return a figure with two panels per column and one line per pair of neighboring rungs.
+
+    Args:
+        results: The runs.
+        panel_of: Returns the title of the column of panels to which a run belongs.
+    """
     about = sorted({panel_of(result) for result in results})
     figure = new_figure(min(PAGE, 1.6 + 1.75 * len(about)), 3.4)
     axes = figure.subplots(2, len(about), squeeze=False, sharex="col")

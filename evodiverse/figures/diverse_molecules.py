@@ -1,4 +1,4 @@
-"""The diverse top 10 of each target and model, drawn."""
+"""Figure ``diverse_molecules``: drawings of the diverse top 10 for each target and model."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ _PIXELS: Final = (420, 300)
 
 
 def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield a figure for each target and model."""
+    """Yield one figure per target and model."""
     for group in group_runs(results, MOLECULES):
         for target in sorted({result.task for result in group.results}):
             own = [result for result in group.results if result.task == target]
@@ -37,15 +37,15 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
                 yield Picture(
                     f"{NAME}_{target}_{group.suffix}",
                     f"{name_of(target)}, {group.words}: the diversity-aware top 10 of the last iteration with their "
-                    f"scores, of the run of {best.run.method} where they are best (seed {best.run.seed}, sum of scores "
-                    f"over ten {best.metrics[_METRIC]:.3f}).",
+                    f"scores, from the run of {best.run.method} with the highest sum of these scores (seed "
+                    f"{best.run.seed}, sum divided by ten {best.metrics[_METRIC]:.3f}).",
                     partial(draw, best, context),
                     describe_runs([best]),
                 )
 
 
 def read_top(best: Result, context: Context) -> list[tuple[str, float]]:
-    """Return SMILES and scores of the ten, best first: those whose mean score is in the tables.
+    """Return the SMILES and scores of the diversity-aware top 10 that the tables average, best first.
 
     Raises:
         InputError: The log is damaged.
@@ -60,7 +60,7 @@ def read_top(best: Result, context: Context) -> list[tuple[str, float]]:
 
 
 def draw(best: Result, context: Context) -> Figure:
-    """Return the molecules in rows of five."""
+    """Return a figure with the molecules in rows of five."""
     top = read_top(best, context)
     n_rows = -(-len(top) // _COLUMNS)
     figure = new_figure(PAGE, 1.35 * max(1, n_rows))
@@ -82,7 +82,7 @@ def _draw_molecule(smiles: str) -> Image.Image:
 
 FIGURE: Final = FigureKind(
     NAME,
-    "The diverse top 10, drawn",
+    "Drawings of the diverse top 10",
     find,
     example=f"evodiverse -m task={','.join(TARGETS)} method=pt llm=off seed=0,1,2",
 )

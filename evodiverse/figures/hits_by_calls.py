@@ -1,4 +1,4 @@
-"""Hits that differ against oracle calls."""
+"""Figure ``hits_by_calls``: hits, and hits that differ from each other, against oracle calls."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -19,20 +19,26 @@ NAME: Final = "hits_by_calls"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each model."""
+    """Yield one figure per model."""
     for group in group_runs(results, MOLECULES):
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Molecules, {group.words}: how many of all evaluated up to then score at least {HIT:g} (left) and differ "
-            f"from each other besides, being less than {LIMIT:g} similar (right), after each tenth of the budget. "
-            f"{describe_runs(group.results)}. Bands: {WHAT}, none for a single one.",
+            f"Molecules, {group.words}: after each tenth of the budget, how many of the molecules evaluated so far "
+            f"score at least {HIT:g} (left), and how many of these differ from each other, with similarities below "
+            f"{LIMIT:g} (right). {describe_runs(group.results)}. Bands: {WHAT}; a single seed has none.",
             partial(draw, group.results),
             describe_runs(group.results, BANDS),
         )
 
 
 def count_band(results: Sequence[Result], metric: str, budget: int) -> Band:
-    """Return the band of a count after each tenth of the budget, 0 before the first call."""
+    """Return the band of a count after each tenth of the budget, which starts at 0 calls with 0.
+
+    Args:
+        results: The runs.
+        metric: The name of the metric, without the suffix for the share of the budget.
+        budget: The budget of the runs, in oracle calls.
+    """
     calls = np.array([0, *(percent * budget / 100 for percent in PERCENTS)])
     each = [[0.0, *(float(run.metrics[f"{metric}_{percent}"]) for percent in PERCENTS)] for run in results]  # type: ignore[arg-type] # a count
     found = [estimate(column) for column in np.array(each).T.tolist()]
@@ -44,7 +50,7 @@ def count_band(results: Sequence[Result], metric: str, budget: int) -> Band:
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return a row of two panels for each target."""
+    """Return a figure with a row of two panels per target."""
     targets = sorted({result.task for result in results}, key=lambda name: (name not in TARGETS, name))
     figure = new_figure(PAGE * 0.72, 0.7 + 1.7 * len(targets))
     axes = figure.subplots(len(targets), 2, squeeze=False, sharex="row")

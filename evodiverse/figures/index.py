@@ -1,4 +1,4 @@
-"""The page that lists all figures, and what they lack."""
+"""The page that lists all figures, and the runs that are missing for them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,14 @@ _MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A figure with what was drawn of it, what it lacks, and what must be installed for it, None if nothing."""
+    """The state of a figure.
+
+    Attributes:
+        kind: The figure.
+        pictures: The pictures that were drawn of it.
+        lacks: The missing runs.
+        needs: A sentence about what must be installed for it; None if nothing.
+    """
 
     kind: FigureKind
     pictures: Sequence[Picture]
@@ -25,9 +32,9 @@ def to_page(entries: Sequence[Entry], names: Mapping[str, str], facts: Sequence[
     """Return the page as Markdown.
 
     Args:
-        entries: All figures, in the order to be shown.
-        names: The name of the files of each picture, by its own.
-        facts: What was read, a line each.
+        entries: All figures, in the order of the page.
+        names: The name of the files of each picture, by the name of the picture.
+        facts: Sentences about the runs that were read.
     """
     lines = ["# Figures", "", *(f"- {_plain(fact)}" for fact in facts), ""]
     for title, chosen in _parts(entries):
@@ -53,11 +60,11 @@ def _describe(entry: Entry, names: Mapping[str, str]) -> list[str]:
         name = names[picture.name]
         lines += [f"![{name}]({name}.png)", "", f"[{name}.svg]({name}.svg). {_plain(picture.caption)}", ""]
     if not entry.pictures and not entry.needs:
-        lines += ["No run fills it yet.", ""]
+        lines += ["There are no runs for it yet.", ""]
     for lack in entry.lacks:
-        lines += [f"Missing of {_plain(lack.of)}: {_plain(lack.what)}", "", *_code(lack.commands), ""]
+        lines += [f"Missing for {_plain(lack.of)}: {_plain(lack.what)}", "", *_code(lack.commands), ""]
     if not entry.pictures and entry.kind.example:
-        lines += ["For example", "", *_code([entry.kind.example]), ""]
+        lines += ["For example, run", "", *_code([entry.kind.example]), ""]
     return lines[:-1]
 
 
@@ -66,18 +73,18 @@ def _code(commands: Sequence[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text that Markdown shows as it is."""
+    """Return text that Markdown shows literally."""
     return printable(text).translate(_MARKUP)
 
 
 def to_lines(entries: Sequence[Entry]) -> list[str]:
-    """Return what a terminal shows: a line for each figure, and below it what would fill it."""
+    """Return lines for a terminal: one per figure, followed by the missing runs and the commands that make them."""
     lines = []
     for entry in entries:
-        drawn = f"{len(entry.pictures)} drawn" if entry.pictures else entry.needs or "no run fills it yet"
+        drawn = f"{len(entry.pictures)} drawn" if entry.pictures else entry.needs or "no runs for it yet"
         lines.append(printable(f"{entry.kind.name}: {drawn}"))
         for lack in entry.lacks:
-            lines.append(printable(f"    missing of {lack.of}: {lack.what}"))
+            lines.append(printable(f"    missing for {lack.of}: {lack.what}"))
             lines += [printable(f"        {command}") for command in lack.commands]
         if not entry.pictures and entry.kind.example:
             lines.append(printable(f"        {entry.kind.example}"))

@@ -1,4 +1,4 @@
-"""Means over runs and how far they may be off, of numbers and of curves that have a value at other calls each."""
+"""Means over runs with confidence intervals, of numbers and of curves with values at different calls."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -13,7 +13,7 @@ from scipy import stats
 FloatArray = NDArray[np.float64]
 LEVEL: Final = 0.95
 WHAT: Final = "95% t intervals of the mean over seeds"
-"""What bands and whiskers are."""
+"""The meaning of bands and whiskers, for captions."""
 
 BANDS: Final = "bands: 95% t intervals over seeds"
 WHISKERS: Final = "whiskers: 95% t intervals over seeds"
@@ -21,7 +21,14 @@ WHISKERS: Final = "whiskers: 95% t intervals over seeds"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with the bounds of its 95% t interval, and of how many numbers; without bounds where they say nothing."""
+    """A mean with its 95% t interval.
+
+    Attributes:
+        mean: The mean.
+        low: The lower bound; None if there is no interval.
+        high: The upper bound; None if there is no interval.
+        n: The number of values.
+    """
 
     mean: float
     low: float | None
@@ -31,14 +38,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A mean curve with its interval.
+    """A mean curve with its 95% t interval.
 
     Attributes:
-        x: ``(n,)``, rising.
-        mean: ``(n,)``; NaN where no run has a value.
-        low: ``(n,)``, the lower bound; NaN where there is none.
-        high: ``(n,)``, the upper bound.
-        n_runs: How many runs it stands on.
+        x: ``(n,)`` increasing calls or iterations.
+        mean: ``(n,)`` means; NaN where no run has a value.
+        low: ``(n,)`` lower bounds; NaN where there is no interval.
+        high: ``(n,)`` upper bounds; NaN where there is no interval.
+        n_runs: The number of runs.
     """
 
     x: FloatArray
@@ -49,15 +56,15 @@ class Band:
 
 
 def estimate(values: Sequence[float], strata: Sequence[Hashable] | None = None) -> Estimate:
-    """Return the mean of some runs' numbers with its 95% t interval.
+    """Return the mean of one value per run, with its 95% t interval.
 
-    Runs on several problems differ between these far more than between seeds. So the mean is that of the problems'
-    means, and the interval says what other seeds on the same problems would have changed: the variance is pooled within
-    problems. There is none for a single seed a problem.
+    Runs differ far more between problems than between seeds. The mean is therefore the mean of the problems' means, and
+    the variance is pooled within problems, so the interval covers what other seeds on the same problems would change.
+    There is no interval if each problem has a single seed.
 
     Args:
-        values: At least one, finite.
-        strata: The problem of each; None if there is one alone.
+        values: ``(n,)`` finite values, at least one.
+        strata: ``(n,)`` problems of the values; None for a single problem.
     """
     groups: dict[Hashable, list[float]] = defaultdict(list)
     for value, stratum in zip(values, strata or [0] * len(values), strict=True):
@@ -73,12 +80,15 @@ def estimate(values: Sequence[float], strata: Sequence[Hashable] | None = None) 
 
 
 def hold(calls: Sequence[float], values: Sequence[float | None], at: FloatArray) -> FloatArray:
-    """Return a curve's values at other calls: the last one before each, NaN before the first.
+    """Return the values of a step curve at other calls: the last value up to each call, NaN before the first.
 
     Args:
-        calls: ``(n,)``, not falling.
-        values: ``(n,)``; None is no value.
-        at: Calls.
+        calls: ``(n,)`` calls of the curve, non-decreasing.
+        values: ``(n,)`` values of the curve; None for no value.
+        at: ``(m,)`` calls at which to read the curve.
+
+    Returns:
+        ``(m,)`` values.
     """
     numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     places = np.searchsorted(np.array(calls, dtype=np.float64), at, side="right") - 1
@@ -90,14 +100,14 @@ def make_band(
     strata: Sequence[Hashable] | None = None,
     end: float | None = None,
 ) -> Band:
-    """Return the mean of the curves of some runs at each call at which one of them changes.
+    """Return the mean of the step curves of some runs, at each call at which one of them changes.
 
-    A curve keeps its last value where another goes on for longer. At each call those that have a value there count.
+    A curve keeps its last value where others continue. At each call, the curves that have a value there count.
 
     Args:
-        curves: Calls and values of each run, at least one.
-        strata: The problem of each, see `estimate`.
-        end: The last call to be shown, None for the last of any curve.
+        curves: The calls and the values of each run, at least one.
+        strata: The problem of each run; see `estimate`.
+        end: The last call of the band; None for the last call of any curve.
     """
     x = np.unique(np.array([call for calls, _ in curves for call in calls], dtype=np.float64))
     if end is not None:
@@ -108,13 +118,13 @@ def make_band(
 def make_iteration_band(
     curves: Sequence[tuple[Sequence[float], Sequence[float | None]]], strata: Sequence[Hashable] | None = None
 ) -> Band:
-    """Return the mean of the curves of some runs iteration by iteration, each at the mean of their calls up to then.
+    """Return the mean of the curves of some runs iteration by iteration, at the mean number of calls by then.
 
-    A curve that ends early keeps its last value; the calls are those of the runs that had the iteration.
+    A curve that ends early keeps its last value. The mean number of calls is over the runs that have the iteration.
 
     Args:
-        curves: Calls and values of each run after each iteration, at least one.
-        strata: The problem of each, see `estimate`.
+        curves: The calls and the values of each run after each iteration, at least one run.
+        strata: The problem of each run; see `estimate`.
     """
     n = max(len(values) for _, values in curves)
     calls = np.full((len(curves), n), np.nan)
@@ -127,14 +137,14 @@ def make_iteration_band(
 
 
 def _join(x: FloatArray, held: FloatArray, strata: Sequence[Hashable] | None) -> Band:
-    """Return the band of curves, ``(runs, n)``."""
+    """Return the band of the ``(n_runs, n)`` values of curves at ``x``."""
     problems = list(strata or [0] * len(held))
     bounds = np.full((3, len(x)), np.nan)
     for place, column in enumerate(held.T):
         there = np.isfinite(column)
         if there.any():
             known = [problem for problem, is_there in zip(problems, there, strict=True) if is_there]
-            found = estimate(column[there].tolist(), known)
-            bounds[:, place] = [np.nan if value is None else value for value in (found.mean, found.low, found.high)]
+            point = estimate(column[there].tolist(), known)
+            bounds[:, place] = [np.nan if value is None else value for value in (point.mean, point.low, point.high)]
     mean, low, high = bounds
     return Band(x, mean, low, high, len(held))

@@ -1,4 +1,4 @@
-"""The lineage of the ten best: who they descend from, back to the start."""
+"""Figure ``lineage``: the ancestors of the ten best candidates, back to the start."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,21 @@ NAME: Final = "lineage"
 _OURS: Final = "pt"
 _EQUATIONS: Final = "equations"
 START: Final = -1
+"""Stands for the pool of an initial candidate that all pools share."""
 _LEAST: Final = 1e-16
 _UNITS: Final = {"molecules": "score", "circle packing": "score (sum of radii over the reference)"}
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Candidates and from whom they descend.
+    """The ancestors of the best candidates.
 
     Attributes:
         top: The calls of the ten best, best first.
-        calls: Those and all their ancestors that have a score, sorted.
-        parents: Pairs of a parent and a child among these.
-        pools: The pool that proposed each call; `START` for what no pool proposed.
-        scores: Of each call.
+        calls: The calls of the ten best and of all their ancestors that have a score, sorted.
+        parents: The pairs of a parent and its child among ``calls``.
+        pools: The pool that proposed each call; `START` for an initial candidate that all pools share.
+        scores: The score of each call.
     """
 
     top: tuple[int, ...]
@@ -46,7 +47,7 @@ class Lineage:
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each task and model: of the best run of our method, or of any."""
+    """Yield one figure per task and model, of the best run of our method, or of any method if ours has no run."""
     usable = [result for result in results if has(result, "best")]
     for kind in sorted({result.kind for result in usable}):
         for group in group_runs(usable, kind):
@@ -57,10 +58,10 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
                 about = "" if best.problem is None else f", {best.problem}"
                 yield Picture(
                     f"{NAME}_{task}_{group.suffix}",
-                    f"{task}{about}, {group.words}: the ten best of the final pools (large) and all that they descend "
-                    f"from, each at the call that evaluated it, of one run: that of {best.run.method} with the best "
-                    f"score (seed {best.run.seed}). Lines go from parents to children; colors are the pools that "
-                    "proposed them.",
+                    f"{task}{about}, {group.words}: the ten best candidates of the final pools (large) and all their "
+                    f"ancestors, each at the call that evaluated it, in the run of {best.run.method} with the best "
+                    f"score (seed {best.run.seed}). Lines connect parents and children; colors show the pools that "
+                    "proposed the candidates.",
                     partial(draw, best),
                     describe_runs([best]),
                 )
@@ -74,26 +75,28 @@ def trace(log: Log) -> Lineage:
     """
     top = log.top(log.final_union, N_TOP)
     all_parents, pools = log.column("parents"), log.column("pool")
-    found: set[int] = set()
+    visited: set[int] = set()
     waiting = list(top)
     while waiting:
         call = waiting.pop()
-        if call in found:
+        if call in visited:
             continue
-        found.add(call)
+        visited.add(call)
         own = all_parents.get(call) or ()
         if any(parent >= call for parent in own):
-            raise InputError(f"{log.run.path} is damaged (call {call} descends from a later one); run it again")
+            raise InputError(
+                f"{log.run.path} is damaged (call {call} descends from a later one); run it again with overwrite=true"
+            )
         waiting += own
-    calls = sorted(call for call in found if call in log.scores)
-    there = set(calls)
-    pairs = [(parent, call) for call in calls for parent in all_parents.get(call) or () if parent in there]
+    calls = sorted(call for call in visited if call in log.scores)
+    scored = set(calls)
+    pairs = [(parent, call) for call in calls for parent in all_parents.get(call) or () if parent in scored]
     origins = {call: START if pools.get(call) is None else pools[call] for call in calls}
     return Lineage(tuple(top), tuple(calls), tuple(pairs), origins, {call: log.scores[call] for call in calls})
 
 
 def draw(best: Result) -> Figure:
-    """Return the tree of ancestors, calls against scores."""
+    """Return a figure of the ancestors, with scores against calls."""
     log = read_log(best.run, find_metrics(best.run).columns)
     lineage = trace(log)
     is_error = best.kind == _EQUATIONS
@@ -132,7 +135,7 @@ def draw(best: Result) -> Figure:
 
 
 def _look(pool: int) -> tuple[str, str, str]:
-    """Return color, marker and name of what a pool proposed."""
+    """Return the color, marker and legend text of the candidates that a pool proposed."""
     if pool == START:
         return INK, "P", "start of all pools"
     return *pool_look(pool), "proposed in pool 0 (coldest)" if pool == 0 else f"proposed in pool {pool}"

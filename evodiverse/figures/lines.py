@@ -1,4 +1,4 @@
-"""Curves by oracle calls, a line a method with the band of its interval."""
+"""Curves by oracle calls: one line per method, with a band for its interval."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Literal
@@ -12,7 +12,7 @@ from evodiverse.figures.intervals import Band, make_band, make_iteration_band
 from evodiverse.figures.reading import budget_of, by_method, curve, has, numbers
 from evodiverse.figures.style import INK, look_of, order_methods, use_counts
 
-_BANDS_SHARE = 0.4  # opacity of all bands together, where they overlap
+_BANDS_SHARE = 0.4  # the opacity of all bands together where they overlap
 _MOST_SHARE = 0.18
 _MARGIN = 0.08
 
@@ -24,14 +24,16 @@ def record_bands(
     change: Callable[[float], float] = lambda value: value,
     stratum: Callable[[Result], Hashable] = lambda _: 0,
 ) -> dict[str, Band]:
-    """Return the band of records of each method that has any, in the order of legends; each holds until the next.
+    """Return the band of the records of each method that has any, by method in the order of legends.
+
+    A record is a value better than all before, and holds until the next.
 
     Args:
-        results: Runs, at least one.
-        x: The curve of the calls with a record.
-        y: The curve of the records.
-        change: What is drawn of a record, such as its logarithm.
-        stratum: The problem of a run, see `intervals.estimate`.
+        results: The runs, at least one.
+        x: The name of the curve with the calls of the records.
+        y: The name of the curve with the records.
+        change: Transforms a record before it is averaged, for example to its logarithm.
+        stratum: Returns the problem of a run; see `intervals.estimate`.
     """
     end = budget_of(results)
     return {
@@ -45,7 +47,7 @@ def record_bands(
 
 
 def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
-    """Return the band of each method of a curve with a value an iteration, in the order of legends."""
+    """Return the band of a curve with one value per iteration, by method in the order of legends."""
     return {
         method: make_iteration_band([(numbers(curve(run, "calls")), curve(run, name)) for run in some])
         for method, some in _with_curves(results, "calls", name)
@@ -53,20 +55,20 @@ def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
 
 
 def _with_curves(results: Sequence[Result], *names: str) -> list[tuple[str, list[Result]]]:
-    found = by_method([result for result in results if has(result, *names)])
-    return [(method, found[method]) for method in order_methods([*found])]
+    grouped = by_method([result for result in results if has(result, *names)])
+    return [(method, grouped[method]) for method in order_methods([*grouped])]
 
 
 def draw_bands(
     axes: Axes, bands: Mapping[str, Band], change: Callable[..., object] = lambda value: value, *, steps: bool
 ) -> None:
-    """Draw a line and a band for each method; the axis fits the lines, and a wide band may leave it.
+    """Draw a line and a band for each method.
 
     Args:
-        axes: Where.
-        bands: By method.
-        change: What is drawn of means and bounds, such as ten to their power.
-        steps: Whether values hold until the next call.
+        axes: The panel to draw in.
+        bands: The band of each method.
+        change: Transforms means and bounds before they are drawn, for example from logarithms to values.
+        steps: Whether a value holds until the next call.
     """
     how: Literal["post"] | None = "post" if steps else None
     share = min(_MOST_SHARE, _BANDS_SHARE / max(1, len(bands)))
@@ -90,7 +92,14 @@ def draw_bands(
 
 
 def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float | None = None, most: float | None = None) -> None:
-    """Make the vertical axis span all lines, and those parts of their bands that are near."""
+    """Make the vertical axis span all lines and the nearby parts of their bands.
+
+    Args:
+        axes: The panel.
+        bands: The band of each method.
+        least: The lower limit of the axis. Means below it are left out.
+        most: The upper limit of the axis.
+    """
     means = [band.mean[np.isfinite(band.mean)] for band in bands.values()]
     values = np.concatenate(means) if means else np.array([])
     if not len(values):
@@ -103,7 +112,12 @@ def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float | None = None, 
 
 
 def fit_log_axis(axes: Axes, bands: Mapping[str, Band]) -> None:
-    """Make a logarithmic axis span all lines, whose values are powers of ten, and at least one such power."""
+    """Make a logarithmic axis span all lines.
+
+    Args:
+        axes: The panel.
+        bands: The band of each method, with means that are decimal logarithms of the values.
+    """
     values = np.concatenate([band.mean[np.isfinite(band.mean)] for band in bands.values()])
     low, high = float(values.min()), float(values.max())
     room = 0.08 * (high - low) + 0.15
@@ -111,7 +125,7 @@ def fit_log_axis(axes: Axes, bands: Mapping[str, Band]) -> None:
 
 
 def legend_of(methods: Sequence[str]) -> list[tuple[Line2D, str]]:
-    """Return the entries of a legend for methods."""
+    """Return the entries of a legend for methods, each with its line and text."""
     entries = []
     for method in order_methods(methods):
         look = look_of(method)
@@ -120,8 +134,8 @@ def legend_of(methods: Sequence[str]) -> list[tuple[Line2D, str]]:
     return entries
 
 
-def say_nothing(axes: Axes, text: str = "no run yet") -> None:
-    """Say in an empty panel that it is empty."""
+def say_nothing(axes: Axes, text: str = "no runs yet") -> None:
+    """Write into an empty panel that it has no runs."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=INK, alpha=0.6)
     axes.set_xticks([])
     axes.set_yticks([])

@@ -1,4 +1,4 @@
-"""What a figure of the paper lacks, and the commands that make it."""
+"""The missing runs of the paper's figures, and the commands that make them."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from evodiverse.analysis.tables.results import Result, choose_words
 from evodiverse.figures.reading import OWN_FIT, Wanted
 
 ENGINE_SECONDS: Final = 60
-"""What a baseline may take in the command that is proposed: about what a run of 1,000 calls takes without a model."""
+"""The time limit of a baseline in the suggested command, in seconds; about the time of 1,000 calls without a model."""
 
 _EXPERIMENTS: Final = {
     "jnk3": ("mol_main", "mol_classical"),
@@ -25,7 +25,7 @@ _EXPERIMENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Absent:
-    """Runs that there are none of."""
+    """Missing runs of one task, method and science."""
 
     task: str
     method: str
@@ -38,12 +38,12 @@ class _Absent:
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """What a figure lacks of one model, or of baselines.
+    """The missing runs of a figure for one model or baseline.
 
     Attributes:
-        of: The model, or what else.
-        what: What is absent, in words.
-        commands: What makes it.
+        of: The name of the model or of the baseline.
+        what: The missing runs, in words.
+        commands: The commands that make them.
     """
 
     of: str
@@ -52,10 +52,10 @@ class Lack:
 
 
 def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
-    """Return what a figure lacks: of each model of the paper, of none (``llm=off``), and of baselines.
+    """Return the missing runs of a figure, for each model of the paper, for ``llm=off``, and for each baseline.
 
     Args:
-        wanted: Its runs.
+        wanted: The runs of the figure.
         results: All complete runs.
     """
     lacks = []
@@ -64,13 +64,13 @@ def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
         if absent:
             words = ", ".join(sorted({each.words for each in absent}))
             lacks.append(Lack(model, words, (_run_command(wanted, model, absent, choose_words(results)),)))
-    made = {result.run.method for result in results if result.fit == OWN_FIT}
-    engines = [engine for engine in wanted.engines if engine not in made]
-    return [*lacks, *(Lack(engine, "no run", (_engine_command(engine, wanted),)) for engine in engines)]
+    with_runs = {result.run.method for result in results if result.fit == OWN_FIT}
+    engines = [engine for engine in wanted.engines if engine not in with_runs]
+    return [*lacks, *(Lack(engine, "all runs", (_engine_command(engine, wanted),)) for engine in engines)]
 
 
 def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Iterator[_Absent]:
-    """Yield what there is no run of that differs from the defaults in nothing else."""
+    """Yield the wanted combinations of task, method and science that have no run with default settings."""
     fit = wanted.fit if model != OFF else None
     there = {
         (result.task, result.run.method, result.science)
@@ -85,7 +85,7 @@ def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Itera
 
 
 def _run_command(wanted: Wanted, model: str, absent: Sequence[_Absent], models: Mapping[str, Sequence[str]]) -> str:
-    """Return the sweep that makes the runs of one model; those that are complete are passed over."""
+    """Return the sweep that makes the missing runs of one model; a sweep skips runs that are complete."""
     with_model, classical = _EXPERIMENTS[wanted.tasks[0]]
     tasks = [task for task in wanted.tasks if any(each.task == task for each in absent)]
     methods = [method for method in wanted.methods if any(each.method == method for each in absent)]

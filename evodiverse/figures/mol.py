@@ -1,4 +1,4 @@
-"""Figure ``mol``: how scores and diversity of molecules grow (paper, "Molecular Discovery")."""
+"""Figure ``mol``: the scores and the diversity of molecules by oracle calls (paper, "Molecular Discovery")."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,13 +13,13 @@ NAME: Final = "mol"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each model."""
+    """Yield one figure per model."""
     for group in group_runs(usable(results), MOLECULES, TARGETS):
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Molecules, {group.words}. (a) Mean JNK3 score of the diversity-aware top 10 (lines, left) and how many "
-            "molecules of the pools the selection takes without the cap of ten (bars, right). (b) Mean score of the "
-            f"molecules of the pools with QED > 0.5 and SA < 5.5. {caption_of(group.results)}",
+            f"Molecules, {group.words}. (a) Mean JNK3 score of the diversity-aware top 10 (lines, left axis) and how "
+            "many molecules of the pools the selection takes without the cap of ten (bars, right axis). (b) Mean score "
+            f"of the molecules in the pools with QED > 0.5 and SA < 5.5. {caption_of(group.results)}",
             partial(draw_page, group.results, "jnk3", DRUG_LIKE),
             describe_runs(group.results, BANDS),
         )
@@ -27,7 +27,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 FIGURE: Final = FigureKind(
     NAME,
-    "Scores, and how many diverse molecules",
+    "Scores, and numbers of diverse molecules",
     find,
     "fig:mol",
     Wanted(("jnk3", "gsk3b"), ("molleo", "ensemble", "tempering", "pt"), ("DeepSeek-V3.2",)),

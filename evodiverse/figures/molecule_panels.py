@@ -30,12 +30,12 @@ def usable(results: Sequence[Result]) -> list[Result]:
 
 
 def draw_page(results: Sequence[Result], target: str, metric: str) -> Figure:
-    """Return a page: (a) scores and diverse molecules of one target, (b) scores of all methods on both.
+    """Return a figure with (a) scores and numbers of diverse molecules for one target, (b) scores for both targets.
 
     Args:
-        results: Runs of one group.
-        target: Of the first panel.
-        metric: The curve of the others.
+        results: The runs of one group.
+        target: The target of the first panel.
+        metric: The name of the curve in the other panels.
     """
     figure = new_figure(PAGE, 2.65)
     axes = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
@@ -49,7 +49,7 @@ def draw_page(results: Sequence[Result], target: str, metric: str) -> Figure:
 
 
 def draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -> None:
-    """Draw mean scores of the diversity-aware top 10 as lines, and how many molecules pass without a cap as bars."""
+    """Draw mean scores of the diversity-aware top 10 as lines, and numbers of diverse molecules without cap as bars."""
     axes.set_title(title)
     methods = {result.run.method for result in results}
     shown = [result for result in results if result.run.method in _COMPARED or not methods >= {*_COMPARED}]
@@ -65,7 +65,7 @@ def draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) ->
     draw_bands(axes, bands, steps=False)
     fit_axis(axes, bands, least=0, most=1)
     low, high = axes.get_ylim()
-    axes.set_ylim(max(0, low - 0.35 * (high - low)), high)  # the bars stand below the lines
+    axes.set_ylim(max(0, low - 0.35 * (high - low)), high)  # room for the bars below the lines
     axes.set_xlim(0, budget * 1.01)
     axes.set_xlabel("oracle calls")
     axes.set_ylabel("mean score, diverse top 10")
@@ -87,14 +87,14 @@ def _draw_counts(axes: Axes, results: Sequence[Result], budget: int) -> None:
         )
         axes.bar(at, heights, width, color=look.color, alpha=0.15, linewidth=0, label=method)
         highest = max(highest, *heights)
-    axes.set_ylim(0, highest * 2.2 or 1)  # the lines have the upper half
+    axes.set_ylim(0, highest * 2.2 or 1)  # leaves the upper half to the lines
     use_counts(axes, "y")
     axes.spines["right"].set_visible(True)
-    axes.set_ylabel("molecules that pass, no cap")
+    axes.set_ylabel("diverse molecules, no cap")
 
 
 def draw_trajectories(axes: Axes, results: Sequence[Result], metric: str, title: str) -> None:
-    """Draw a curve of each method."""
+    """Draw one curve per method."""
     axes.set_title(title)
     bands = iteration_bands(results, metric)
     if not any(np.isfinite(band.mean).any() for band in bands.values()):
@@ -111,13 +111,13 @@ def of_target(results: Sequence[Result], target: str) -> list[Result]:
 
 
 def name_of(task: str) -> str:
-    """Return the name of a target."""
+    """Return the display name of a target."""
     return TARGETS.get(task, shorten(task, 30))
 
 
 def caption_of(results: Sequence[Result]) -> str:
-    """Return what to say of the runs and of the bands."""
+    """Return the sentences of a caption about the runs and the bands."""
     per_target = "; ".join(
         f"{name_of(target)}: {describe_runs(some)}" for target in TARGETS if (some := of_target(results, target))
     )
-    return f"{per_target}. Bands: {WHAT}, none for a single one; a run that ended early keeps its last value."
+    return f"{per_target}. Bands: {WHAT}; a single seed has none. A run that ended early keeps its last value."

@@ -1,4 +1,4 @@
-"""Packings of circles as a log has them, and how they are drawn."""
+"""Reading of circle packings from logs, and drawing of them."""
 
 import json
 from collections.abc import Collection
@@ -21,10 +21,10 @@ _MOST_CIRCLES: Final = 10_000
 
 
 def read_packings(run: Run, calls: Collection[int]) -> dict[int, FloatArray]:
-    """Return the packings of some calls of a run, each ``(n, 3)``: x, y and radius.
+    """Return the packings of some calls of a run, by call, each as ``(n, 3)`` x, y and radius.
 
     Raises:
-        InputError: The log has none of one of these calls, or what stands there is no packing.
+        InputError: The log has no valid packing for one of the calls.
     """
     columns = run.columns("evaluations", ["call"], {"packing": str})
     texts = dict(zip(columns["call"], columns["packing"], strict=True))
@@ -34,21 +34,21 @@ def read_packings(run: Run, calls: Collection[int]) -> dict[int, FloatArray]:
 def _read(run: Run, call: int, text: Any) -> FloatArray:
     try:
         if not isinstance(text, str) or len(text) > _MOST_BYTES:
-            raise ValueError("there is none, or a text that is too long")  # noqa: TRY301
+            raise ValueError("it is missing or too long")  # noqa: TRY301
         packing = json.loads(text)
         centers, radii = (np.array(packing[name], dtype=np.float64) for name in ("centers", "radii"))
         circles = np.column_stack([centers.reshape(-1, 2), radii])
         if not (0 < len(circles) <= _MOST_CIRCLES and np.isfinite(circles).all()):
-            raise ValueError("its numbers are no circles")  # noqa: TRY301
+            raise ValueError("its numbers are not circles")  # noqa: TRY301
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
-            f"{run.path} has no packing of call {call} ({error}); run it again with overwrite=true"
+            f"{run.path} has no valid packing for call {call} ({error}); run it again with overwrite=true"
         ) from error
     return circles
 
 
 def draw_packing(axes: Axes, circles: FloatArray) -> None:
-    """Draw circles in the unit square, the larger the darker."""
+    """Draw ``(n, 3)`` circles in the unit square; larger ones are darker."""
     axes.set_aspect("equal")
     axes.set_xlim(-0.01, 1.01)
     axes.set_ylim(-0.01, 1.01)

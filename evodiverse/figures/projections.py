@@ -1,4 +1,4 @@
-"""Programs of final pools in a plane: by pool and by score, a column a method."""
+"""Projections of the programs of final pools to a plane, shown by pool and by score."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ _LEAST_POINTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """What is in the final pools of one run; a candidate in two pools stands there twice.
+    """The members of the final pools of one run. A candidate in two pools occurs twice.
 
     Attributes:
-        method: Of the run.
-        genotypes: ``(n,)``.
-        pools: ``(n,)``.
-        scores: ``(n,)``.
-        n_pools: How many pools there are.
+        method: The method of the run.
+        genotypes: ``(n,)`` genotypes.
+        pools: ``(n,)`` indices of the pools.
+        scores: ``(n,)`` scores, higher is better.
+        n_pools: The number of pools.
     """
 
     method: str
@@ -44,7 +44,7 @@ class Members:
 
 
 def read_members(results: Sequence[Result]) -> list[Members]:
-    """Return the final pools of the run with the lowest seed of each method, in the order of legends.
+    """Return the final pools of one run per method, that with the lowest seed, in the order of legends.
 
     Raises:
         InputError: A log is damaged.
@@ -67,7 +67,7 @@ def _read(result: Result) -> Members:
 
 
 def project_pca(vectors: Any) -> FloatArray:
-    """Return the first two principal components of vectors, ``(n, 2)``, their signs fixed."""
+    """Return the ``(n, 2)`` first two principal components of ``(n, d)`` vectors, with the signs fixed."""
     dense = _dense(vectors)
     centered = dense - dense.mean(axis=0)
     left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
@@ -79,11 +79,11 @@ def project_pca(vectors: Any) -> FloatArray:
 
 
 def project_tsne(vectors: Any) -> FloatArray:
-    """Return where t-SNE puts vectors in a plane, ``(n, 2)``: scikit-learn's, from the PCA, seed 0."""
+    """Return the ``(n, 2)`` t-SNE of ``(n, d)`` vectors, by scikit-learn with the PCA as the start and seed 0."""
     try:
         from sklearn.manifold import TSNE
     except ImportError as error:
-        raise InputError("t-SNE needs scikit-learn; pip install 'evodiverse[figures]'") from error
+        raise InputError("t-SNE needs scikit-learn; run pip install 'evodiverse[figures]'") from error
     start = project_pca(vectors)
     if len(start) <= _LEAST_POINTS:
         return start
@@ -99,7 +99,13 @@ def _dense(vectors: Any) -> FloatArray:
 
 
 def locate(members: Sequence[Members], encode: Encode, project: Callable[[Any], FloatArray]) -> list[FloatArray]:
-    """Return the points of each run, ``(n, 2)``; equal programs are one point, and all runs share one plane."""
+    """Return the ``(n, 2)`` points of each run in a plane that all runs share; equal programs share a point.
+
+    Args:
+        members: The members of each run.
+        encode: Returns the ``(n, d)`` vectors of programs.
+        project: Returns the ``(n, 2)`` points of vectors.
+    """
     unique = sorted({genotype for each in members for genotype in each.genotypes})
     if not unique:
         return [np.zeros((0, 2)) for _ in members]
@@ -109,13 +115,13 @@ def locate(members: Sequence[Members], encode: Encode, project: Callable[[Any], 
 
 
 def draw_grid(members: Sequence[Members], points: Sequence[FloatArray], axis: str, score_name: str) -> Figure:
-    """Return two rows of panels, a column a method: points by pool, and by score.
+    """Return a figure with a column per method and two rows: points by pool, and by score.
 
     Args:
-        members: Of each run.
-        points: Of each, ``(n, 2)``.
-        axis: What the axes are, such as "PC".
-        score_name: What the colors of the lower row are, with its unit.
+        members: The members of each run.
+        points: The ``(n, 2)`` points of each run.
+        axis: The name of the axes, such as "PC".
+        score_name: The name of the score that colors the lower row, with its unit.
     """
     figure = new_figure(min(PAGE, 1.9 + 1.6 * len(members)), 3.6)
     axes = figure.subplots(2, len(members), squeeze=False, sharex=True, sharey=True)
@@ -140,7 +146,7 @@ def draw_grid(members: Sequence[Members], points: Sequence[FloatArray], axis: st
 
 
 def draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
-    """Draw all points pale, as the ground on which those of one run are told."""
+    """Draw the points of all runs in a pale color, as the background for those of one run."""
     everything = np.concatenate(points)
     x, y = everything.T
     axes.scatter(x, y, s=5, color=PALE, linewidths=0, zorder=0)
@@ -149,7 +155,7 @@ def draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
 
 
 def draw_pools(axes: Axes, members: Members, points: FloatArray) -> None:
-    """Draw the points of a run, each pool with a color and a marker of its own; the hottest below."""
+    """Draw the ``(n, 2)`` points of a run with a color and a marker per pool, the coldest pool on top."""
     pools = np.array(members.pools, dtype=np.int64)
     for pool in range(members.n_pools - 1, -1, -1):
         color, marker = pool_look(pool)
@@ -158,7 +164,7 @@ def draw_pools(axes: Axes, members: Members, points: FloatArray) -> None:
 
 
 def pool_entries(n_pools: int) -> list[tuple[Line2D, str]]:
-    """Return the legend of pools."""
+    """Return the entries of a legend for pools, each with its marker and text."""
     entries = []
     for pool in range(n_pools):
         color, marker = pool_look(pool)

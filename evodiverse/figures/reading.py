@@ -1,4 +1,4 @@
-"""The runs that a figure stands on: grouped so that a figure compares what can be compared."""
+"""The interface of figures, and the grouping of runs so that a figure compares only comparable ones."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from evodiverse.analysis.tables.results import Result, show_overrides
 from evodiverse.runlog.values import Value
 
 OWN_FIT = "own"
-"""``task.fit`` of a baseline, whose engine fits equations itself."""
+"""The value of ``task.fit`` for a baseline, whose engine fits equations itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Wanted:
     """The runs of a figure of the paper.
 
     Attributes:
-        tasks: Names of the tasks.
-        methods: Names of the methods.
-        models: The paper's; those of ``llm=off`` are wanted beside them.
-        sciences: Of equations, each with all its problems; one None for other tasks.
+        tasks: The names of the tasks.
+        methods: The names of the methods.
+        models: The models of the paper; runs with ``llm=off`` are wanted in addition.
+        sciences: The groups of problems, for equations, each with all its problems; a single None for other tasks.
         fit: The way in which the paper fits equations; None for other tasks.
-        domain: The package of the task's domain, where it has problems to choose from.
-        engines: Baselines that are wanted too.
+        domain: The package of the task's domain, if it has problems to choose from.
+        engines: The baselines that are wanted in addition.
     """
 
     tasks: tuple[str, ...]
@@ -41,12 +41,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What figures are made with, beside the metrics of runs.
+    """What figures need besides the metrics of runs.
 
     Attributes:
-        measurer: Has the cache, and the encoders of programs.
-        reference: The user's file of molecules whose space is shown, None for ZINC-250K.
-        n_reference: How many molecules of it are shown at most.
+        measurer: The measurer, with the cache folder and the encoders of programs.
+        reference: The path of a user's file of reference molecules; None for ZINC-250K.
+        n_reference: The largest number of reference molecules to show.
     """
 
     measurer: Measurer
@@ -56,14 +56,14 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure that can be drawn.
+    """A picture that can be drawn.
 
     Attributes:
-        name: Of its files.
-        caption: What is shown, of which runs, and what bands are.
-        draw: Draws it.
-        basis: What stands above it in small print: how many runs, and of which seeds.
-        texts: Files of text that go with it, by what their names end with.
+        name: The name of its files.
+        caption: The caption: what the picture shows, of which runs, and the meaning of bands.
+        draw: Returns the drawn figure.
+        basis: The small print above the picture: the number of runs, and their seeds.
+        texts: Returns the content of text files that accompany the picture, by the suffix of their names.
     """
 
     name: str
@@ -75,17 +75,17 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A figure of the paper or of ours.
+    """A figure of the paper or our own.
 
     Attributes:
-        name: What its files begin with.
-        title: What it shows.
-        find: Yields what can be drawn from some runs.
-        label: What the paper's LaTeX refers to it by, None for one of ours.
-        wanted: The runs of the paper's figure, None for one of ours.
-        example: A command that makes runs for one of ours.
-        missing: Returns what must be installed and is not, None if nothing.
-        takes_all: Whether it takes runs whatever their overrides, as sweeps do.
+        name: The prefix of the names of its files.
+        title: The title of the figure.
+        find: Yields the pictures that can be drawn from some runs.
+        label: The label of the figure in the paper's LaTeX; None for our own.
+        wanted: The runs of the paper's figure; None for our own.
+        example: A command that makes runs for one of our own; None for the paper's.
+        missing: Returns a sentence about what must be installed; None if nothing is missing.
+        takes_all: Whether runs with any overrides count, as in sweeps.
     """
 
     name: str
@@ -100,7 +100,7 @@ class FigureKind:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs that a figure compares: of one model, one way of fitting, and the same overrides."""
+    """The runs that a picture compares: those with the same model, way of fitting and overrides."""
 
     model: str
     fit: str | None
@@ -109,24 +109,24 @@ class Group:
 
     @property
     def suffix(self) -> str:
-        """What the names of its files end with."""
+        """The suffix of the names of its files."""
         return "_".join(filter(None, [self.model, self.fit, self.overrides]))
 
     @property
     def words(self) -> str:
-        """What a caption says of it."""
+        """The description of the group in a caption."""
         model = "without a model" if self.model == OFF else f"with {self.model}"
         fit = f"fitted by {self.fit}" if self.fit else ""
         return ", ".join(filter(None, [model, fit, self.overrides and f"with {self.overrides}"]))
 
 
 def group_runs(results: Sequence[Result], kind: str, tasks: Collection[str] = ()) -> list[Group]:
-    """Return the groups of runs of one kind of metrics, baselines apart, in the order of their names.
+    """Return the groups of the runs with one kind of metrics, without baselines, sorted by model, fit and overrides.
 
     Args:
-        results: Any runs.
-        kind: Of metrics, such as "molecules".
-        tasks: Only of these; empty for all.
+        results: The runs.
+        kind: The kind of metrics, such as "molecules".
+        tasks: The only tasks whose runs count; empty for all tasks.
     """
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
@@ -136,41 +136,41 @@ def group_runs(results: Sequence[Result], kind: str, tasks: Collection[str] = ()
 
 
 def is_budget(key: str) -> bool:
-    """Return whether a setting is what a run may spend."""
+    """Return whether a key belongs to the budget."""
     return key.startswith("budget.")
 
 
 def by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Return runs by their method."""
-    found: dict[str, list[Result]] = defaultdict(list)
+    """Return runs grouped by method."""
+    grouped: dict[str, list[Result]] = defaultdict(list)
     for result in results:
-        found[result.run.method].append(result)
-    return found
+        grouped[result.run.method].append(result)
+    return grouped
 
 
 def curve(result: Result, name: str) -> list[float | None]:
-    """Return a curve of a run, empty if it has none."""
+    """Return a curve of a run by its name without ``curve.``; empty if the run does not have it."""
     value: Value = result.metrics.get(f"curve.{name}")
     return value if isinstance(value, list) else []
 
 
 def numbers(values: Sequence[float | None]) -> list[float]:
-    """Return the values of a curve that has one everywhere."""
+    """Return the values of a curve without Nones."""
     return [value for value in values if value is not None]
 
 
 def has(result: Result, *names: str) -> bool:
-    """Return whether a run has all of these curves, none of them empty."""
+    """Return whether a run has all of these curves, and none is empty."""
     return all(curve(result, name) for name in names)
 
 
 def describe_runs(results: Sequence[Result], *more: str) -> str:
-    """Return how many runs there are, of which methods and seeds, and what else is to be said, in words."""
+    """Return a phrase with the numbers of runs, methods and seeds, followed by more phrases."""
     counts = ", ".join(f"{method} {len(some)}" for method, some in sorted(by_method(results).items()))
     seeds = sorted({result.run.seed for result in results})
     named = ", ".join(map(str, seeds)) if len(seeds) <= 6 else f"{seeds[0]} … {seeds[-1]} ({len(seeds)})"
-    what = f"n = {len(results)} run{'s' * (len(results) != 1)} ({counts})"
-    return "; ".join([what, f"seed{'s' * (len(seeds) != 1)} {named}", *more])
+    total = f"n = {len(results)} run{'s' * (len(results) != 1)} ({counts})"
+    return "; ".join([total, f"seed{'s' * (len(seeds) != 1)} {named}", *more])
 
 
 def budget_of(results: Sequence[Result]) -> int:
@@ -179,19 +179,19 @@ def budget_of(results: Sequence[Result]) -> int:
 
 
 def best_run(results: Sequence[Result], metric: str) -> Result | None:
-    """Return the run with the highest number of a metric, the first of equals; None where none has it."""
+    """Return the run with the highest value of a metric, the first of several; None if no run has the metric."""
 
     def number(result: Result) -> float:
         value = result.metrics.get(metric)
         return float(value) if isinstance(value, int | float) else float("-inf")
 
-    found = max(results, key=number, default=None)
-    return None if found is None or number(found) == float("-inf") else found
+    best = max(results, key=number, default=None)
+    return None if best is None or number(best) == float("-inf") else best
 
 
 def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> list[Result]:
-    """Return the run with the lowest seed for each value of a key, in the order of the runs."""
-    found: dict[Hashable, Result] = {}
+    """Return the run with the lowest seed for each value of a key, in the order of their seeds."""
+    chosen: dict[Hashable, Result] = {}
     for result in sorted(results, key=lambda each: each.run.seed):
-        found.setdefault(key(result), result)
-    return list(found.values())
+        chosen.setdefault(key(result), result)
+    return list(chosen.values())

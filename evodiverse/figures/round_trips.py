@@ -1,4 +1,4 @@
-"""Round trips of candidates between the coldest and the hottest pool, and the best that came from the hottest."""
+"""Figure ``round_trips``: round trips of candidates between the pools, and the best that come from the hottest."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -18,14 +18,14 @@ _DESCENDANTS: Final = "hot_descendants"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each kind of task and model."""
+    """Yield one figure per kind of task and model."""
     with_swaps = [result for result in results if result.metrics.get(_TRIPS) is not None]
     for kind in sorted({result.kind for result in with_swaps}):
         for group in group_runs(with_swaps, kind):
             yield Picture(
                 f"{NAME}_{kind}_{group.suffix}",
                 f"{kind.capitalize()}, {group.words}. Left: how often swaps took a candidate from the coldest pool to "
-                "the hottest and back, in a run. Right: how many of the ten best of the final pools were proposed in "
+                "the hottest and back, per run. Right: how many of the ten best in the final pools were proposed in "
                 f"the hottest pool or descend from it. {describe_runs(group.results)}. Dots: runs; bars: means; "
                 f"whiskers: {WHAT}, within problems.",
                 partial(draw, group.results),
@@ -34,7 +34,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return two panels with a place for each task and method."""
+    """Return a figure with two panels and a row per task and method."""
     about = [
         (task, method)
         for task in sorted({result.task for result in results})
@@ -46,8 +46,8 @@ def draw(results: Sequence[Result]) -> Figure:
     _draw_metric(right, results, about, _DESCENDANTS)
     left.set_yticks(range(len(about)), [f"{look_of(method).label}, {shorten(task, 18)}" for task, method in about])
     left.set_ylim(len(about) - 0.4, -0.6)
-    left.set_xlabel("round trips in a run")
-    right.set_xlabel("of the ten best, from hottest")
+    left.set_xlabel("round trips per run")
+    right.set_xlabel("of the ten best, from the hottest pool")
     right.set_xlim(-0.3, 10.3)
     return figure
 
@@ -61,10 +61,10 @@ def _draw_metric(axes: Axes, results: Sequence[Result], about: Sequence[tuple[st
         if not known:
             continue
         values = [value for value, _ in known]
-        look, found = look_of(method), estimate(values, [problem for _, problem in known])
-        axes.barh(place, found.mean, 0.62, color=look.color, alpha=0.35, linewidth=0)
-        if found.low is not None and found.high is not None:
-            axes.hlines(place, max(0.0, found.low), found.high, color=INK, linewidth=0.8)
+        look, point = look_of(method), estimate(values, [problem for _, problem in known])
+        axes.barh(place, point.mean, 0.62, color=look.color, alpha=0.35, linewidth=0)
+        if point.low is not None and point.high is not None:
+            axes.hlines(place, max(0.0, point.low), point.high, color=INK, linewidth=0.8)
         axes.scatter(values, [place] * len(values), s=9, color=look.color, marker=look.marker, zorder=3)
     axes.set_xlim(-0.03 * max(1.0, axes.get_xlim()[1]), max(1.0, axes.get_xlim()[1]))
     use_counts(axes)

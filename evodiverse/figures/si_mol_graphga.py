@@ -29,13 +29,13 @@ _METHODS: Final = ("graph_ga", "pt")
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for the runs without a model."""
+    """Yield one figure for the runs without a model."""
     chosen = [result for result in usable(results) if result.model == OFF and result.run.method in _METHODS]
     for group in group_runs(chosen, MOLECULES, TARGETS):
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Graph GA and EvoDiverse with its operator, {group.words}. (a) Mean score of the molecules of the pools "
-            "with QED > 0.5 and SA < 5.5. (b) Mean score of the diversity-aware top 10 of the pools. "
+            f"Graph GA, and EvoDiverse with the operator of Graph GA, {group.words}. (a) Mean score of the molecules "
+            "in the pools with QED > 0.5 and SA < 5.5. (b) Mean score of the diversity-aware top 10 of the pools. "
             f"{caption_of(group.results)}",
             partial(draw, group.results),
             describe_runs(group.results, BANDS),
@@ -43,7 +43,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return two rows of panels, a column a target."""
+    """Return a figure with two rows of panels and a column per target."""
     figure = new_figure(PAGE * 0.72, 4.2)
     axes = figure.subplots(2, 2)
     rows = ((DRUG_LIKE, "(a)", "QED > 0.5, SA < 5.5"), (DIVERSE, "(b)", "diverse top 10"))

@@ -1,4 +1,4 @@
-"""Figure ``si_mol_top10``: the same of GSK3β, and of the diversity-aware top 10 (paper, "Additional results")."""
+"""Figure ``si_mol_top10``: figure ``mol`` for GSK3β, with the diversity-aware top 10 (paper, "Additional results")."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,13 +13,13 @@ NAME: Final = "si_mol_top10"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each model."""
+    """Yield one figure per model."""
     for group in group_runs(usable(results), MOLECULES, TARGETS):
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Molecules, {group.words}. (a) Mean GSK3β score of the diversity-aware top 10 (lines, left) and how many "
-            "molecules of the pools the selection takes without the cap of ten (bars, right). (b) Mean score of the "
-            f"diversity-aware top 10 of the pools. {caption_of(group.results)}",
+            f"Molecules, {group.words}. (a) Mean GSK3β score of the diversity-aware top 10 (lines, left axis) and how "
+            "many molecules of the pools the selection takes without the cap of ten (bars, right axis). (b) Mean score "
+            f"of the diversity-aware top 10 of the pools. {caption_of(group.results)}",
             partial(draw_page, group.results, "gsk3b", DIVERSE),
             describe_runs(group.results, BANDS),
         )

@@ -1,4 +1,4 @@
-"""Figure ``sr-div-embed``: final equations in a plane, by method and by pool (paper, "Diversity Landscape")."""
+"""Figure ``sr-div-embed``: t-SNE of the final equations, by method and by pool (paper, "Diversity Landscape")."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ _TWO_POOLS: Final = "pt"
 
 
 def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield a figure for each model and way of fitting."""
+    """Yield one figure per model and way of fitting."""
     encoder = [*context.measurer.encoders][-1]
     for group in group_runs(results, KIND):
         problems = choose_problems(group.results)
@@ -30,21 +30,22 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
         how = "TF-IDF vectors" if encoder == TFIDF else f"embeddings by {encoder}"
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Equations of the final pools, {group.words}: t-SNE of {how} of their programs' bodies, one run (the "
-            f"lowest seed) a method and problem. {about}. Top: by method. Bottom: the pools of one run with "
-            "several, pale the other equations. Distances between far groups mean little in such a plane.",
+            f"Equations of the final pools, {group.words}: t-SNE of {how} of the bodies of their functions, one run "
+            f"per method and problem (the one with the lowest seed). {about}. Top: by method. Bottom: the pools of "
+            "one run with several pools; the other equations are pale. Distances between distant groups mean little in "
+            "a projection.",
             partial(draw, group.results, problems, context.measurer, encoder),
-            "one run a method and problem, of the lowest seed",
+            "one run per method and problem, that with the lowest seed",
         )
 
 
 def choose_problems(results: Sequence[Result]) -> dict[str, str]:
-    """Return a problem for each of the paper's two sciences, or of others where these are missing.
+    """Return one problem for each of the paper's two sciences, by science; for two others if both have no runs.
 
-    It is the first by name of those with the most methods.
+    The problem is the one with runs of the most methods, the first by name of several.
     """
-    found = sciences_of(results)
-    chosen = [science for science in found if science in _SHOWN] or found[:2]
+    sciences = sciences_of(results)
+    chosen = [science for science in sciences if science in _SHOWN] or sciences[:2]
     problems = {}
     for science in chosen:
         own = [result for result in results if science_of(result) == science]
@@ -55,7 +56,14 @@ def choose_problems(results: Sequence[Result]) -> dict[str, str]:
 
 
 def draw(results: Sequence[Result], problems: dict[str, str], measurer: Measurer, encoder: str) -> Figure:
-    """Return a column of two panels for each science."""
+    """Return a figure with a column of two panels per science.
+
+    Args:
+        results: The runs of one group.
+        problems: The problem to show for each science.
+        measurer: The measurer, which knows the encoders.
+        encoder: The name of the encoder.
+    """
     figure = new_figure(min(PAGE * 0.72, 1.2 + 2.1 * len(problems)), 4.4)
     axes = figure.subplots(2, len(problems), squeeze=False, sharex="col", sharey="col")
     encode = load_encoder(encoder, measurer.encoders[encoder])
@@ -90,7 +98,7 @@ def _point(method: str) -> Line2D:
 
 FIGURE: Final = FigureKind(
     NAME,
-    "Final equations in a plane",
+    "Final equations by t-SNE",
     find,
     "fig:sr-div-embed",
     Wanted(("equation",), METHODS, ("DeepSeek-V3.2",), _SHOWN, "bfgs", EQUATIONS),

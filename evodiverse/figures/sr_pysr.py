@@ -1,4 +1,4 @@
-"""Figure ``sr-pysr``: accuracy and error against other engines of symbolic regression (paper, "Additional Results")."""
+"""Figure ``sr-pysr``: accuracy and error next to other engines of symbolic regression (paper, "Additional Results")."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -32,7 +32,7 @@ _LEAST: Final = 1e-16
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each model, with all baselines beside it."""
+    """Yield one figure per model, with all baselines next to it."""
     engines = [result for result in results if result.kind == KIND and result.fit == OWN_FIT]
     for group in group_runs(results, KIND):
         together = keep_common([*group.results, *engines])
@@ -40,18 +40,18 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
             n = len({result.problem for result in together})
             yield Picture(
                 f"{NAME}_{group.suffix}",
-                f"Equations, {group.words}, and baselines, on the {n} problem{'s' * (n > 1)} that all of them have "
-                "runs on. Of the equation with the smallest error on the fitted data. Left: geometric mean of its NMSE "
-                "on held-out data of the same domain; right: Acc0.1, the share of runs in which all its predictions "
-                f"there are within 10%. {describe_runs(together)}. Whiskers: {WHAT}, within problems; ∞: a prediction "
-                "is no number.",
+                f"Equations, {group.words}, and baselines, on the {n} problem{'s' * (n > 1)} on which all of them have "
+                "runs. Both panels are about the equation with the smallest error on the fitted data. Left: geometric "
+                "mean of its NMSE on held-out data of the same domain; right: Acc0.1, the share of runs in which all "
+                f"its predictions there are within 10%. {describe_runs(together)}. Whiskers: {WHAT}, within problems; "
+                "∞: a prediction is not a number.",
                 partial(draw, together),
                 describe_runs(together, WHISKERS),
             )
 
 
 def keep_common(results: Sequence[Result]) -> list[Result]:
-    """Return the runs on problems that all methods have, science by science."""
+    """Return the runs on the problems on which all methods have runs, for each science separately."""
     kept = []
     for science in sciences_of(results):
         own = [result for result in results if science_of(result) == science]
@@ -63,7 +63,13 @@ def keep_common(results: Sequence[Result]) -> list[Result]:
 def summarize(
     results: Sequence[Result], metric: str, change: Callable[[float], float] = lambda value: value
 ) -> Estimate | None:
-    """Return the mean of a metric over runs, None where none has it or one is infinite."""
+    """Return the mean of a metric over runs; None if no run has the metric or one value is infinite.
+
+    Args:
+        results: The runs.
+        metric: The name of the metric.
+        change: Transforms a value before it is averaged, for example to its logarithm.
+    """
     known = [(value, run.problem) for run in results if isinstance(value := run.metrics.get(metric), int | float)]
     if not known or not all(isfinite(value) for value, _ in known):
         return None
@@ -71,7 +77,7 @@ def summarize(
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return two panels of bars, a group of bars a science."""
+    """Return a figure with two panels of bars and a group of bars per science."""
     figure = new_figure(PAGE, 2.5)
     left, right = figure.subplots(1, 2)
     use_powers(left)
@@ -95,15 +101,15 @@ def _draw_bars(
     about = sciences_of(results)
     methods = order_methods([result.run.method for result in results])
     width = 0.8 / len(methods)
-    found = {
+    estimates = {
         (science, method): summarize(
             [run for run in results if (science_of(run), run.run.method) == (science, method)], metric, change
         )
         for science in about
         for method in methods
     }
-    means = [back(each.mean) for each in found.values() if each is not None]
-    for (science, method), each in found.items():
+    means = [back(each.mean) for each in estimates.values() if each is not None]
+    for (science, method), each in estimates.items():
         x = about.index(science) + (methods.index(method) - (len(methods) - 1) / 2) * width
         if each is None:
             has_runs = any((science_of(run), run.run.method) == (science, method) for run in results)
@@ -134,7 +140,7 @@ def _rgb(color: str) -> tuple[float, float, float]:
 
 FIGURE: Final = FigureKind(
     NAME,
-    "Against other engines of symbolic regression",
+    "Comparison with other engines of symbolic regression",
     find,
     "fig:sr-pysr",
     Wanted(

@@ -1,4 +1,4 @@
-"""Figure ``sr-score-trajectory``: the best error so far, science by science (paper, "Equation Discovery")."""
+"""Figure ``sr-score-trajectory``: the best error so far, for each science (paper, "Equation Discovery")."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -19,20 +19,20 @@ NAME: Final = "sr-score-trajectory"
 METHODS: Final = ("tempering", "ensemble", "pt")
 KIND: Final = "equations"
 _LEAST: Final = 1e-16
-"""An error below this is drawn as this: what rounding leaves of a law that is met."""
+"""The smallest error that is drawn. Lower ones are rounding errors of an exact law, and drawn as this."""
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each model and way of fitting."""
+    """Yield one figure per model and way of fitting."""
     usable = [result for result in results if has(result, "best_calls", "best")]
     for group in group_runs(usable, KIND):
         n = len({result.problem for result in group.results})
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Equations, {group.words}. Geometric mean of the smallest error so far on the fitted data, the mean "
-            f"squared error over the variance of the target; {n} problem{'s' * (n > 1)}. "
+            f"Equations, {group.words}. Geometric mean of the smallest error so far on the fitted data (the mean "
+            f"squared error over the variance of the target); {n} problem{'s' * (n > 1)}. "
             f"{describe_runs(group.results)}. "
-            f"Bands: {WHAT} of the logarithm, within problems, none for a single seed; a run that ended early keeps "
+            f"Bands: {WHAT} of the logarithm, within problems; a single seed has none. A run that ended early keeps "
             "its last value.",
             partial(draw, group.results),
             describe_runs(group.results, BANDS),
@@ -40,7 +40,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return a panel for each science."""
+    """Return a figure with one panel per science."""
     about = sciences_of(results)
     figure = new_figure(min(PAGE, 1.7 * len(about) + 1.7), 2.2)
     for axes, science in zip(figure.subplots(1, len(about), squeeze=False)[0], about, strict=True):
@@ -60,18 +60,18 @@ def draw(results: Sequence[Result]) -> Figure:
 
 
 def science_of(result: Result) -> str:
-    """Return the science of a run's problem, or that it has none."""
+    """Return the science of a run's problem; ``own data`` if it has none."""
     return result.science or "own data"
 
 
 def sciences_of(results: Sequence[Result]) -> list[str]:
-    """Return the sciences of some runs, the paper's in its order, then others by name."""
-    found = {science_of(result) for result in results}
-    return [*(name for name in SCIENCES if name in found), *sorted(found - {*SCIENCES})]
+    """Return the sciences of some runs: those of the paper in its order, then others by name."""
+    sciences = {science_of(result) for result in results}
+    return [*(name for name in SCIENCES if name in sciences), *sorted(sciences - {*SCIENCES})]
 
 
 def _log_error(score: float) -> float:
-    """Return the logarithm of an error, of which the score is the negative."""
+    """Return the decimal logarithm of an error, given the score, which is the negative error."""
     return log10(max(-score, _LEAST))
 
 

@@ -1,4 +1,4 @@
-"""How all figures look: size, type, and for each method one color, one dash and one marker, everywhere the same."""
+"""The common style of all figures: sizes, fonts, and a fixed color, dash, marker and hatch for each method."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -17,19 +17,19 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from evodiverse.kit.text import printable
 
 COLUMN: Final = 3.4
-"""Inches: the width of a column."""
+"""The width of a column, in inches."""
 
 PAGE: Final = 7.0
-"""Inches: the width of a page."""
+"""The width of a page, in inches."""
 
 INK: Final = "#222222"
 PALE: Final = "#c9ced6"
 _PNG_DPI: Final = 200
-_CHARACTER: Final = 0.046  # inches that one of small print may need
-_ENTRY: Final = 1.5  # inches that an entry of a legend may need
+_CHARACTER: Final = 0.046  # the width of a character of small print, in inches
+_ENTRY: Final = 1.5  # the width of an entry in a legend, in inches
 
 _RC: Final[dict[str, Any]] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that files do not depend on the machine
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so files do not depend on the machine
     "font.size": 7.5,
     "axes.titlesize": 8,
     "axes.labelsize": 7.5,
@@ -43,7 +43,7 @@ _RC: Final[dict[str, Any]] = {
     "axes.linewidth": 0.7,
     "xtick.major.width": 0.7,
     "ytick.major.width": 0.7,
-    "text.parse_math": False,  # names come from runs, and a dollar sign in one is no formula
+    "text.parse_math": False,  # names come from runs, and a dollar sign in them is not a formula
     "text.usetex": False,
     "svg.hashsalt": "evodiverse",
     "svg.fonttype": "path",
@@ -54,14 +54,14 @@ _RC: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a method is drawn, so that it can be told in gray and by the color-blind too.
+    """The look of a method, which is also distinct in gray and for color-blind readers.
 
     Attributes:
-        label: What the legend calls it.
-        color: After Okabe and Ito.
-        dash: Of its lines.
-        marker: Of its points.
-        hatch: Of its bars.
+        label: The name of the method in legends.
+        color: The color, from the palette of Okabe and Ito where possible.
+        dash: The dash pattern of lines.
+        marker: The marker of points.
+        hatch: The hatch of bars.
     """
 
     label: str
@@ -93,7 +93,7 @@ _LOOKS: Final = {
     "operon": Look("Operon", "#b8b8b8", (0, (6, 1, 2, 1)), "p", "----"),
 }
 METHODS: Final = tuple(_LOOKS)
-"""The methods that have a look of their own, in the order of legends."""
+"""The methods with a look of their own, in the order of legends."""
 
 _OTHER_COLORS: Final = ("#7a4900", "#5b2a86", "#2f4b26", "#8c1c13", "#00506b")
 _OTHER_MARKERS: Final = "1234"
@@ -103,7 +103,7 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def look_of(method: str) -> Look:
-    """Return how a method is drawn; one of the user's own has a look that its name alone decides."""
+    """Return the look of a method; for an unknown method, the look depends on its name alone."""
     if method in _LOOKS:
         return _LOOKS[method]
     place = crc32(method.encode())
@@ -113,24 +113,24 @@ def look_of(method: str) -> Look:
 
 
 def order_methods(methods: Sequence[str]) -> list[str]:
-    """Return different methods in the order of legends: those that have a look, then others by name."""
+    """Return the distinct methods in the order of legends: those with a look of their own, then others by name."""
     return sorted(set(methods), key=lambda name: (METHODS.index(name) if name in _LOOKS else len(METHODS), name))
 
 
 def pool_look(pool: int) -> tuple[str, str]:
-    """Return color and marker of a pool, the coldest being pool 0."""
+    """Return the color and the marker of a pool."""
     place = pool % len(_POOL_COLORS)
     return _POOL_COLORS[place], _POOL_MARKERS[place]
 
 
 def shorten(text: str, most: int) -> str:
-    """Return text of others on one line of bounded length, fit to be drawn."""
+    """Return text from elsewhere, safe to draw, cut to at most ``most`` characters."""
     clean = printable(text)
     return clean if len(clean) <= most else f"{clean[: most - 1]}…"
 
 
 def show_power(value: float, _: object = None) -> str:
-    """Return a power of ten as a reader would write it."""
+    """Return a power of ten with a superscript exponent; an empty text for a value that is not positive."""
     if value <= 0:
         return ""
     exponent = f"{value:e}".partition("e")[2]
@@ -138,21 +138,21 @@ def show_power(value: float, _: object = None) -> str:
 
 
 def use_powers(axes: Axes) -> None:
-    """Make the vertical axis logarithmic, its numbers powers of ten."""
+    """Make the vertical axis logarithmic, with powers of ten as labels."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(show_power))
     axes.yaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
 
 
 def use_counts(axes: Axes, which: str = "x") -> None:
-    """Number an axis with whole numbers, thousands parted, and few of them."""
+    """Label an axis with a few integers, with separators for thousands."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(MaxNLocator(5, integer=True))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if isclose(value, round(value)) else ""))
 
 
 def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:
-    """Write one legend for all panels below them; `figure` makes room for it."""
+    """Add one legend for all panels below them; the layout of the figure makes room for it."""
     handles, labels = [handle for handle, _ in entries], [label for _, label in entries]
     if handles:
         n_columns = max(1, min(columns, len(handles), int(figure.bbox.width / figure.dpi / _ENTRY)))
@@ -160,7 +160,7 @@ def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int 
 
 
 def add_basis(figure: Figure, text: str) -> None:
-    """Write above a figure, in small print, what it stands on."""
+    """Write the number of runs and similar facts above a figure, in small print."""
     place = figure.subfigs[0] if figure.subfigs else figure
     width = int(figure.bbox.width / figure.dpi / _CHARACTER)
     place.suptitle(fill(printable(text), width), fontsize=5.5, color=INK, alpha=0.8)
@@ -168,7 +168,7 @@ def add_basis(figure: Figure, text: str) -> None:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw with this style, whatever the user's own is."""
+    """Draw with this style within the context, regardless of the user's own matplotlib settings."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
@@ -176,12 +176,12 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure, in inches, whose parts make room for each other."""
+    """Return an empty figure of a size in inches, whose layout makes room for all its parts."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def write_image(figure: Figure, ending: str) -> bytes:
-    """Return a figure as the content of a file, the same for the same figure: no date, no random names."""
+    """Return a figure as the content of a file, without dates and random names, so equal figures give equal files."""
     file = io.BytesIO()
     metadata = {"Date": None} if ending == "svg" else {"Software": None}
     figure.savefig(file, format=ending, dpi=_PNG_DPI, metadata=metadata)

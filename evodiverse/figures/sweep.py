@@ -1,4 +1,4 @@
-"""A sweep over one or two settings as a heat map."""
+"""Figure ``sweep``: heat maps of sweeps over one or two settings."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +23,12 @@ _LEAST: Final = 1e-16
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a heat map shows of a kind of runs.
+    """The metric that a heat map shows for a kind of runs.
 
     Attributes:
-        metric: Its name.
-        words: What it is.
-        is_error: Whether lower is better, and the logarithm is averaged.
+        metric: The name of the metric.
+        words: The metric in words.
+        is_error: Whether it is an error: lower is better, and means are geometric.
     """
 
     metric: str
@@ -46,14 +46,14 @@ MEASURES: Final[Mapping[str, Measure]] = {
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Means over runs for each two values of two settings.
+    """Means over runs for each combination of values of one or two settings.
 
     Attributes:
-        keys: The settings: of columns, and of rows, None where there is one alone.
-        columns: Their values, in order, as one writes them.
-        rows: The same.
-        means: By column and row.
-        counts: Runs behind each.
+        keys: The settings of the columns and of the rows; None for the rows if there is a single setting.
+        columns: The values of the first setting as text, sorted.
+        rows: The values of the second setting as text, sorted.
+        means: The mean by column and row; for an error, the mean of its decimal logarithm.
+        counts: The number of runs by column and row.
     """
 
     keys: tuple[str, str | None]
@@ -64,7 +64,7 @@ class Grid:
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a heat map for each task, method and model, and each one or two settings that its runs differ in."""
+    """Yield one heat map per task, method and model, and per setting or pair of settings in which its runs differ."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         if result.kind in MEASURES and result.fit != OWN_FIT:
@@ -85,15 +85,19 @@ def _picture(kind: str, *about: str, grid: Grid) -> Picture:
     n = sum(grid.counts.values())
     return Picture(
         "_".join(filter(None, [NAME, *about, *filter(None, grid.keys)])),
-        f"{', '.join(filter(None, about))}: {measure.words} by {settings}, {mean} over runs, and in brackets how many; "
-        f"n = {n}. Runs differ from the defaults in nothing else; the lighter the better.",
+        f"{', '.join(filter(None, about))}: {measure.words} by {settings}, {mean} over runs, with their number in "
+        f"brackets; n = {n}. Runs differ from the defaults in nothing else. Lighter is better.",
         partial(draw, grid, measure),
-        f"n = {n} runs; in brackets those of a cell",
+        f"n = {n} runs; in brackets, the runs of a cell",
     )
 
 
 def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
-    """Return which one or two settings some runs differ in, and nothing else; of one budget are all of them."""
+    """Return the single settings and the pairs of settings in which runs differ from the defaults.
+
+    Args:
+        results: Runs with the same budget. The budget does not count as a difference.
+    """
     sets = {frozenset(key for key in result.overrides if not is_budget(key)) for result in results}
     pairs = sorted({tuple(sorted(keys)) for keys in sets if len(keys) == 2})
     in_pairs = {key for pair in pairs for key in pair}
@@ -102,14 +106,14 @@ def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
 
 
 def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: Measure) -> Grid:
-    """Return the means of the runs that differ from the defaults in these settings at most.
+    """Return the means over the runs that differ from the defaults in no other settings.
 
     Args:
-        results: Runs of one task, method and model.
-        keys: The settings.
-        measure: Whose means; runs without it, or with an infinite one, do not count.
+        results: The runs of one task, method and model.
+        keys: The settings of the columns and of the rows.
+        measure: The metric to average. Runs without it, or with an infinite value, do not count.
     """
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    by_place: dict[tuple[str, str], list[float]] = defaultdict(list)
     values: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for result in results:
         number = result.metrics.get(measure.metric)
@@ -117,9 +121,9 @@ def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: 
         if is_other or not isinstance(number, int | float) or not isfinite(number):
             continue
         place = tuple(_setting(result, key, seen) for key, seen in zip(keys, values, strict=True))
-        found[place[0], place[1]].append(log10(max(number, _LEAST)) if measure.is_error else float(number))
+        by_place[place[0], place[1]].append(log10(max(number, _LEAST)) if measure.is_error else float(number))
     columns, rows = (tuple(sorted(seen, key=lambda text: _order(seen[text], text)))[:_MOST_VALUES] for seen in values)
-    shown = {place: some for place, some in found.items() if place[0] in columns and place[1] in rows}
+    shown = {place: some for place, some in by_place.items() if place[0] in columns and place[1] in rows}
     means = {place: fmean(some) for place, some in shown.items()}
     return Grid(keys, columns, rows, means, {place: len(some) for place, some in shown.items()})
 
@@ -132,13 +136,13 @@ def _setting(result: Result, key: str | None, seen: dict[str, Any]) -> str:
 
 
 def _order(value: Any, text: str) -> tuple[int, Any]:
-    """Return what sorts settings: numbers by size, then lists and words as they are written."""
+    """Return the sort key of a value: numbers by size, then lists and words by their text."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return (0, float(value)) if is_number else (1, text)
 
 
 def draw(grid: Grid, measure: Measure) -> Figure:
-    """Return the heat map, each cell with its number and how many runs are behind it."""
+    """Return the heat map, with the mean and the number of runs in each cell."""
     n_columns, n_rows = len(grid.columns), len(grid.rows)
     figure = new_figure(min(PAGE, max(COLUMN, 1.5 + 0.62 * n_columns)), 1.1 + 0.42 * n_rows)
     axes = figure.subplots()

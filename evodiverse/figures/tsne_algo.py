@@ -1,4 +1,4 @@
-"""Figure ``tsne_algo``: final programs of circle packing by t-SNE of TF-IDF vectors."""
+"""Figure ``tsne_algo``: t-SNE of TF-IDF vectors of the final programs of circle packing."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,23 +16,24 @@ NAME: Final = "tsne_algo"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield a figure for each model."""
+    """Yield one figure per model."""
     for group in group_runs(results, PACKING, ("circle_packing",)):
         seeds = ", ".join(
             f"{name} {min(run.run.seed for run in some)}" for name, some in sorted(by_method(group.results).items())
         )
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Programs of the final pools of circle packing, {group.words}: t-SNE of TF-IDF vectors of all of them "
-            "together, one run a method, pale the programs of the others. Top: by pool. Bottom: by score (sum of radii "
-            f"over the reference). Seeds: {seeds}. Distances between far groups mean little in such a plane.",
+            f"Programs of the final pools of circle packing, {group.words}: t-SNE of the TF-IDF vectors of all "
+            "programs together, one run per method; the programs of other methods are pale. Top: by pool. Bottom: by "
+            f"score (sum of radii over the reference). Seeds: {seeds}. Distances between distant groups mean little in "
+            "a projection.",
             partial(draw, group.results),
-            f"one run a method, of seeds: {seeds}",
+            f"one run per method, of seeds: {seeds}",
         )
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return a column of two panels for each method."""
+    """Return a figure with a column of two panels per method."""
     members = read_members(results)
     return draw_grid(members, locate(members, tfidf, project_tsne), "t-SNE", "score")
 

@@ -126,7 +126,7 @@ def test_a_packing_that_is_none_is_told_in_one_line(
     monkeypatch.setattr("evodiverse.figures.packings._MOST_BYTES", 10)
     assert write([outputs], tmp_path, ["circle_packing_example"], None) == 2
     assert not names(tmp_path)
-    assert re.search(r"figures: .* has no packing of call \d+ \(.*too long\)", capsys.readouterr().err)
+    assert re.search(r"figures: .* has no valid packing for call \d+ \(.*too long\)", capsys.readouterr().err)
 
 
 def test_runs_of_domains_without_metrics_are_passed_over(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_without_umap_the_list_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("evodiverse.figures.chemical_space.find_spec", lambda name: None)
     assert write([outputs], tmp_path, ["si_mol_chembl"], None) == 0
-    assert capsys.readouterr().out.startswith("si_mol_chembl: needs umap-learn; pip install 'evodiverse[figures]'\n")
+    assert capsys.readouterr().out.startswith("si_mol_chembl: needs umap-learn; run pip install 'evodiverse[figures]'\n")
 
 
 def test_a_figure_that_fails_is_named_and_takes_no_other_with_it(
