@@ -25,7 +25,7 @@ _LOG = logging.getLogger("evodiverse.tasks.programs")
 _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
 _REMEDY = "fix it and start over with overwrite=true"
 # What a function raises on a malformed result that it did not check first.
-_STUMBLES = (TypeError, LookupError, ArithmeticError, AttributeError)
+_MALFORMED_RESULT_ERRORS = (TypeError, LookupError, ArithmeticError, AttributeError)
 
 
 class UserEvaluator:
@@ -63,8 +63,8 @@ class UserEvaluator:
         module = _load(path, self._content)
         self.entry_point: str = module.ENTRY_POINT
         self.columns: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
-        told = str(getattr(module, "DESCRIPTION", "")).strip()
-        self.description: str = f"{told}\nA run may take {limits.cpu_seconds:g} s of CPU time."
+        text = str(getattr(module, "DESCRIPTION", "")).strip()
+        self.description: str = f"{text}\nA run may take {limits.cpu_seconds:g} s of CPU time."
         self._arguments = tuple(getattr(module, "ARGUMENTS", ()))
         self._driver = _find_driver(self._content)
         self._draws = hasattr(module, "draw")
@@ -91,7 +91,7 @@ class UserEvaluator:
             answer = _load(self._path, self._content).score(value)
         except ValueError as error:
             return Rejection(Reason.INVALID, describe(error).removeprefix(type(error).__name__).removeprefix(": "))
-        except _STUMBLES as error:
+        except _MALFORMED_RESULT_ERRORS as error:
             _LOG.warning("a result made the evaluator raise %s; the program counts as invalid", self._place(error))
             return Rejection(Reason.INVALID, f"the evaluator raised {self._place(error)}")
         except Interrupted:

@@ -35,7 +35,7 @@ _SIZED: Final = frozenset(
 
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _ORDER: Final = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_NO_NUMBERS: Final = (
+_NON_NUMERIC: Final = (
     *COMPREHENSIONS,
     ast.List,
     ast.Tuple,
@@ -116,7 +116,7 @@ def is_numeric(node: ast.expr) -> bool:
         return isinstance(node.op, _ARITHMETIC) and is_numeric(node.left) and is_numeric(node.right)
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, (ast.USub, ast.UAdd)) and is_numeric(node.operand)
-    return not isinstance(node, (*_NO_NUMBERS, ast.Starred, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
+    return not isinstance(node, (*_NON_NUMERIC, ast.Starred, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
 
 
 def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
@@ -138,7 +138,7 @@ class _Finder:
         self._counts = set(_names_in(_structural(nodes)))
         self._computed = set(_names_in(_operands(nodes)))
         self._odd = {name for name in _names_in(_other_uses(nodes)) if name not in self._computed}
-        self._texts = set(_names_of_no_numbers(nodes)) - self._computed
+        self._texts = set(_non_numeric_names(nodes)) - self._computed
         self._called = {
             node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
@@ -329,7 +329,7 @@ def _other_uses(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
             yield node.value
 
 
-def _names_of_no_numbers(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _non_numeric_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the names that are bound to values other than numbers, such as lists, strings and functions."""
     for node in nodes:
         if isinstance(node, ast.Assign) and not is_numeric(node.value):

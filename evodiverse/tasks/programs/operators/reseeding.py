@@ -74,17 +74,17 @@ def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
     """Return the program with every seed drawn again, or None if it has no seeds."""
     seeds = seeds_of(tree)
     for seed in seeds:
-        tree = _draw_anew(tree, seed, rng)
+        tree = _replace_seed(tree, seed, rng)
     return tree if seeds else None
 
 
 def reseed(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
     """Return the program with one seed drawn again, or None if it has no seeds."""
     seeds = seeds_of(tree)
-    return _draw_anew(tree, seeds[int(rng.integers(len(seeds)))], rng) if seeds else None
+    return _replace_seed(tree, seeds[int(rng.integers(len(seeds)))], rng) if seeds else None
 
 
-def _draw_anew(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast.Module:
+def _replace_seed(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast.Module:
     return replace(tree, seed.path, seed.make(int(rng.integers(MAX_SEED))))
 
 
@@ -112,7 +112,7 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
         arguments += places[:1]
     constants = _constants_for_seeds(tree, [node for _, node in arguments])
     seeds += [Seed(path, number) for path in constants.values()]
-    unknown = _no_integers(tree)
+    unknown = _maybe_not_integers(tree)
     for path, node in arguments:
         if not (isinstance(node, ast.Name) and node.id in constants):
             seeds += _seeds_in(path, node, unknown)
@@ -156,7 +156,7 @@ def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dic
     return found
 
 
-def _no_integers(tree: ast.Module) -> set[str]:
+def _maybe_not_integers(tree: ast.Module) -> set[str]:
     """Return the names that may be bound to something other than an integer, such as a generator or None."""
     found: set[str] = set()
     for node in ast.walk(tree):

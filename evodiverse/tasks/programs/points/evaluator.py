@@ -112,8 +112,8 @@ class PointPlacing:
         ]
         if verified.best_known is not None and verified.behind is not None:
             is_even = abs(verified.behind) <= verified.best_known.unit
-            told = "\tmatched" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
-            lines.append(f"best known\t{verified.best_known.value}{told}")
+            comparison = "\tmatched" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
+            lines.append(f"best known\t{verified.best_known.value}{comparison}")
         return [*lines, f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}"]
 
 
