@@ -36,8 +36,7 @@ FUNSEARCH: Final = MappingProxyType(
         "or3": BestKnown("2.7660", "FunSearch's published rule for OR instances, run on these instances"),
     }
 )
-"""The results of the best published rules on the same instances, which they were not found on, in percent above the
-bound."""
+"""The results of the best published rules on our instances, which they had not seen, in percent above the bound."""
 
 _DRIVER: Final = Path(__file__).with_name("driver.py").read_text(encoding="utf-8")
 _SEED: Final = Path(__file__).with_name("seed.py")

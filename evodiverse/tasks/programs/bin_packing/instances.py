@@ -68,8 +68,8 @@ def read_instances(path: Path) -> tuple[Instance, ...]:
     """Return the instances of a file in OR-Library's format for bin packing.
 
     The first line is the number of instances. Each instance has a line with its name; a line with the capacity, the
-    number of items and, optionally, the best known number of bins, which is ignored; and a line with the size of each
-    item. All numbers are integers.
+    number of items and, optionally, the best known number of bins, which is ignored; and one line per item with its
+    size. All numbers are integers.
 
     Raises:
         InputError: The file cannot be read or is not in this format.

@@ -252,7 +252,7 @@ def _integers_of(block: list[ast.stmt], outside: Integers) -> Integers:
 
 @lru_cache(maxsize=4096)
 def _assignments(statement: ast.stmt) -> tuple[tuple[str, ast.expr | None], ...]:
-    """Return the names that a statement binds, with the assigned expressions; None if there is none, as in a loop."""
+    """Return the names that a statement binds, with the assigned expressions; None for other names, as in loops."""
     if isinstance(statement, SCOPES):
         return ()
     nodes = nodes_of(statement)

@@ -175,7 +175,7 @@ def hunks(mine: Function, theirs: Function) -> list[Hunk]:
 
 
 def graft(tree: ast.Module, other: ast.Module, old: Function, new: Function) -> ast.Module:
-    """Replace a function by one that contains statements of another program, and add the definitions that it needs.
+    """Replace a function with one that contains statements of another program, and add the definitions that it needs.
 
     A definition that only the other program has is added. If both programs define a name, the definition of ``tree`` is
     used if the two are interchangeable (see `are_interchangeable`); otherwise that of the other program is added under
