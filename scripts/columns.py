@@ -30,7 +30,7 @@ by their key.
 OWN = """
 ## Columns of the domains
 
-Each domain adds columns of its own to `evaluations`, behind those above. They are also null for candidates that were
+Each domain adds columns of its own to `evaluations`, after those above. They are also null for candidates that were
 not evaluated or whose evaluation failed. An evaluator or a domain of your own adds the columns that it declares
 ([programs](programs.md), [domains](domain.md)).
 """
@@ -90,14 +90,14 @@ def write_dataset(name: str, dataset: Dataset) -> Iterator[str]:
 
 
 def write_table(columns: Mapping[str, Column] | Mapping[str, OwnColumn]) -> Iterator[str]:
-    """Yield a table with a row for each column."""
+    """Yield a table with one row per column."""
     yield "| column | type | unit | meaning | null |\n|---|---|---|---|---|\n"
     for name, column in columns.items():
         yield f"| `{name}` | {type_name(column)} | {column.unit} | {column.meaning} | {column.null} |\n"
 
 
 def type_name(column: Column | OwnColumn) -> str:
-    """Return the Arrow type of a column."""
+    """Return the name of the Arrow type of a column."""
     if isinstance(column, OwnColumn):
         return OWN_TYPES[column.kind]
     return TYPES.get(column.kind, "list of int64")

@@ -15,13 +15,16 @@ from evodiverse.settings.schema import Config, register
 INTRODUCTION = """\
 # Configuration
 
-Made by `make docs`. Every key can be set on the command line (`key=value`) and swept with `-m` (`key=a,b,c`). The
-defaults are those of `evodiverse` alone, which is `task=jnk3 method=pt llm=off budget=paper`; other tasks and methods
-bring their own, and `evodiverse --cfg job task=… method=…` prints them. What differs by domain stands in the task's
-file below `task.defaults`, from where methods and budgets take it. `search.early_stop=null` is no early stop.
+Every configuration key, with its default and its meaning. `make docs` generates this page.
 
-The groups `task`, `method`, `llm`, `budget` and `experiment` choose files of `conf/`; `evodiverse --help` lists their
-options. A folder of your own joins them with `--config-dir FOLDER`.
+Every key can be set on the command line (`key=value`) and swept with `-m` (`key=a,b,c`). The defaults on this page are
+those of `evodiverse` without arguments, which means `task=jnk3 method=pt llm=off budget=paper`. Other tasks and methods
+have defaults of their own; `evodiverse --cfg job task=… method=…` prints them. Defaults that depend on the domain are
+in the file of the task below `task.defaults`, from which methods and budgets take them. `search.early_stop=null`
+disables early stopping.
+
+The groups `task`, `method`, `llm`, `budget` and `experiment` choose files in `conf/`; `evodiverse --help` lists their
+options. `--config-dir FOLDER` adds a folder of your own.
 
 """
 
@@ -35,7 +38,7 @@ def main() -> int:
         tasks = sorted(path.stem for path in find_conf().joinpath("task").glob("*.yaml"))
         for task in [default["task.name"], *tasks]:
             values = _compose(f"task={task}")
-            domain = str(values["task.domain"])  # of the tasks of a domain, the first shows its defaults
+            domain = str(values["task.domain"])  # the first task of a domain provides its defaults
             settings = importlib.import_module(f"{domain}.domain").settings
             sections.setdefault(domain.rpartition(".")[2].capitalize(), (settings, "task.", values))
     sys.stdout.write(INTRODUCTION + render(sections))

@@ -1,4 +1,4 @@
-"""The command `evodiverse-show`, from a checkout: python scripts/show.py."""
+"""Run `evodiverse-show` from a checkout: python scripts/show.py."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The command `evodiverse-tables`, from a checkout: python scripts/tables.py."""
+"""Run `evodiverse-tables` from a checkout: python scripts/tables.py."""
 
 import sys
 

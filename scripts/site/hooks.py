@@ -1,8 +1,8 @@
-"""Hooks of the documentation site: what MkDocs cannot do by itself, all of it at build time.
+"""Hooks for the build of the documentation site with MkDocs.
 
-- Links that leave ``docs/`` lead to the repository, to a page of the site where there is one; their targets must exist.
-- Formulas between dollars become MathML, so that a reader needs neither a script nor the network.
-- The built site is searched for anything that a browser would fetch from elsewhere.
+- Links that leave ``docs/`` are pointed to a page of the site, or else to the repository; their targets must exist.
+- Formulas between dollar signs become MathML, so readers need neither scripts nor the network.
+- The build fails if the site would fetch anything from elsewhere.
 """
 
 import html
@@ -21,9 +21,9 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 REPOSITORY = "https://github.com/evodiverse/evodiverse"
-# Files outside docs/ that are pages of the site.
+# Files outside docs/ that become pages of the site.
 PAGES = {"CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
-# Pages whose tables take the place of the table of contents.
+# Pages without a table of contents, to make room for wide tables.
 WIDE_PAGES = {"configuration.md", "columns.md"}
 SITE_SUFFIXES = {".md", ".png", ".svg", ".gif", ".jpg"}
 
@@ -41,14 +41,14 @@ log = logging.getLogger("mkdocs.hooks.evodiverse")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that stand outside ``docs/``."""
+    """Add the pages whose files are outside ``docs/``."""
     for source, name in PAGES.items():
         files.append(File.generated(config, name, content=_move_links(source, (ROOT / source).read_text("utf-8"))))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Point links that leave the site to the repository, and make room for wide tables."""
+    """Point links that leave the site to the repository, and hide the table of contents of wide pages."""
     if page.file.src_uri in WIDE_PAGES:
         page.meta["hide"] = ["toc"]
     if page.file.src_uri in PAGES.values():
@@ -57,14 +57,18 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def on_page_content(content: str, **_: object) -> str:
-    """Set the formulas, and keep short cells of tables, such as numbers and keys, on one line."""
+    """Convert formulas to MathML, and keep short cells of tables, such as numbers and keys, on one line."""
     content = FORMULA.sub(lambda found: _set_formula(found[2], is_block=found[1] == "div"), content)
     return CELL.sub(_keep_short, content)
 
 
 @event_priority(-200)  # after the offline plugin has written its search index
 def on_post_build(config: MkDocsConfig) -> None:
-    """Refuse a site that a browser could not show without the network."""
+    """Refuse a site that a browser cannot show without the network.
+
+    Raises:
+        PluginError: A page or a style sheet would fetch files from elsewhere.
+    """
     site = Path(config.site_dir)
     faults = [
         f"{path.relative_to(site)}: {found[0][:120]}"
@@ -77,7 +81,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def _outside_code(markdown: str, change: "partial[str]") -> str:
-    """Apply a change to everything but code blocks and inline code."""
+    """Apply a change to all text except code blocks and inline code."""
     parts, end = [], 0
     for code in CODE.finditer(markdown):
         parts += [change(markdown[end : code.start()]), code[0]]
@@ -118,7 +122,7 @@ def _move_links(source: str, markdown: str) -> str:
 
 
 def _find(path: PurePosixPath) -> str:
-    """Return the address of a file or folder of the repository."""
+    """Return the URL of a file or folder in the repository."""
     place = ROOT / path
     if not place.exists():
         log.warning(f"a page links to {path}, which does not exist")
