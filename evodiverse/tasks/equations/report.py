@@ -136,7 +136,7 @@ def write_latex(
 
 
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
-    """Return whether an equation is the law, in whatever form and with the law's constants changed by at most 0.1%.
+    """Return whether an equation is the law, in any form and with the law's constants changed by at most 0.1%.
 
     Two formulas are the same if they give the same values on a box twice as wide as all data. None means that they
     could not be compared in time.

@@ -1,4 +1,4 @@
-"""The units in which the fit of a parameter starts: those of what it is added to, multiplied by or compared with."""
+"""The units of parameters at the start of a fit, taken from what they are added to or multiplied by."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log

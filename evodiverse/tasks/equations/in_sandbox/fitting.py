@@ -101,7 +101,8 @@ def fit(
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
 
     Returns:
-        See `_predict_all`.
+        ``(n_params,)`` fitted parameters, for each split 1 if all its predictions are finite and 0 if not, and for each
+        split ``(n,)`` predictions. Values that are not finite are 0.
     """
     with np.errstate(all="ignore"):
         if method == "bfgs":

@@ -156,7 +156,7 @@ def _body(parent: Candidate) -> str:
 
 
 def _flatten(variable: Variable) -> tuple[str, str]:
-    """Return a variable's name and meaning, each on one line, whatever they contain."""
+    """Return a variable's name and meaning, each on a single line."""
     name, meaning = (" ".join(text.split()) for text in variable)
     return name, meaning
 
