@@ -1,4 +1,4 @@
-"""Whatever a run from somebody else holds, it costs a line, and no other run's tables."""
+"""Whatever a run from elsewhere holds costs one line, and never the tables of another run."""
 
 import copy
 import json
@@ -48,7 +48,7 @@ def scripts() -> tuple[ModuleType, ModuleType]:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs, of which one is to be harmed, and a cache."""
+    """Two runs, of which a test may damage one, and a cache."""
     folder = tmp_path_factory.mktemp("foreign")
     for seed in (0, 1):
         run_toy(folder / "runs", "method=pt", *SMALL, f"seed={seed}")
@@ -62,7 +62,7 @@ def cached(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the way to every node of a JSON value."""
+    """Yield the path to every node of a JSON value."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, each in inner:

@@ -24,7 +24,7 @@ GREET = "class Greeter:\n    def greet(self, person):\n        print('hello', pe
 
 
 def byte_tokens() -> list[str]:
-    """What RoBERTa's tokenizer makes of single bytes."""
+    """The tokens of single bytes in RoBERTa's tokenizer."""
     from tokenizers.pre_tokenizers import ByteLevel
 
     return sorted(ByteLevel.alphabet())
@@ -232,7 +232,7 @@ def test_a_missing_folder_is_refused_in_one_line(tmp_path: Path, torch: ModuleTy
 
 
 def load_codebert_elsewhere(home: Path, call: str) -> subprocess.CompletedProcess[str]:
-    """What another process says that has this hub's cache and a hub that nobody answers for."""
+    """The output of another process with this hub cache and an unreachable hub."""
     code = f"""
 from evodiverse.errors import EvoDiverseError
 from evodiverse.diversity.encoders import load_codebert

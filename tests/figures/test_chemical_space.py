@@ -1,4 +1,4 @@
-"""The way through chemical space, which UMAP draws."""
+"""The path through chemical space, drawn with UMAP."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ from tests.analysis.builders import write_run
 SMILES = ["c1ccccc1", "CCO", "CCCO", "ClCCl", "CC(=O)O", "c1ccncc1", "CCN", "CCCN", "OCCO", "c1ccsc1"]
 
 
-def test_the_way_goes_over_the_mean_place_of_each_iterations_molecules(tmp_path: Path) -> None:
+def test_the_path_follows_the_mean_position_of_each_iterations_molecules(tmp_path: Path) -> None:
     log = read_log(write_run(tmp_path, {"c1ccccc1": 0.9, "CCO": 0.3, "CCCO": 0.2}, [[[1, 2], [2]], [[3], [3]]]))
     places = {"c1ccccc1": np.array([0.0, 2.0]), "CCO": np.array([4.0, 0.0]), "CCCO": np.array([1.0, 1.0])}
     assert centroids(log, places).tolist() == [[2.0, 1.0], [1.0, 1.0]]
 
 
-def test_a_reference_is_a_sample_without_what_is_no_molecule(tmp_path: Path) -> None:
+def test_a_reference_is_a_sample_of_the_valid_molecules(tmp_path: Path) -> None:
     file = tmp_path / "mine.smi"
     file.write_text("# mine\n" + "\n".join(f"{smiles} name" for smiles in SMILES) + "\nno molecule\n")
     found = read_reference(file, 100)
@@ -43,7 +43,7 @@ def test_a_reference_without_molecules_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_umap_draws_the_way_of_a_run_and_the_same_way_again(tmp_path: Path) -> None:
+def test_umap_draws_the_same_path_of_a_run_each_time(tmp_path: Path) -> None:
     pytest.importorskip("umap", reason="needs umap-learn; run pip install 'evodiverse[figures]'")
     scores = {smiles: 0.1 * place for place, smiles in enumerate(SMILES)}
     run = write_run(tmp_path / "run", scores, [[[1, 2], [3]], [[4, 5], [6]], [[7, 8], [9, 10]]])

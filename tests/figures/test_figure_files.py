@@ -64,7 +64,7 @@ def test_what_runs_can_fill_is_drawn_as_svg_and_png_and_listed(
     assert told.splitlines()[-1].endswith(f"of 4 complete runs; left out: none. {tmp_path}/README.md")
 
 
-def test_the_best_program_stands_beside_its_packing(outputs: Path, tmp_path: Path) -> None:
+def test_the_best_program_is_next_to_its_packing(outputs: Path, tmp_path: Path) -> None:
     write([outputs], tmp_path, ["circle_packing_example"], None)
     (program,) = tmp_path.glob("*.py")
     assert "def construct_packing" in program.read_text()
@@ -108,7 +108,7 @@ def test_figures_that_an_earlier_call_wrote_are_deleted_and_others_stay(outputs:
     assert names(tmp_path) == {"circle_packing_example_off_budget.oracle_calls=6", "mine"}
 
 
-def test_a_damaged_run_is_named_and_takes_no_figure_of_others(
+def test_a_damaged_run_is_named_and_costs_no_figure_of_others(
     outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = tmp_path / "runs"
@@ -120,7 +120,7 @@ def test_a_damaged_run_is_named_and_takes_no_figure_of_others(
     assert str(damaged) in capsys.readouterr().err
 
 
-def test_a_packing_that_is_none_is_told_in_one_line(
+def test_an_invalid_packing_is_reported_in_one_line(
     outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evodiverse.figures.packings._MOST_BYTES", 10)
@@ -129,7 +129,7 @@ def test_a_packing_that_is_none_is_told_in_one_line(
     assert re.search(r"figures: .* has no valid packing for call \d+ \(.*too long\)", capsys.readouterr().err)
 
 
-def test_runs_of_domains_without_metrics_are_passed_over(tmp_path: Path) -> None:
+def test_runs_of_domains_without_metrics_are_skipped(tmp_path: Path) -> None:
     run_toy(tmp_path / "runs", "budget.oracle_calls=40")
     assert write([tmp_path / "runs"], tmp_path / "figures", [], None) == 0
     assert {name.partition("_")[0] for name in names(tmp_path / "figures")} <= {"lineage", "round"}
@@ -145,12 +145,12 @@ def test_hostile_names_of_runs_stay_in_the_folder_and_out_of_the_markup(tmp_path
     assert "<script>" not in page.replace("\\<script\\>", "")
 
 
-def test_an_unknown_figure_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+def test_an_unknown_figure_is_refused_with_a_list_of_all(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--only nothing is no figure; choose from mol, "):
         write([tmp_path], None, ["nothing"], None)
 
 
-def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no folder; name a run directory or a folder of runs"):
         write([tmp_path / "absent"], None, [], None)
 
@@ -169,10 +169,12 @@ def test_without_umap_the_list_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("evodiverse.figures.chemical_space.find_spec", lambda name: None)
     assert write([outputs], tmp_path, ["si_mol_chembl"], None) == 0
-    assert capsys.readouterr().out.startswith("si_mol_chembl: needs umap-learn; run pip install 'evodiverse[figures]'\n")
+    assert capsys.readouterr().out.startswith(
+        "si_mol_chembl: needs umap-learn; run pip install 'evodiverse[figures]'\n"
+    )
 
 
-def test_a_figure_that_fails_is_named_and_takes_no_other_with_it(
+def test_a_figure_that_fails_is_named_and_costs_no_other_figure(
     outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What a figure lacks, and the commands that make it."""
+"""The missing runs of a figure, and the commands that make them."""
 
 import pytest
 from omegaconf import OmegaConf
@@ -29,7 +29,7 @@ def test_a_run_that_differs_from_the_defaults_fills_nothing() -> None:
     assert off.what == "ea on circle_packing, pt on circle_packing"
 
 
-def test_a_figure_with_all_its_runs_lacks_nothing() -> None:
+def test_a_figure_with_all_its_runs_needs_nothing() -> None:
     wanted = Wanted(("circle_packing",), ("pt",), ("off",))
     assert find_lacks(wanted, [result({}, "circle_packing", "pt")]) == []
 
@@ -48,7 +48,7 @@ def test_equations_of_the_paper_are_fitted_as_the_paper_does_and_engines_have_th
     assert operon.commands[0].endswith(" seed=0,1,2 --seconds 60")
 
 
-def test_an_engine_that_has_run_is_no_lack() -> None:
+def test_an_engine_with_runs_is_not_missing() -> None:
     run = equation({}, "builtin/oscillator1", "operon", task__fit="own")
     assert [lack.of for lack in find_lacks(PHYSICS, [run])] == ["GPT-5", "off"]
 

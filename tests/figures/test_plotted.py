@@ -52,7 +52,7 @@ def test_the_mean_of_a_plotted_curve_is_the_auc_of_the_table() -> None:
     assert np.mean(line.get_ydata()[1:]) == pytest.approx(auc)
 
 
-def test_bars_have_how_many_pass_without_the_cap() -> None:
+def test_bars_show_how_many_pass_without_the_cap() -> None:
     (picture,) = mol.find([molecules([0.1, 0.2, 0.6], budget__oracle_calls=12)], CONTEXT)
     right = picture.draw().axes[3]
     assert {bar.get_height() for bar in right.patches if np.isfinite(bar.get_height())} == {7.0}
@@ -94,7 +94,7 @@ def test_diagnostics_plot_xi_and_the_share_accepted_at_each_exchange() -> None:
     assert share.get_ydata().tolist() == pytest.approx([0.2, np.nan], nan_ok=True)
 
 
-def test_swaps_that_no_factor_decides_have_no_diagnostics() -> None:
+def test_swaps_without_a_powering_factor_have_no_diagnostics() -> None:
     always = {"curve.exchanges": [5.0], "curve.xi.0": [0.0], "curve.swap_acceptance.0": [1.0]}
     assert list(diagnostics.MOL.find([result(always, method="random_swap")], CONTEXT)) == []
 
@@ -160,7 +160,7 @@ def test_a_sweep_writes_its_numbers_into_the_cells() -> None:
     assert written == {"0.500\n(1)", "0.200\n(1)", "0.300\n(1)"}
 
 
-def test_runs_that_differ_in_nothing_are_no_sweep() -> None:
+def test_runs_that_differ_in_nothing_are_not_a_sweep() -> None:
     assert list(sweep.find([sweep_run(0.5), sweep_run(0.6, seed=1)], CONTEXT)) == []
 
 
@@ -180,7 +180,7 @@ def test_each_method_of_the_paper_has_a_look_that_no_other_of_its_figures_has() 
             assert len({str(getattr(look, part)) for look in looks}) == len(looks), part
 
 
-def test_a_method_of_ones_own_looks_the_same_whenever_it_is_drawn() -> None:
+def test_a_users_method_looks_the_same_whenever_it_is_drawn() -> None:
     assert look_of("mine") == look_of("mine")
     assert "mine" not in METHODS
 
@@ -196,7 +196,7 @@ def test_the_same_figure_is_the_same_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["$\\frac{", "a\n\x1b[31mb", "ε" * 300])
-def test_names_of_others_are_drawn_as_they_are(name: str) -> None:
+def test_names_from_elsewhere_are_drawn_literally(name: str) -> None:
     (picture,) = diagnostics.EQ.find(
         [
             equation(

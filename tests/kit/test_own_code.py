@@ -1,4 +1,4 @@
-"""What goes wrong in a user's function is told in one line that names it, and where."""
+"""An error in a user's function is reported in one line with its name and place."""
 
 import json
 import pickle
@@ -20,7 +20,7 @@ def read_json(text: str) -> object:
 
 
 class Oracle:
-    """A user's own."""
+    """A function of a user."""
 
     def score(self) -> None:
         raise SystemExit("no\nlicense")

@@ -1,4 +1,4 @@
-"""Python's syntax of what others wrote."""
+"""Parsing of Python source code that others wrote."""
 
 import ast
 

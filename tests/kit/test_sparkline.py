@@ -1,4 +1,4 @@
-"""A row of bars says how numbers went."""
+"""A row of bars shows how numbers changed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Text of others cannot control a terminal."""
+"""Text from elsewhere cannot control a terminal."""
 
 import pytest
 

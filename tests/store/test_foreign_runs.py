@@ -1,4 +1,4 @@
-"""A run directory from somebody else cannot make a run write or delete outside of it."""
+"""A run directory from elsewhere cannot make a run write or delete outside of it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What runs cost, on logs worked by hand."""
+"""The cost of runs, on logs with known results."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The curves of a run, by hand."""
+"""The curves of a run, computed by hand."""
 
 from hypothesis import given
 from hypothesis import strategies as st

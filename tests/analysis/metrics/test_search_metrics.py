@@ -1,4 +1,4 @@
-"""How searches went, on logs worked by hand."""
+"""Metrics of the search, on logs with known results."""
 
 import pytest
 
@@ -79,7 +79,7 @@ def test_half_the_ladder_is_no_trip() -> None:
 
 
 def test_a_candidate_that_is_proposed_again_starts_over() -> None:
-    lost = [swap(1, 2), swap(1, 8, pools=(1, 2))]  # it dies in the hottest pool, and the coldest finds it again
+    lost = [swap(1, 2), swap(1, 8, pools=(1, 2))]  # it dies in the hottest pool, and is proposed again in the coldest
     assert count_round_trips(make_log(swaps=[*lost, swap(1, 3), swap(4, 1)], method__ladder=[0.8, 0.4, 0.2])) == 0
 
 

@@ -1,4 +1,4 @@
-"""Tables are filled by the runs that they are about, and say what they leave out."""
+"""Tables are filled by the runs that belong to them, and note what they leave out."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What stands in a cell, by hand."""
+"""The content of cells, computed by hand."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Commands that fill tables make the runs that are absent; those without an experiment's file make no others."""
+"""Commands that fill tables make the missing runs; those without an experiment make no others."""
 
 import shlex
 from itertools import product

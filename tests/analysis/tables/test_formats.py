@@ -224,7 +224,7 @@ def test_a_table_that_was_edited_since_is_not_deleted(tmp_path: Path) -> None:
 
 
 def with_head(head: str) -> Table:
-    """A table of a run whose name, such as that of its model, is somebody else's."""
+    """A table of a run whose name, such as that of its model, comes from elsewhere."""
     return replace(FOUND, lines=(replace(FOUND.lines[0], of=(head, "3")),), notes=(f"Ours: {head}.",), commands=(head,))
 
 

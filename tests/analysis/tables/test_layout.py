@@ -43,7 +43,7 @@ BY_NAME = {layout.name: layout for layout in paper_layouts()}
 
 
 def digest(layout: Layout) -> str:
-    """A digest of what a table says of the paper."""
+    """A digest of the paper's part of a table."""
     titles = [column.full_title for column in layout.columns if not column.extra]
     said = [layout.head, titles, [[row.of, row.paper] for row in layout.rows]]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
@@ -89,7 +89,7 @@ def test_the_mean_of_both_models_is_that_of_their_own_cells() -> None:
 
 
 def test_a_number_that_the_paper_repeats_is_transcribed_alike() -> None:
-    """Top-10 AUC of EvoDiverse on JNK3 stands in five tables, its best sum in four."""
+    """Top-10 AUC of EvoDiverse on JNK3 is in five tables, its best sum in four."""
     auc = {
         BY_NAME[name].rows[at].paper[0]
         for name, at in (("mol_llm", 3), ("mh_ablation_mol", 2), ("prompt_ablation_mol", 2))

@@ -1,4 +1,4 @@
-"""A model is the same whoever serves it, and another one as soon as it is asked in another way."""
+"""A model is the same at any host, and another one as soon as it is asked in another way."""
 
 from collections.abc import Mapping
 from pathlib import Path
