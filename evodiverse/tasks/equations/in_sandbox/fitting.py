@@ -161,6 +161,14 @@ def fit_lm(
 
     The linear parameters follow from the values of the others (variable projection, Golub and Pereyra 1973, with
     Kaufman's Jacobian), so that only the others need a start.
+
+    Args:
+        function: The skeleton, a function of the columns and ``params``.
+        inputs: ``(n, variables)`` inputs.
+        target: ``(n,)`` target.
+        n_params: The number of parameters.
+        linear: The parameters in which the skeleton is jointly linear.
+        units: The units of the parameters, see `fit`.
     """
 
     def model(n_rows: int) -> _Projected:
