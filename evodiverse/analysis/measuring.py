@@ -77,7 +77,7 @@ class MeasuredRuns:
 
 
 def measure_runs(
-    runs: Sequence[Run], measurer: Measurer, n_processes: int, told: Callable[[int], object]
+    runs: Sequence[Run], measurer: Measurer, n_processes: int, report: Callable[[int], object]
 ) -> MeasuredRuns:
     """Measure runs in several processes, or take their metrics from the cache.
 
@@ -85,7 +85,7 @@ def measure_runs(
         runs: The runs, which are complete.
         measurer: The measurer.
         n_processes: The largest number of processes to use.
-        told: Called with the number of runs that are done, whenever it changes.
+        report: Called with the number of runs that are done, whenever it changes.
 
     Raises:
         DataError: The cache cannot be written.
@@ -95,13 +95,13 @@ def measure_runs(
     for at, file in enumerate(files):
         if (known := _read_cached(file)) is not None:
             by_index[at] = known
-    told(len(by_index))
+    report(len(by_index))
     todo = [at for at in range(len(runs)) if at not in by_index]
     for at, result in _measure_each(runs, todo, measurer, min(n_processes, len(todo))):
         by_index[at] = result
         if not isinstance(result, InputError):
             _write_cached(files[at], result)
-        told(len(by_index))
+        report(len(by_index))
     results = [(run, by_index[at]) for at, run in enumerate(runs)]
     return MeasuredRuns(
         [(run, result) for run, result in results if not isinstance(result, InputError)],
