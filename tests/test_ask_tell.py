@@ -44,8 +44,8 @@ def asked(tmp_path: Path) -> Path:
     started = evodiverse(*TOY, "evaluator=ask", cwd=tmp_path, env=FROM_ROOT)
     assert started.returncode == 0, started.stderr
     assert started.stdout.splitlines() == [
-        "asks for 16 candidates: outputs/lab/asked.csv",
-        "to go on: evodiverse-tell outputs/lab SCORES.csv",
+        "waiting for the scores of 16 candidates: outputs/lab/asked.csv",
+        "to continue: evodiverse-tell outputs/lab SCORES.csv",
     ]
     assert json.loads((tmp_path / "outputs/lab/run.json").read_text())["status"] == "asking"
     return tmp_path / "outputs/lab"
@@ -69,7 +69,10 @@ def test_a_search_by_ask_and_tell_is_the_same_one_run_through(asked: Path, tmp_p
 def test_what_is_measured_may_come_in_parts(asked: Path, tmp_path: Path) -> None:
     keys = fill_in(asked / "asked.csv", tmp_path / "scores.csv", only=slice(0, 5))
     told = tell(str(asked), "scores.csv", cwd=tmp_path)
-    assert told.stdout.splitlines()[:2] == ["told 5 of 16 scores", f"asks for 11 candidates: {asked}/asked.csv"]
+    assert told.stdout.splitlines()[:2] == [
+        "told 5 of 16 scores",
+        f"waiting for the scores of 11 candidates: {asked}/asked.csv",
+    ]
     assert fill_in(asked / "asked.csv", tmp_path / "scores.csv") == keys[5:]
 
 
@@ -142,4 +145,4 @@ def test_only_a_run_that_asks_is_told(tmp_path: Path) -> None:
         assert "does not ask; start it again with evaluator=ask" in refused.stderr
     absent = ask("outputs/none", cwd=tmp_path)
     assert absent.returncode == 2
-    assert "holds no run that was started" in absent.stderr
+    assert "holds no started run" in absent.stderr

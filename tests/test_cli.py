@@ -19,7 +19,7 @@ from tests.starts import Started, run, start
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
 RUN = Path("outputs/bits/pt/off/default/seed0")
 
-OWN_METHOD = f"a file of your own would be {TOY_CONF}/method/ptt.yaml"
+OWN_METHOD = f"your own file would be {TOY_CONF}/method/ptt.yaml"
 
 STARTS = {
     "command": [str(Path(sys.executable).with_name("evodiverse"))],
@@ -329,7 +329,7 @@ def test_a_run_or_a_sweep_lies_in_a_folder_of_ones_own_choice(tmp_path: Path) ->
     assert found == ["mine/first", *named]
     inner = evodiverse(*TOY, "name=mine/first/inner", cwd=tmp_path, env=FROM_ROOT)
     assert inner.returncode == 2
-    assert "outputs/mine/first/inner would lie within the run outputs/mine/first; choose another name" in inner.stderr
+    assert "outputs/mine/first/inner would lie inside the run outputs/mine/first; choose another name" in inner.stderr
     other = evodiverse(*TOY, "name=mine/first", "seed=1", cwd=tmp_path, env=FROM_ROOT)
     assert other.returncode == 2
     assert "was started with seed=0, now it is seed=1" in other.stderr
@@ -355,7 +355,8 @@ def test_a_dry_run_prints_what_would_run_and_runs_nothing(tmp_path: Path) -> Non
     settings, summary = dry.stdout.split("\n\n")
     assert yaml.safe_load(settings)["method"]["swap"]["period"] == 7
     assert summary == (
-        "would run in outputs/bits/pt/off/method.swap.period=7/seed0\nwith 16 initial of 200 oracle calls\n"
+        "would run in outputs/bits/pt/off/method.swap.period=7/seed0\n"
+        "with 200 oracle calls, 16 of them for the initial candidates\n"
     )
     assert list(tmp_path.iterdir()) == []
 

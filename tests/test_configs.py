@@ -158,7 +158,7 @@ def test_every_method_of_ours_is_valid_for_every_domain(domain: str, method: str
             plan(f"task={task_of(domain)}", f"method={method}")
         return
     if method == "restarts" and domain != "programs":
-        with pytest.raises(InputError, match=r"^method=restarts takes the operator reseed, which task="):
+        with pytest.raises(InputError, match=r"^method=restarts needs task.operator=reseed, got "):
             plan(f"task={task_of(domain)}", f"method={method}")
         return
     config = plan(f"task={task_of(domain)}", f"method={method}").config

@@ -83,15 +83,15 @@ def test_a_damaged_run_is_no_beginning(tmp_path: Path, caplog: pytest.LogCapture
         part.write_bytes(b"")
     longer = run_toy(tmp_path, LONG)
     assert log(longer) == log(run_toy(tmp_path / "scratch", LONG))
-    assert f"{shorter} cannot be the beginning of this run" in caplog.text
+    assert f"this run cannot continue {shorter}" in caplog.text
 
 
 def test_a_longer_run_says_where_it_begins(tmp_path: Path) -> None:
     toy = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
     evodiverse(*toy, "budget.oracle_calls=60", cwd=tmp_path, env=FROM_ROOT)
     done = evodiverse(*toy, cwd=tmp_path, env=FROM_ROOT)
-    (line,) = [line for line in done.stderr.splitlines() if "begins with" in line]
-    assert line.startswith("evodiverse: begins with the first 5")
+    (line,) = [line for line in done.stderr.splitlines() if "starts with" in line]
+    assert line.startswith("evodiverse: starts with the first 5")
     assert "calls of outputs/bits/pt/off/budget.oracle_calls=60/seed0, and " in line
 
 

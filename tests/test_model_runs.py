@@ -238,7 +238,7 @@ def test_a_cap_that_no_round_fits_under_is_said_at_the_start(
     toy: ModelServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), "budget.llm_calls=3")
-    assert "budget.llm_calls does not cover a round of 10 requests at its worst" in caplog.text
+    assert "budget.llm_calls does not cover the worst case of a round of 10 requests" in caplog.text
     assert (record(run)["stopped_by"], record(run)["llm"]["calls"]) == ("llm_calls", 0)
 
 
@@ -360,7 +360,7 @@ def test_a_redirect_ends_the_start_with_one_line_that_names_the_host(toy: ModelS
     with serving(ModelServer()) as other:
         toy.script = lambda body, number: Answer(status=307, headers={"Location": f"{other.url}/chat/completions"})
         expected = (
-            f"127.0.0.1 redirects to {other.url}/chat/completions, and no redirect is followed; set llm.api_base to"
+            f"127.0.0.1 redirects to {other.url}/chat/completions, and redirects are not followed; set llm.api_base to"
         )
         with pytest.raises(InputError, match=expected) as refused:
             run_toy(tmp_path, *using(toy, tmp_path / "cache"))
@@ -381,7 +381,7 @@ def test_an_answer_that_is_too_long_is_asked_for_again(toy: ModelServer, whole: 
     [
         (401, "check the key"),
         (404, r"check llm\.model and llm\.api_base"),
-        (400, "null what it refuses under llm.pools"),
+        (400, "set what it refuses to null under llm.pools"),
     ],
 )
 def test_a_model_that_refuses_fails_at_the_start(toy: ModelServer, tmp_path: Path, status: int, remedy: str) -> None:
@@ -409,7 +409,7 @@ def test_a_dry_run_estimates_and_asks_nothing(toy: ModelServer, tmp_path: Path) 
     settings = [*PRICED, f"llm.api_base={toy.url}", f"llm.cache={tmp_path / 'cache'}", f"outputs={tmp_path}"]
     summary = plan("task=bits", *settings).summary
     assert "and 184 to 552 requests to openai/gpt-4o" in summary
-    assert "at most: 10,120 to 30,360 in all" in summary
+    assert "tokens: 10,120 to 30,360 in total" in summary
     assert "for $" in summary
     assert toy.requests == []
 

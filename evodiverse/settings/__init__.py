@@ -1,1 +1,1 @@
-"""From configuration to a run: schema, validation, identity, and the composition root."""
+"""The way from a configuration to a run: schema, validation, identity, and the composition root."""

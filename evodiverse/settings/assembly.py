@@ -1,4 +1,4 @@
-"""From a plan to a run: the parts are built, put together, and set going."""
+"""The composition root: builds the parts of a planned run, connects them, and runs it."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,20 +45,20 @@ ModelRound = Callable[[Task, Ledger], ModelProposer]
 
 
 def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> float | None:
-    """Run a plan to its end, from where it stands; a finished run only says so.
+    """Start or resume a run, and run it to its end. If the run is already complete, only report that.
 
     Args:
-        plan: What to run.
-        display: Shows the run while it goes on.
-        say: Tells a person one line.
-        save_hydra: Writes what Hydra composed into the folder it is given.
+        plan: The plan of the run.
+        display: Shows the progress of the run.
+        say: Prints one line for the user.
+        save_hydra: Writes the composed configuration into the folder that it is given.
 
     Returns:
-        The best score, None where no candidate has one.
+        The best score, None if no candidate has a score.
 
     Raises:
         InputError: The run directory holds another run, or data cannot be used.
-        ServiceError: Something that the run depends on failed for good.
+        ServiceError: A service that the run depends on failed permanently.
     """
     sources = plan.find_sources(lambda name: find_artifact(name).sha256)
     this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
@@ -69,12 +69,12 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     method = freeze_method(plan.config.method, has_model=plan.model is not None)
     _check_able(plan, task, method)
-    columns = add_columns(task.columns, screens=method.screen is not None)  # before there is a folder
+    columns = add_columns(task.columns, screens=method.screen is not None)  # before a folder is created
     try:
         result = _run(plan, this, task, method, columns, display, say, save_hydra)
     except Asked as asked:
-        say(f"asks for {asked.n:,} candidates: {asked.path}")
-        say(f"to go on: evodiverse-tell {plan.path} SCORES.csv")
+        say(f"waiting for the scores of {asked.n:,} candidates: {asked.path}")
+        say(f"to continue: evodiverse-tell {plan.path} SCORES.csv")
         return read_standing(plan.path).best
     if result is None:
         return read_standing(plan.path).best
@@ -95,14 +95,14 @@ def _run(
     say: Callable[[str], None],
     save_hydra: Callable[[Path], None],
 ) -> Snapshot | None:
-    """Run a plan whose task is built, and return how it ended; None if another process completed it meanwhile.
+    """Run a plan whose task is built, and return how it ended, or None if another process completed it meanwhile.
 
     Raises:
-        Asked: Somebody else is to evaluate what the run wants to know.
+        Asked: The run needs scores from a person before it can continue.
     """
     with ExitStack() as stack:
-        workers = stack.enter_context(_workers(plan, task))  # they load while the model is opened
-        by_model = _open_model(plan, stack)  # before there is a folder, and before another run is deleted
+        workers = stack.enter_context(_workers(plan, task))  # they load while the model opens
+        by_model = _open_model(plan, stack)  # before a folder is created, and before overwrite deletes another run
         check = stack.enter_context(deferred_signals())
         search = freeze_search(plan.config.search)
         begin = partial(_begin, plan, this, task, method, search)
@@ -130,26 +130,26 @@ def _begin(
 
 
 def _check_able(plan: Plan, task: Task, method: Method) -> None:
-    """Refuse a method that needs what the task cannot do.
+    """Refuse a method that needs an ability that the task does not have.
 
     Raises:
-        InputError: It does; says which ability is missing.
+        InputError: The task lacks an ability; names it.
     """
     domain, name = plan.config.task.get("domain"), plan.config.method.name
     violations = []
     if (method.niche is not None or method.screen is not None) and not isinstance(task, Comparable):
-        violations.append(f"method={name} compares hypotheses, and the task of {domain} has no `similarities`")
+        violations.append(f"method={name} compares hypotheses, but the task of {domain} has no `similarities`")
     if method.screen is not None and not isinstance(task, Featured):
-        violations.append(f"method={name} screens proposals, and the task of {domain} has no `features`")
+        violations.append(f"method={name} screens proposals, but the task of {domain} has no `features`")
     if violations:
         raise InputError(*(f"{violation}; add it, or use method=pt" for violation in violations))
 
 
 def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
-    """Return the sandbox, and say what this machine's kernel cannot keep a program from.
+    """Return the sandbox, and warn if this machine's kernel cannot confine programs completely.
 
     Raises:
-        InputError: There is such a thing, and the settings forbid it.
+        InputError: The confinement is incomplete, and the settings require all of it.
     """
     gaps = " and ".join(find_gaps())
     if gaps and settings.require == schema.STRICT:
@@ -160,7 +160,7 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
 
 
 def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
-    """Return what makes the proposer of a round by a language model, None for a run without one."""
+    """Return a function that builds the proposer of a round, or None for a run without a language model."""
     if plan.model is None:
         return None
     kind = KINDS[plan.model.client]
@@ -169,12 +169,12 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     round_bounds = model.bound_costs(plan.example_queries(settings)) * plan.config.method.offspring
     cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_bounds, 0.0)
     if cap is not None and kind.asks:
-        _LOG.warning("budget.%s does not cover a round of %d requests at its worst", cap, len(round_bounds))
+        _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
     return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.build_prompts(), task, ledger)
 
 
 def _workers(plan: Plan, task: Task) -> Workers:
-    """Return who makes and evaluates the offspring, not started yet."""
+    """Return the workers that make and evaluate the offspring; they are not started yet."""
     evaluator = plan.config.evaluator
     bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
     proposes = plan.model is None or plan.config.llm.fallback == schema.CLASSICAL
@@ -183,16 +183,17 @@ def _workers(plan: Plan, task: Task) -> Workers:
 
 @contextmanager
 def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterator[Evaluator | None]:
-    """Open who evaluates; None is the workers.
+    """Open the evaluator; None stands for the workers themselves.
 
     Raises:
-        InputError: The task cannot be scored by somebody else, or there is no cluster.
+        InputError: The task does not accept scores from elsewhere, or the cluster does not exist.
     """
     evaluator = plan.config.evaluator
     if evaluator.name in ("command", ASK) and not isinstance(task, Measurable):
         domain = plan.config.task.get("domain")
         raise InputError(
-            f"evaluator={evaluator.name} takes scores from elsewhere, and the task of {domain} has no `rate`"
+            f"evaluator={evaluator.name} takes scores from elsewhere, but the task of {domain} has no `rate`; add it, "
+            "or use evaluator=local"
         )
     if evaluator.name == ASK:
         yield AskingEvaluator(plan.path / ASKED)
@@ -215,7 +216,7 @@ def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterat
 def _make_proposers(
     plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
 ) -> list[Proposer]:
-    """Return who answers the attempts at a slot, in their order."""
+    """Return the proposers for the attempts at a slot, in order."""
     attempts = plan.config.search.attempts
     if by_model is None:
         return [OperatorProposer(workers, ledger)] * attempts
@@ -237,7 +238,7 @@ def _search(
     by_model: ModelRound | None,
     committed: Committed,
 ) -> Snapshot:
-    """Run the loop; ``check`` raises what a signal asked for."""
+    """Run the loop; ``check`` raises an exception if a signal has arrived."""
     ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
     with display:
         setup = Setup(

@@ -1,4 +1,7 @@
-"""The names that a key may have, where others keep them; read only when asked for, since help does without numpy."""
+"""Allowed values that other packages define.
+
+The imports stand inside the functions because ``--help`` must not load numpy.
+"""
 
 from collections.abc import Sequence
 
@@ -11,7 +14,7 @@ def exchange_rules() -> Sequence[str]:
 
 
 def schedules() -> Sequence[str]:
-    """Return the names of the schedules, which say which rungs meet."""
+    """Return the names of the schedules, which decide which rungs exchange candidates."""
     from evodiverse.search.exchange import schedules as rules
 
     return rules.names
@@ -25,28 +28,28 @@ def survivor_rules() -> Sequence[str]:
 
 
 def weight_rules() -> Sequence[str]:
-    """Return the names of the weights."""
+    """Return the names of the weight rules."""
     from evodiverse.search.weights import weights
 
     return weights.names
 
 
 def clients() -> Sequence[str]:
-    """Return the names of the kinds of language-model clients, ``none`` among them."""
+    """Return the names of the language-model clients, including ``none``."""
     from evodiverse.llm.clients import KINDS
 
     return ["none", *KINDS]
 
 
 def takes_model(client: str) -> bool:
-    """Return whether a kind of client is told by ``llm.model`` which model answers."""
+    """Return whether ``llm.model`` chooses the model for a client."""
     from evodiverse.llm.clients import KINDS
 
     return client != "none" and (client not in KINDS or KINDS[client].takes_model)
 
 
 def trackers() -> Sequence[str]:
-    """Return the names of what may follow runs, ``none`` among them."""
+    """Return the names of the trackers, including ``none``."""
     from evodiverse.runner.tracking import NONE, TRACKERS
 
     return [NONE, *TRACKERS]
@@ -60,14 +63,14 @@ def displays() -> Sequence[str]:
 
 
 def evaluators() -> Sequence[str]:
-    """Return the names of who may evaluate."""
+    """Return the names of the evaluators."""
     from evodiverse.runner.evaluators import EVALUATORS
 
     return EVALUATORS
 
 
 def asks(evaluator: str) -> bool:
-    """Return whether somebody is asked for scores, who may find others than the task would."""
+    """Return whether an evaluator asks a person for scores, which may differ from the task's own."""
     from evodiverse.runner.evaluators import ASK
 
     return evaluator == ASK

@@ -1,4 +1,4 @@
-"""What is wrong with a command line: all of it at once, and of a sweep before its first run begins."""
+"""Checks of a command line. They report all problems at once, for a sweep before its first run starts."""
 
 import re
 from argparse import Action
@@ -30,14 +30,14 @@ from evodiverse.settings.compose import (
 from evodiverse.settings.hydra_session import hydra_session
 
 _PARTS = ("base", "defaults")
-"""Folders of a group whose files options are made of; no run chooses one."""
+"""Subfolders of a group whose files are parts of options, not options themselves."""
 _KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]
 Planned = TypeVar("Planned")
 
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with each ``key=value`` before what begins with a dash; argparse takes those in one row."""
+    """Return the arguments with all ``key=value`` before the options; argparse accepts them only next to each other."""
     known = get_args_parser()._option_string_actions
     overrides: list[str] = []
     options: list[str] = []
@@ -53,16 +53,16 @@ def put_options_last(arguments: Sequence[str]) -> list[str]:
 def plan_each(
     overrides: Sequence[str], plan: Callable[[DictConfig, HydraConf], Planned], config_dir: str | None = None
 ) -> list[Planned]:
-    """Return what ``plan`` makes of each run that some overrides name; values that commas separate make several.
+    """Return the result of ``plan`` for each run that the overrides describe; comma-separated values give several runs.
 
     Args:
-        overrides: What the command line says.
-        plan: Is given each run's configuration and Hydra's own part of it.
+        overrides: The overrides on the command line.
+        plan: Called with each run's configuration and Hydra's own part of it.
         config_dir: The user's own folder of options.
 
     Raises:
-        InputError: Runs cannot be meant; names everything that is wrong with any of them.
-        HydraException: A run does not compose; `explain` says what is wrong.
+        InputError: Some runs are invalid; lists all problems of all runs.
+        HydraException: A run does not compose; `explain` finds the reasons.
     """
     planned: list[Planned] = []
     violations: list[str] = []
@@ -79,20 +79,20 @@ def plan_each(
 
 
 def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputError:
-    """Return all that is wrong with a command line that Hydra refused with ``error``.
+    """Return an error that lists everything that is wrong with a command line that Hydra refused.
 
-    Hydra names the first problem only; here every override is composed by itself, on top of the chosen options, and
-    what composes is checked as if it stood alone.
+    Hydra names only the first problem. This function composes every override by itself, on top of the chosen options,
+    and then checks the overrides that compose.
 
     Args:
-        error: What Hydra raised.
-        arguments: The command line.
-        check: Raises `InputError` for a run that cannot be meant.
+        error: The exception from Hydra.
+        arguments: The arguments of the command.
+        check: Raises `InputError` for an invalid run.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     violations = []
     if parsed.config_dir and not Path(parsed.config_dir).is_dir():
-        violations.append(f"--config-dir {parsed.config_dir} is no folder; check the path")
+        violations.append(f"--config-dir {parsed.config_dir} is not a folder; check the path")
     with hydra_session(parsed.config_dir):
         violations += _find_violations(parsed.overrides, check, is_sweep=parsed.multirun)
     return InputError(*dict.fromkeys(violations or [first_line(error)]))
@@ -111,7 +111,7 @@ def _options(group: str) -> list[str]:
 
 
 def _nearest_option(group: str, option: str) -> str:
-    """Return a question that offers the option most like ``option``, also in folders of the group, or lists them."""
+    """Return a question that suggests the most similar option, also from folders of the group, or a list of all."""
     folders = GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.GROUP)
     options = [
         f"{folder}/{name}" for folder in folders if folder not in _PARTS for name in _options(f"{group}/{folder}")
@@ -123,12 +123,12 @@ def _nearest_option(group: str, option: str) -> str:
 
 
 def _own_file(path: str) -> str:
-    """Return where a user's own file of options would be found."""
+    """Return a hint on where to put a user's own option file."""
     sources = GlobalHydra.instance().config_loader().get_sources()
     own = [source.path for source in sources if source.provider == "command-line"]
     if own:
-        return f"a file of your own would be {own[0]}/{path}"
-    return f"a file of your own, FOLDER/{path}, is found with --config-dir FOLDER"
+        return f"your own file would be {own[0]}/{path}"
+    return f"to use your own FOLDER/{path}, add --config-dir FOLDER"
 
 
 def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) -> Iterator[str]:
@@ -136,20 +136,20 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
     for pieces in _joined(overrides):
         override = pieces[0]
         if len(pieces) > 1:
-            yield f"{' '.join(pieces)} has a space in it; write it without, {''.join(pieces)}, or in quotes"
+            yield f"{' '.join(pieces)} contains a space; write {''.join(pieces)}, or quote it"
             continue
         if "=" not in override and not override.startswith("~"):
             options = [f"{group}={override}" for group in sorted(_groups()) if override in _options(group)]
-            yield f"{override} is no option; {nearest(override, options) if options else 'write key=value'}"
+            yield f"{override} is not an option; {nearest(override, options) if options else 'write key=value'}"
             continue
         try:
             expanded = _expand(override)
             if len(expanded) > 1 and not is_sweep:
-                yield f"{override} names {len(expanded)} values; start a sweep with evodiverse -m …, or quote the value"
+                yield f"{override} has {len(expanded)} values; start a sweep with evodiverse -m …, or quote the value"
                 continue
             values.append(expanded)
         except (HydraException, ValueError) as error:
-            yield f"{override} cannot be read ({first_line(error)}); write key=value, in quotes if it holds brackets"
+            yield f"{override} cannot be read ({first_line(error)}); write key=value, in quotes if it contains brackets"
     groups = _groups()
     is_choice = {single: single.lstrip("+").partition("=")[0] in groups for singles in values for single in singles}
     good: set[str] = set()
@@ -163,16 +163,16 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
         if is_choice[single]:
             chosen.append(single)
     if not all(single in good for single in is_choice if is_choice[single]):
-        return  # without its option nobody can say which values would do
+        return  # the valid values depend on the option
     combinable = [[single for single in singles if single in good] for singles in values]
     if not any(combinable) and overrides:
-        return  # what is left is the run that nobody asked for
+        return  # no override is left to check
     for run in product(*filter(None, combinable)):
         yield from _find_in_run(run, check)
 
 
 def _joined(overrides: Sequence[str]) -> list[list[str]]:
-    """Return the overrides, each as the pieces into which a space within it has split it."""
+    """Return the overrides, each as a list of the pieces that spaces have split it into."""
     joined: list[list[str]] = []
     for override in overrides:
         before = "".join(joined[-1]) if joined else ""
@@ -185,7 +185,7 @@ def _joined(overrides: Sequence[str]) -> list[list[str]]:
 
 
 def _expand(override: str) -> list[str]:
-    """Return the overrides that one argument stands for: several where it sweeps."""
+    """Return the overrides that one argument stands for, several if it is a sweep."""
     parsed = _parser().parse_override(override)
     if not parsed.is_sweep_override():
         return [override]
@@ -211,8 +211,8 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
         if isinstance(error.__cause__, AttributeError | KeyError):
             known = compose(CONFIG_NAME, overrides=list(chosen))
             return (
-                _unplussed(key, known)
-                or _absent_from_file(chosen, override, check)
+                _missing_plus(key, known)
+                or _missing_from_file(chosen, override, check)
                 or f"{key} is unknown; {nearest_key(key, known_keys(known))}"
             )
         return wrong_value(key, value, error.__cause__ or error)
@@ -221,17 +221,17 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
     return next(iter(find_unknown(config)), None)
 
 
-def _unplussed(key: str, known: DictConfig) -> str | None:
-    """Return what to write where a key is set in a group that holds keys of the user's own."""
+def _missing_plus(key: str, known: DictConfig) -> str | None:
+    """Return a message if a key is set without a plus in a group that holds the user's own keys, else None."""
     for group in (key, key.rpartition(".")[0]):
         keys = OmegaConf.select(known, group) if group else None
         if isinstance(keys, DictConfig) and not keys:
-            return f"{group} holds keys of your own, each of which is added with a plus: +{group}.name=value"
+            return f"{group} holds your own keys; add each with a plus: +{group}.name=value"
     return None
 
 
-def _absent_from_file(chosen: Sequence[str], override: str, check: Check) -> str | None:
-    """Return what to write for a key of a domain that its task's file does not have, None where nothing is like it."""
+def _missing_from_file(chosen: Sequence[str], override: str, check: Check) -> str | None:
+    """Return a message about a key of the domain that the task's file does not set, or None if no key is similar."""
     key = override.partition("=")[0]
     if not key.startswith("task."):
         return None
@@ -246,17 +246,17 @@ def _absent_from_file(chosen: Sequence[str], override: str, check: Check) -> str
 
 
 def _misplaced_plus(override: str, plain: str) -> str | None:
-    """Return what to write where an option is chosen with a plus that it must not have, or without one it needs."""
-    written, remedy = (plain, "without the plus") if override.startswith("+") else (f"+{plain}", "with a plus")
+    """Return a message if an option is chosen with a superfluous plus, or without a required one, else None."""
+    written, remedy = (plain, "without a plus") if override.startswith("+") else (f"+{plain}", "with a plus")
     try:
         compose(CONFIG_NAME, overrides=[written])
     except COMPOSITION_ERRORS:
         return None
-    return f"{override} is written {remedy}: {written}"
+    return f"{override} must be written {remedy}: {written}"
 
 
 def _find_in_run(overrides: Sequence[str], check: Check) -> Sequence[str]:
-    """Return what is wrong with one run's overrides, each of which composes."""
+    """Return what is wrong with a run, each of whose overrides composes."""
     composed = compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
     try:
         check(*split_hydra(composed))

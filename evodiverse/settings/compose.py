@@ -1,4 +1,4 @@
-"""Composition by Hydra, and from what it composed to plain objects."""
+"""Composition by Hydra, and the conversion of its result to plain objects."""
 
 import copy
 import re
@@ -30,7 +30,7 @@ COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueEr
 
 
 def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:
-    """Return what Hydra composed as (the run's configuration, Hydra's own)."""
+    """Split what Hydra composed into the run's configuration and Hydra's own part."""
     config = copy.deepcopy(composed)
     with open_dict(config):
         del config["hydra"]
@@ -38,10 +38,10 @@ def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:
 
 
 def compose_published(hydra: HydraConf) -> dict[str, Any]:
-    """Return the values that a run's choice of task, method and llm composes to without anything else.
+    """Return the values that a run's task, method and llm alone compose to.
 
-    Of two files with one name it is the published one that counts, so that whatever a user's file of that name changes
-    is an override.
+    Published files take precedence over a user's files of the same name, so that whatever a user's file changes counts
+    as an override.
 
     Args:
         hydra: Hydra's own part of the run's configuration.
@@ -58,16 +58,16 @@ def compose_published(hydra: HydraConf) -> dict[str, Any]:
 
 
 def overrides_nothing(config: DictConfig, hydra: HydraConf, quiet: Collection[str]) -> bool:
-    """Return whether a run is plainly what `compose_published` would give, which takes as long as Hydra's own start.
+    """Return whether a run certainly equals the result of `compose_published`, which is slow to compute.
 
-    So it is where the command line only chooses a task, a method and an llm and sets keys that cannot matter, where
-    nothing refers to those, and where no file of the user's stands before a published one. A run of which this is
-    false may still override nothing.
+    That is so if the command line only chooses a task, a method and an llm and sets irrelevant keys, if nothing refers
+    to those keys, and if no file of the user takes precedence over a published one. A run for which this is false may
+    still override nothing.
 
     Args:
         config: The run's configuration.
-        hydra: Hydra's own part of it.
-        quiet: Keys that cannot matter.
+        hydra: Hydra's own part of the configuration.
+        quiet: The keys that cannot change the log.
     """
     written = {override.partition("=")[0] for override in hydra.overrides.task} - {*CHOSEN}
     return (
@@ -91,7 +91,7 @@ def _published_files() -> list[Path]:
 
 
 def _may_refer_to(config: DictConfig, names: Collection[str]) -> bool:
-    """Return whether a value refers to one of these, or to something that only its own resolution would tell."""
+    """Return whether a value may refer to one of the names; relative and nested references may refer to anything."""
     plain: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     texts = [str(value) for _, value in flatten(plain) if "${" in str(value)]
     return any(part in text for text in texts for part in ("${.", "${$", *names))
@@ -99,7 +99,7 @@ def _may_refer_to(config: DictConfig, names: Collection[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _compose_once(*overrides: str) -> dict[str, Any]:
-    """Compose from the published files first; kept, because the jobs of a sweep share it."""
+    """Compose with precedence for the published files. The jobs of a sweep share the cached result."""
     running = get_gh_backup()
     GlobalHydra.instance().clear()
     try:
@@ -110,7 +110,7 @@ def _compose_once(*overrides: str) -> dict[str, Any]:
 
 
 def resolve(config: DictConfig) -> dict[str, Any]:
-    """Return the plain values of a configuration, with what they refer to in place."""
+    """Return the plain values of a configuration, with all references resolved."""
     return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
 
 
@@ -118,7 +118,7 @@ def read(config: DictConfig) -> Config:
     """Return a composed configuration as plain objects, ``task`` as a dictionary.
 
     Raises:
-        InputError: Keys that nobody reads, values that are absent, refer to nothing or are of another type; names all.
+        InputError: There are unknown keys, or values that are missing, of a wrong type or refer to nothing; lists all.
     """
     violations = [*find_unknown(config), *_find_unresolved(config)]
     if violations:
@@ -127,10 +127,10 @@ def read(config: DictConfig) -> Config:
 
 
 def save_composition(folder: Path, config: DictConfig, hydra: HydraConf) -> None:
-    """Write the three files that Hydra itself writes into ``.hydra/``.
+    """Write the same three files that Hydra itself writes into ``.hydra/``.
 
     Raises:
-        InputError: The folder is a link.
+        InputError: The folder is a symbolic link.
     """
     refuse_link(folder)
     folder.mkdir(exist_ok=True)
@@ -144,7 +144,7 @@ def save_composition(folder: Path, config: DictConfig, hydra: HydraConf) -> None
 
 
 def find_unknown(config: DictConfig) -> list[str]:
-    """Return what is wrong with keys that were appended to the schema (``+key=value``): nobody reads them."""
+    """Return one message for each key that was appended to the schema (``+key=value``), since nothing reads it."""
     container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     unknown = list(_appended(container, Config))
     known = [key for key in known_keys(config) if not f"{key}.".startswith(tuple(f"{other}." for other in unknown))]
@@ -152,23 +152,23 @@ def find_unknown(config: DictConfig) -> list[str]:
 
 
 def _find_unresolved(config: DictConfig) -> list[str]:
-    """Return what is wrong with each value that cannot be had; one line has all that is referred to in vain."""
-    absent, wrong = [], []
+    """Return one message for each value that cannot be resolved; all undefined references share one message."""
+    undefined, wrong = [], []
     for key, error in _resolution_errors(config):
         if error is None:
             wrong.append(f"{key} has no value; set it")
         elif isinstance(error, InterpolationKeyError):
-            absent += re.findall(r"Interpolation key '([^']+)' not found", str(error))
+            undefined += re.findall(r"Interpolation key '([^']+)' not found", str(error))
         else:
             wrong.append(f"{key}: {first_line(error)}")
-    names = ", ".join(dict.fromkeys(absent))
-    return [*([f"{names} are referred to but absent; set them in the task's file"] if absent else []), *wrong]
+    names = ", ".join(dict.fromkeys(undefined))
+    return [*([f"undefined references: {names}; set these keys in the task's file"] if undefined else []), *wrong]
 
 
 def _resolution_errors(
     config: DictConfig | ListConfig, prefix: str = ""
 ) -> Iterator[tuple[str, OmegaConfBaseException | None]]:
-    """Yield each key whose value cannot be had, with the reason, None for one that has no value."""
+    """Yield each key whose value cannot be resolved, with the reason, which is None for a missing value."""
     names: Iterable[Any] = config if isinstance(config, DictConfig) else range(len(config))
     for name in names:
         key = f"{prefix}{name}" if isinstance(config, DictConfig) else prefix.rstrip(".")
@@ -192,13 +192,13 @@ def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> I
             yield f"{prefix}{name}"
             continue
         kind = known[name]
-        for inner in get_args(kind) or [kind]:  # `EarlyStop | None` is two
+        for inner in get_args(kind) or [kind]:  # `EarlyStop | None` has two arguments
             if isinstance(inner, type) and is_dataclass(inner) and isinstance(value, Mapping):
                 yield from _appended(value, inner, f"{prefix}{name}.")
 
 
 def known_keys(config: DictConfig) -> list[str]:
-    """Return all dotted keys in the order of the schema, those of inner nodes too."""
+    """Return all dotted keys, the leaves in the order of the schema, then the inner nodes."""
     leaves = [key for key, _ in find_leaves(config)]
     inner = {".".join(key.split(".")[:depth]) for key in leaves for depth in range(1, key.count(".") + 1)}
     return list(dict.fromkeys([*leaves, *sorted(inner), "experiment"]))

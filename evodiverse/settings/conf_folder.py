@@ -1,10 +1,10 @@
-"""The folder of the YAML files."""
+"""The location of the YAML configuration files."""
 
 from pathlib import Path
 
 
 def find_conf() -> Path:
-    """Return the folder of the YAML files: inside the package once installed, next to it in a checkout."""
+    """Return the folder of the YAML files, which lies inside an installed package but next to it in a checkout."""
     package = Path(__file__).parents[1]
     installed = package / "conf"
     return installed if installed.is_dir() else package.parent / "conf"

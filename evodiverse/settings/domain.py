@@ -1,4 +1,4 @@
-"""A task's domain, which may be a user's own: found, and with each of its answers checked."""
+"""The import of a task's domain, which may be a user's own, with checks of everything that it returns."""
 
 import importlib
 import inspect
@@ -19,7 +19,7 @@ from evodiverse.kit.typed import merge_typed
 from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
 from evodiverse.runlog.record import CODE
 
-# Keys of `task` that EvoDiverse reads; the others are the domain's.
+# Keys of `task` that EvoDiverse reads. All others belong to the domain.
 TASK_KEYS: Final = ("name", "domain", "defaults")
 OURS: Final = "evodiverse"
 METRICS: Final = Path("metrics.py")
@@ -30,11 +30,14 @@ Function = Callable[..., Any]
 def import_domain(name: object) -> Domain:
     """Return the module ``domain`` of a domain's package, which may lie in the current folder.
 
-    Its functions raise a `ServiceError` for what a user's code raises, and a `ContractError` for an answer that their
-    port does not allow.
+    The functions of the returned module raise a `ServiceError` for an exception in a user's code, and a `ContractError`
+    for a return value that the port does not allow.
+
+    Args:
+        name: The value of ``task.domain``, the dotted name of a package.
 
     Raises:
-        InputError: There is none, it cannot be imported, or it lacks something; says what.
+        InputError: The module does not exist, cannot be imported, or is incomplete; names the missing parts.
     """
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -42,28 +45,28 @@ def import_domain(name: object) -> Domain:
         module: Domain = importlib.import_module(f"{name}.domain")
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever a user's module raises
+    except BaseException as error:  # a user's module may raise anything
         place = place_in(error, Path.cwd())
         where = f", {place}" if place else ""
         raise InputError(
-            f"task.domain={name} cannot be imported ({describe(error)}{where}); name a package with a module domain"
+            f"task.domain={name} cannot be imported ({describe(error)}{where}); name a package that has a module domain"
         ) from error
-    absent = _find_absent(module, Domain)
-    if absent:
-        raise InputError(f"task.domain={name}: its module lacks {absent}; see Domain in evodiverse.ports")
+    missing = _find_missing(module, Domain)
+    if missing:
+        raise InputError(f"task.domain={name}: the module lacks {missing}; see Domain in evodiverse.ports")
     problem = _find_unfit(module.settings)
     if problem:
-        raise InputError(f"task.domain={name}: its settings {problem}")
+        raise InputError(f"task.domain={name}: the settings {problem}")
     if isinstance(module, Versioned) and not _are_texts(module.libraries):
-        raise InputError(f"task.domain={name}: its libraries must be a list of names, got {show(module.libraries)}")
+        raise InputError(f"task.domain={name}: libraries must be a list of names, got {show(module.libraries)}")
     return _checked(module)
 
 
 def read_settings(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """Return the domain's settings as an object of its own class, and what is wrong with them; see `merge_typed`.
+    """Return the domain's settings as an object of its own class, and a list of problems with them; see `merge_typed`.
 
     Raises:
-        ServiceError: The class raised something.
+        ServiceError: The class raised an exception.
     """
     values = {key: task[key] for key in task if key not in TASK_KEYS}
     try:
@@ -75,9 +78,10 @@ def read_settings(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[st
 
 
 def code_files(name: str) -> dict[str, Path]:
-    """Return the files of code of a user's own domain by their roles; that of ours is known by its version.
+    """Return the code files of a user's own domain by their roles.
 
-    What measures runs cannot change them, and is left out.
+    The result is empty for our own domains, whose code the version identifies. ``metrics.py`` is left out because it
+    only measures runs and cannot change them.
     """
     if name.partition(".")[0] == OURS:
         return {}
@@ -87,21 +91,21 @@ def code_files(name: str) -> dict[str, Path]:
 
 
 def _find_unfit(settings: object) -> str | None:
-    """Return why a class cannot hold a domain's settings, None if it can."""
+    """Return why a class cannot hold a domain's settings, or None if it can."""
     if not (isinstance(settings, type) and is_dataclass(settings)):
-        return f"must be a dataclass, one field for each key of task.*, got {show(settings)}"
+        return f"must be a dataclass with one field for each key of task.*, got {show(settings)}"
     taken = [field.name for field in fields(settings) if field.name in TASK_KEYS]
     if taken:
         return f"have the field {taken[0]}, but task.{taken[0]} is EvoDiverse's own key; rename it"
     try:
         OmegaConf.structured(settings)
-    except Exception as error:  # noqa: BLE001 (of many kinds; a default factory may raise anything)
+    except Exception as error:  # noqa: BLE001 (a default factory may raise anything)
         return f"cannot be read from YAML ({first_line(error)}); check the types and defaults of the fields"
     return None
 
 
 def _checked(module: Domain) -> Domain:
-    """Return what a module offers, with functions that check what they answer."""
+    """Return the contents of a module, with functions that check what they return."""
     functions = {name: _checking(module, name, check) for name, check in _CHECKS.items() if hasattr(module, name)}
     values = {"libraries": module.libraries} if isinstance(module, Versioned) else {}
     return cast("Domain", SimpleNamespace(settings=module.settings, **values, **functions))
@@ -119,7 +123,7 @@ def _checking(module: Domain, name: str, check: Callable[[Function, Any], None])
 
 def _check_lines(function: Function, lines: object) -> None:
     if not _are_texts(lines):
-        raise broken(function, f"returned {show(lines)}", "a list of what is wrong, a str for each, [] for nothing")
+        raise broken(function, f"returned {show(lines)}", "a list with one str for each problem, [] for none")
 
 
 def _are_texts(lines: object) -> bool:
@@ -128,7 +132,7 @@ def _are_texts(lines: object) -> bool:
 
 def _check_count(function: Function, count: object) -> None:
     if not isinstance(count, int) or isinstance(count, bool):
-        raise broken(function, f"returned {show(count)}", "an int, how many candidates a pool starts from at most")
+        raise broken(function, f"returned {show(count)}", "an int, the largest number of initial candidates of a pool")
 
 
 def _check_truth(function: Function, answer: object) -> None:
@@ -140,7 +144,7 @@ def _check_sources(function: Function, sources: object) -> None:
     if not isinstance(sources, Mapping) or not all(
         isinstance(role, str) and isinstance(source, str | Path) for role, source in sources.items()
     ):
-        expected = "a dictionary of roles and files, each a Path or the SHA-256 of what is none, {} for no data"
+        expected = "a dictionary from roles to files, each a Path, or a SHA-256 for data without a file; {} for no data"
         raise broken(function, f"returned {show(sources)}", expected)
 
 
@@ -154,7 +158,7 @@ def _check_task(function: Function, task: Any) -> None:
         raise broken(
             function,
             f"returned a task whose columns are {show(columns)}",
-            "a dictionary of names and types, each float, int or str, {} for none",
+            "a dictionary from names to types, each float, int or str; {} for no columns",
         )
     size = getattr(task, "batch_size", 1)
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
@@ -174,13 +178,13 @@ def _check_prompts(function: Function, prompts: object) -> None:
 
 
 def _check_offers(function: Function, part: object, port: type) -> None:
-    absent = _find_absent(part, port)
-    if absent:
-        raise broken(function, f"returned {show(part)}, which lacks {absent}", f"{port.__name__} of evodiverse.ports")
+    missing = _find_missing(part, port)
+    if missing:
+        raise broken(function, f"returned {show(part)}, which lacks {missing}", f"{port.__name__} of evodiverse.ports")
 
 
-def _find_absent(part: object, port: type) -> str:
-    """Return the names of a port that a part of a user's own domain lacks."""
+def _find_missing(part: object, port: type) -> str:
+    """Return the names of the members of a port that a part of a user's own domain lacks, joined by commas."""
     offered = [word for word in [*inspect.get_annotations(port), *vars(port)] if not word.startswith("_")]
     return ", ".join(word for word in offered if not hasattr(part, word))
 

@@ -1,4 +1,4 @@
-"""From the schema, whose fields Hydra overrides, to the frozen settings that the program uses."""
+"""Conversion of the schema, whose fields Hydra overrides, into the frozen settings that the program uses."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -11,12 +11,15 @@ from evodiverse.search.settings import EarlyStop, MatingPool, Method, Niche, Scr
 from evodiverse.settings import schema
 from evodiverse.vocabulary import Decoding, Prompt, Sampler
 
-# Of the classical operator; a language model's cost more than most oracle calls.
+# Default for the classical operator. Proposals of a language model cost more than most oracle calls.
 _PROPOSALS: Final = 8
 
 
 def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
-    """Return the settings of the search core for ``method``; one proposal a slot leaves nothing to screen."""
+    """Return the search core's settings for ``method``.
+
+    Screening is disabled if each slot gets only one proposal.
+    """
     return Method(
         ladder=tuple(method.ladder),
         capacity=method.capacity,
@@ -33,7 +36,7 @@ def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
 
 
 def freeze_screen(screen: schema.Screen | None, *, has_model: bool) -> Screen | None:
-    """Return the settings of the search core for ``method.screen``, None where each slot gets one proposal."""
+    """Return the search core's settings for ``method.screen``, or None if each slot gets only one proposal."""
     if screen is None:
         return None
     proposals = screen.proposals or (1 if has_model else _PROPOSALS)
@@ -48,23 +51,23 @@ def _freeze_niche(method: schema.Method) -> Niche | None:
 
 
 def freeze_search(search: schema.Search) -> Search:
-    """Return the settings of the search core for ``search``; an early stop without patience is none."""
+    """Return the search core's settings for ``search``; without a patience there is no early stop."""
     rule, early_stop = search.early_stop, None
     if rule is not None and rule.patience is not None:
         early_stop = EarlyStop(rule.top, rule.gain, rule.patience)
-    goes_on = search.on_failed_start == "continue"
-    return Search(search.attempts, search.patience, early_stop, search.target, continue_on_failed_start=goes_on)
+    continues = search.on_failed_start == "continue"
+    return Search(search.attempts, search.patience, early_stop, search.target, continue_on_failed_start=continues)
 
 
 def freeze_caps(budget: schema.Budget) -> Caps:
-    """Return the caps of the ledger for ``budget``."""
+    """Return the ledger's caps for ``budget``."""
     return Caps(budget.llm_calls, budget.tokens, budget.usd, budget.seconds)
 
 
 def freeze_model(llm: schema.Llm, cache_folder: Path) -> ModelSettings | None:
-    """Return the settings of the language model for ``llm``, None for a run without one.
+    """Return the settings of the language model for ``llm``, or None for a run without one.
 
-    A local model gets its name when its file is there.
+    The name of a local model is set later, once its file is known.
     """
     if llm.client == "none":
         return None

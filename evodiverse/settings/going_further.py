@@ -1,4 +1,4 @@
-"""A run of a smaller budget as the beginning of a larger one."""
+"""Runs that continue the log of an earlier run with a smaller budget."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,11 @@ _ROWS: Final = {
 
 
 class Beginning(NamedTuple):
-    """A run that begins as another one does.
+    """A shorter run whose log is the beginning of a longer one.
 
     Attributes:
-        path: Its directory.
-        budget: Its oracle calls.
+        path: The directory of the shorter run.
+        budget: The oracle calls that it was allowed.
     """
 
     path: Path
@@ -49,22 +49,22 @@ def begin_from_shorter(
     method: Method,
     search: Search,
 ) -> Mapping[str, Any]:
-    """Fill the directory of a new run with what one of a smaller budget has done already, and return a note of it.
+    """Fill the directory of a new run with the results of one with a smaller budget, and return a note about it.
 
-    The log is that of a run from scratch: it takes over the iterations that the smaller budget did not cut, and what
-    was evaluated after them is kept aside, so that nothing is evaluated twice.
+    The log becomes that of a run from scratch: it takes over the iterations that the smaller budget did not cut short.
+    Later evaluations go into the journal, so that nothing is evaluated twice.
 
     Args:
-        this: The new run.
-        shelf: The folder of its task, method and model.
-        directory: Its directory, in which nothing is committed.
+        this: The identity of the new run.
+        shelf: The folder of all runs with this task, method and llm.
+        directory: The directory of the new run, in which nothing is committed yet.
         libraries: The packages whose versions may change the results.
-        task: Of the run.
-        method: Of the run.
-        search: Of the run.
+        task: The task of the new run.
+        method: The method settings of the new run.
+        search: The search settings of the new run.
 
     Returns:
-        What its ``run.json`` says of it: nothing where there is no such run.
+        The entries to add to ``run.json``; none if there is no suitable shorter run.
     """
     versions = package_versions(libraries)
     for beginning in _find_beginnings(this, shelf, versions):
@@ -72,16 +72,16 @@ def begin_from_shorter(
         try:
             n_taken, n_aside = _take_over(beginning, source, directory, task, method, search)
         except EvoDiverseError as error:
-            _LOG.warning("%s cannot be the beginning of this run (%s)", beginning.path, error)
+            _LOG.warning("this run cannot continue %s (%s)", beginning.path, error)
             continue
-        aside = f", and {n_aside:,} evaluations more" if n_aside else ""
-        _LOG.info("begins with the first %s calls of %s%s", f"{n_taken:,}", beginning.path, aside)
+        aside = f", and reuses {n_aside:,} more evaluations" if n_aside else ""
+        _LOG.info("starts with the first %s calls of %s%s", f"{n_taken:,}", beginning.path, aside)
         return {"begun_from": {"path": str(beginning.path), "oracle_calls": n_taken}}
     return {}
 
 
 def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -> list[Beginning]:
-    """Return runs that differ in nothing but a smaller budget, the largest first."""
+    """Return the runs that differ only by a smaller budget, those with the largest budget first."""
     found = []
     sources = {role: source.sha256 for role, source in this.sources.items()}
     for path in shelf.glob(f"*/seed{this.settings['seed']}/{RECORD}"):
@@ -92,7 +92,7 @@ def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -
         if record is None:
             continue
         settings = record["settings"]
-        keys = (settings.keys() | this.settings.keys()) - {_BUDGET}  # one that there was not is as one that is null
+        keys = (settings.keys() | this.settings.keys()) - {_BUDGET}  # a missing key counts as null
         is_same = all(settings.get(key) == this.settings.get(key) for key in keys)
         is_made_alike = all(versions.items() <= session.items() for session in record["versions"])
         is_shorter = record["sources"] == sources and settings[_BUDGET] < this.settings[_BUDGET]
@@ -104,10 +104,10 @@ def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -
 def _take_over(
     beginning: Beginning, source: RunDirectory, directory: RunDirectory, task: Task, method: Method, search: Search
 ) -> tuple[int, int]:
-    """Take over what another run did, and return how many calls that are, and how many evaluations are kept aside."""
+    """Take over the log of another run, and return the numbers of its calls and of later evaluations, kept aside."""
     saved = source.checkpoint()
     if saved is None:
-        raise InputError("nothing is committed there")
+        raise InputError("nothing has been committed there")
     details = list(task.columns)
     rows = source.rows("evaluations", [*EVALUATION_COLUMNS, "seconds", *details])
     last = int(saved["iteration"])

@@ -1,4 +1,4 @@
-"""Hydra, set up as the command sets it up."""
+"""A Hydra session with the same setup as the command."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +17,10 @@ _JOB = "evodiverse"
 
 @contextmanager
 def hydra_session(config_dir: str | None) -> Iterator[Hydra]:
-    """Set Hydra up for a moment, with the user's own folder of options if there is one.
+    """Set up Hydra temporarily, with the user's own folder of options if there is one.
 
     Args:
-        config_dir: The folder of ``--config-dir``; one that does not exist is passed over.
+        config_dir: The folder of ``--config-dir``; ignored if it does not exist.
     """
     GlobalHydra.instance().clear()
     search_path = create_config_search_path(str(find_conf()))

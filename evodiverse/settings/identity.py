@@ -1,4 +1,4 @@
-"""Which settings make a run the run it is: the name of its directory, and the digest in ``run.json``."""
+"""The identity of a run: the settings that can change its log, its folder name, and the digest in ``run.json``."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def quiet_keys(schema: type, prefix: str = "") -> Iterator[str]:
 
 
 def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, Any]:
-    """Return the flat settings that can change the log of a run, with infinities as the command line writes them."""
+    """Return the flat settings that can change the log of a run, with infinity written as on the command line."""
     return {key: _as_json(value) for key, value in sorted(flatten(settings)) if key not in quiet}
 
 
@@ -39,12 +39,12 @@ def digest(identity: Mapping[str, Any]) -> str:
 
 
 def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings in which a run differs from its task, method and llm alone, sorted by key.
+    """Return the settings that differ from what the task, method and llm of a run alone give, sorted by key.
 
     Args:
-        identity: Flat settings of the run.
-        baseline: Flat settings that its task, method and llm compose to without anything else. A key that only they
-            have is null in the run, unless the run has keys within it.
+        identity: The flat settings of the run.
+        baseline: The flat settings that its task, method and llm alone compose to. A key that only the baseline has
+            is null in the run, unless the run has keys below it.
     """
     groups = {group for key in identity for group in _ancestors(key)}
     return {
@@ -56,11 +56,11 @@ def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
 
 
 def override_label(overrides: Mapping[str, Any]) -> str:
-    """Return the folder that names a run's overrides.
+    """Return the name of the folder that stands for a run's overrides.
 
     Returns:
-        ``key=value`` of each, joined by commas, or "default". Characters that are awkward in paths become ``_``; where
-        any did, or above 100 bytes, 8 hex digits of a digest tell labels apart that would look alike.
+        ``key=value`` of each override, joined by commas, or "default". Characters that are awkward in paths become
+        ``_``. If any did, or if the label is longer than 100 bytes, 8 hexadecimal digits of a digest keep it unique.
     """
     if not overrides:
         return "default"
@@ -72,7 +72,7 @@ def override_label(overrides: Mapping[str, Any]) -> str:
 
 
 def _ancestors(key: str) -> Iterator[str]:
-    """Yield the groups that a key stands within; one may be set to a plain value, as in ``search.early_stop=null``."""
+    """Yield the groups that contain a key. A group may have a plain value, as in ``search.early_stop=null``."""
     parts = key.split(".")
     return (".".join(parts[:depth]) for depth in range(1, len(parts)))
 
@@ -82,13 +82,13 @@ def _as_json(value: Any) -> Any:
         return [_as_json(item) for item in value]
     if isinstance(value, Enum):
         return value.name
-    if isinstance(value, Path | bytes):  # which the settings of a user's own domain may hold
+    if isinstance(value, Path | bytes):  # possible in the settings of a user's own domain
         return str(value)
     return "inf" if value == math.inf else value
 
 
 def show(value: Any) -> str:
-    """Return a value as one would write it on the command line."""
+    """Return a value as it is written on the command line."""
     if isinstance(value, list):
         return "[" + ",".join(show(item) for item in value) + "]"
     if value is None or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Where the runs of a command line lie, remembered, since to compose one again takes a tenth of a second."""
+"""Notes of where the runs of a command line lie, since composing a run again takes a tenth of a second."""
 
 import hashlib
 import json
@@ -22,20 +22,20 @@ from evodiverse.version import VERSION
 
 FILE: Final = "runs"
 _FILES: Final = (".py", ".yaml")
-# The resolvers that a configuration's own values decide; others may look at the clock or the environment.
+# Resolvers whose results depend only on the configuration. Others may read the clock or the environment.
 _PURE: Final = {"oc.select", "oc.deprecated", "oc.decode", "oc.create", "oc.dict.keys", "oc.dict.values"}
 _RESOLVER: Final = re.compile(r"\$\{\s*([\w.]+)\s*:")
 
 
 class KnownRuns:
-    """What was planned before, by the overrides of a run.
+    """The runs that were planned before, by their overrides.
 
-    An entry holds as long as nothing has changed that could change what the overrides stand for: the program, its
-    options and the user's own, the folder that the command was started from, the files that the run reads. It only
-    says where the run lies; whether it is complete its ``run.json`` says.
+    An entry is valid as long as nothing that could change the meaning of the overrides has changed: the program, its
+    option files and the user's own, the folder that the command was started from, and the files that the run reads. An
+    entry only stores where the run lies; the run's ``run.json`` decides whether it is complete.
 
     Args:
-        folder: Where they are kept; made by the first note.
+        folder: The folder of the notes, created when the first note is saved.
         hydra: Hydra's own part of the configuration of the sweep as a whole.
     """
 
@@ -49,7 +49,7 @@ class KnownRuns:
             self._entries = {str(entry["key"]): entry for entry in self._journal.read()}
 
     def find_complete(self, overrides: Sequence[str]) -> tuple[Path, str] | None:
-        """Return the path of a run and a line that says that it is complete, None if that is not known."""
+        """Return the path of a complete run and a line that says so, or None if it is not known to be complete."""
         entry = self._entries.get(self._key(overrides))
         if entry is None:
             return None
@@ -65,7 +65,7 @@ class KnownRuns:
         return None if line is None else (Path(entry["path"]), line)
 
     def note(self, overrides: Sequence[str], run: Identity, composed: DictConfig) -> None:
-        """Take note of a run, unless its configuration asks for something that this program cannot foresee."""
+        """Note a run, unless its configuration depends on something that may change unnoticed, such as the clock."""
         if not _is_foreseeable(composed):
             return
         key = self._key(overrides)
@@ -80,10 +80,10 @@ class KnownRuns:
             self._new.append(entry)
 
     def save(self) -> None:
-        """Keep what was noted.
+        """Save the new notes.
 
         Raises:
-            ServiceError: The disk is full or gone.
+            ServiceError: The disk is full or not available.
         """
         if self._new:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -95,13 +95,13 @@ class KnownRuns:
 
 
 def _find_circumstances(hydra: HydraConf) -> str:
-    """Return a digest of what else than its overrides decides what a run is."""
+    """Return a digest of everything besides its overrides that decides the identity of a run."""
     sources = [source for source in hydra.runtime.config_sources if source.schema == "file"]
     folders = [find_conf(), Path(__file__).parents[1], *(Path(source.path) for source in sources)]
     stamps = {str(path): _stamp(path) for folder in dict.fromkeys(folders) for path in _find_files(folder)}
     home = os.environ.get("HOME")
-    told = [VERSION, sys.version, os.getcwd(), home, list(hydra.overrides.hydra), sorted(stamps.items())]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    content = [VERSION, sys.version, os.getcwd(), home, list(hydra.overrides.hydra), sorted(stamps.items())]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _find_files(folder: Path) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""From a composed configuration to a checked plan of a run."""
+"""The check of a composed configuration, which gives the plan of a run."""
 
 import os
 import re
@@ -42,14 +42,14 @@ class Plan:
     """A checked configuration: what would run, and where.
 
     Attributes:
-        config: All keys but the domain's own.
+        config: The configuration, without the keys of the domain.
         domain: The module of the task's domain.
-        task: The domain's own settings.
-        settings: The flat settings that make the run the run it is.
-        overrides: Those in which it differs from its task, method and llm alone.
+        task: The settings of the domain, an object of its own class.
+        settings: The flat settings that identify the run.
+        overrides: The settings that differ from what the run's task, method and llm alone give.
         path: The run directory.
-        shelf: The folder of its task, method and model.
-        model: The language model's settings, None for a run without one.
+        shelf: The folder of all runs with this task, method and llm.
+        model: The settings of the language model, or None for a run without one.
     """
 
     config: schema.Config
@@ -69,26 +69,27 @@ class Plan:
 
     @property
     def proposals(self) -> int:
-        """How many proposals a slot gets in a round; of several a surrogate chooses."""
+        """The number of proposals per slot in a round; a surrogate chooses among several."""
         screen = freeze_screen(self.config.method.screen, has_model=self.model is not None)
         return 1 if screen is None else screen.proposals
 
     @property
     def n_initial(self) -> int:
-        """Oracle calls that the initial candidates cost at most."""
+        """The largest number of oracle calls that the initial candidates cost."""
         n_draws = 1 if self.domain.is_shared(self.task) else self.n_pools
         return self.domain.count_initial(self.task) * n_draws
 
     @property
     def n_pools(self) -> int:
-        """Number of pools."""
+        """The number of pools."""
         return len(self.config.method.ladder)
 
     @property
     def summary(self) -> str:
-        """What a dry run says."""
+        """The output of a dry run."""
         n_calls = self.config.budget.oracle_calls
-        lines = [f"would run in {self.path}", f"with {self.n_initial:,} initial of {n_calls:,} oracle calls"]
+        calls = f"with {n_calls:,} oracle calls, {self.n_initial:,} of them for the initial candidates"
+        lines = [f"would run in {self.path}", calls]
         if self.model is not None:
             fewest = self.proposals * (n_calls - self.n_initial)
             most = fewest * (self.config.search.attempts if self.proposals == 1 else 1)
@@ -100,19 +101,19 @@ class Plan:
         """Return the prompts of a run with a language model.
 
         Raises:
-            InputError: A model cannot be asked about this task; says what is missing.
+            InputError: A model cannot be asked about this task; names what is missing.
         """
         if not isinstance(self.domain, Prompted):
             raise TypeError("the domain has no prompts")
         return self.domain.build_prompts(self.task)
 
     def samplers(self, model: ModelSettings) -> list[Sampler]:
-        """Return what each pool samples with, as the method says; its last entry holds for all further pools."""
+        """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
         names = self.config.method.samplers
         return [model.samplers[names[min(pool, len(names) - 1)]] for pool in range(self.n_pools)]
 
     def example_queries(self, model: ModelSettings) -> list[Query]:
-        """Return a query of usual length for each pool."""
+        """Return a query of typical length for each pool."""
         prompts, stream = self.build_prompts(), Stream(0, 0)
         *parents, best = (
             Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
@@ -121,10 +122,10 @@ class Plan:
         return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
 
     def find_sources(self, artifact_sha256: Callable[[str], str]) -> "dict[str, Source]":
-        """Return what the results depend on beside the settings, by its role.
+        """Return the data and code that the results depend on besides the settings, by their roles.
 
         Args:
-            artifact_sha256: That of a published file by its name.
+            artifact_sha256: Returns the SHA-256 of a published file, given its name.
 
         Raises:
             InputError: A user's file cannot be read.
@@ -144,10 +145,10 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
 
     Args:
         composed: The run's configuration.
-        hydra: Hydra's own part of it. Hydra must be running.
+        hydra: Hydra's own part of the configuration. Hydra must be running.
 
     Raises:
-        InputError: It cannot be meant; names everything that is wrong.
+        InputError: The configuration is invalid; lists all problems.
     """
     config = read(composed)
     domain = import_domain(config.task.get("domain"))
@@ -174,7 +175,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         raise InputError(*violations)
     try:
         model = freeze_model(config.llm, cache_folder())
-    except RuntimeError as error:  # a home that is none
+    except RuntimeError as error:  # no such home directory
         raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
     if model is not None:
         violations = KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
@@ -194,35 +195,35 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
 
 
 def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
-    """Return the files that a command names by a path, but for the program that its first word is."""
+    """Return the files that the arguments of a command name; its first word, the program, is left out."""
     files = [Path(word) for word in command[1:] if Path(word).is_file()]
     return {f"evaluator/{place}": path for place, path in enumerate(files)}
 
 
 def read_source(role: str, source: str | Path) -> "Source":
-    """Return the SHA-256 of a source, and its path where it is a file of the user's."""
-    from evodiverse.store.record import Source  # here: a mistake is answered without pyarrow
+    """Return the SHA-256 of a source, with its path if it is a user's file."""
+    from evodiverse.store.record import Source  # here, so that errors are reported without loading pyarrow
 
     return Source(source, None) if isinstance(source, str) else Source(input_sha256(source, role), source)
 
 
 def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -> Iterator[str]:
-    """Yield what is wrong with the names of the options; one is that of its file, so that no copy passes for another.
+    """Yield one message for each option whose name is not that of its file, so that no copy poses as the original.
 
     Args:
-        names: By group.
-        choices: The files chosen, by group.
+        names: The names in the configuration, by group.
+        choices: The chosen files, by group.
     """
     for group, name in names.items():
         file = str(choices[group])
         if not _FOLDER_NAME.fullmatch(file):
-            yield f"{group}={file} must be named as a folder can be, by letters, digits and ._-; rename the file"
+            yield f"{group}={file} must be a valid folder name of letters, digits and ._-; rename the file"
         elif name != file:
             yield f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named by its file"
 
 
 def _number_of_trial(hydra: HydraConf) -> list[str]:
-    """Return the folder of a run that a sweeper chose as it went; one over lists of values names its runs itself."""
+    """Return the folder of a trial of an adaptive sweeper, else []; a plain sweep names its runs itself."""
     is_trial = hydra.mode is RunMode.MULTIRUN and not str(hydra.sweeper.get("_target_")).endswith(".BasicSweeper")
     return [f"trial{hydra.job.num}"] if is_trial else []
 
@@ -230,12 +231,12 @@ def _number_of_trial(hydra: HydraConf) -> list[str]:
 def _find_misplaced(name: str | None) -> list[str]:
     if name is None or (_OWN_FOLDER.fullmatch(name) and len(max(name.split("/"), key=len)) <= _LONGEST_FOLDER):
         return []
-    rule = f"of letters, digits and ._=,- and at most {_LONGEST_FOLDER} characters (a/b is one in another)"
-    return [f"name must be a folder below outputs, {rule}, got {name}"]
+    rule = f"of letters, digits and ._=,-, with at most {_LONGEST_FOLDER} characters per folder (a/b is b inside a)"
+    return [f"name must be a folder below outputs, {rule}, got {name}; choose another name"]
 
 
 def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
-    """Return the flat settings that can change a run's log, with the domain's own as its types write them."""
+    """Return the flat settings that can change a run's log; those of the domain are converted to their types first."""
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
     quiet = _quiet_keys(values["evaluator"]["name"])
@@ -245,34 +246,34 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
 
 
 def _quiet_keys(evaluator: str) -> frozenset[str]:
-    """Return the keys beside the domain's own that cannot change a run's log, whoever evaluates."""
-    # Somebody's measurements are not what the task would have found.
+    """Return the keys, except those of the domain, that cannot change a run's log."""
+    # The measurements of a person may differ from what the task would compute, so this evaluator changes the log.
     return frozenset(quiet_keys(schema.Config)) - ({"evaluator.name"} if choices.asks(evaluator) else set())
 
 
 def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
-    """Return the folder of all runs, and what is wrong with its name."""
+    """Return the folder of all runs, and a list of problems with its name."""
     try:
         return Path(outputs).expanduser(), [] if outputs else ["outputs must name a folder, got nothing"]
-    except RuntimeError as error:  # a home that is none
+    except RuntimeError as error:  # no such home directory
         return Path(outputs), [f"outputs={outputs} cannot be used ({error}); choose another folder"]
 
 
 def _find_nested(path: Path, outputs: Path) -> list[str]:
-    """Return that a run directory would lie within that of another run, which ``overwrite=true`` deletes whole."""
+    """Return a message if a run directory would lie inside another one, which ``overwrite=true`` deletes as a whole."""
     between = [folder for folder in path.parents if folder == outputs or outputs in folder.parents]
     holder = next((folder for folder in between if (folder / RECORD).is_file()), None)
-    return [] if holder is None else [f"{path} would lie within the run {holder}; choose another name"]
+    return [] if holder is None else [f"{path} would lie inside the run {holder}; choose another name"]
 
 
 def _find_unwritable(path: Path) -> list[str]:
-    """Return what keeps a run directory from being made."""
+    """Return a message if the run directory cannot be created."""
     try:
         existing = next(folder for folder in [path, *path.absolute().parents] if folder.exists())
     except OSError as error:
         return [f"outputs: {path} cannot be used ({error.strerror}); choose another folder with outputs=…"]
     if not existing.is_dir():
-        return [f"outputs: {existing} is no folder; choose another one with outputs=…"]
+        return [f"outputs: {existing} is not a folder; choose another one with outputs=…"]
     if not os.access(existing, os.W_OK | os.X_OK):
         return [f"outputs: {existing} cannot be written; choose another folder with outputs=…"]
     return []

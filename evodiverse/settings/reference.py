@@ -1,4 +1,4 @@
-"""The configuration reference, made from the schema, so that it cannot go out of date."""
+"""The configuration reference, generated from the schema so that it cannot go out of date."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -22,8 +22,8 @@ def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
     """Return one Markdown table for each section.
 
     Args:
-        sections: By a section's heading its schema, what stands before its keys, and the flat values that a run has
-            where nothing is overridden.
+        sections: For each section, by its heading: the schema, the prefix of its keys, and the flat values of a run
+            that overrides nothing.
     """
     return "\n".join(
         f"## {heading}\n\n{_HEAD}" + "".join(_rows(schema, prefix, defaults))
@@ -51,7 +51,7 @@ def _row(key: str, field: Field[Any], defaults: Mapping[str, Any]) -> str:
 
 
 def _inner(kind: Any) -> type | None:
-    """Return the dataclass that holds a key's own keys, None for a plain value."""
+    """Return the dataclass that describes the keys below a key, or None if the key holds a plain value."""
     for option in get_args(kind) or [kind]:
         if isinstance(option, type) and is_dataclass(option):
             return option

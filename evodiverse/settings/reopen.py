@@ -1,4 +1,4 @@
-"""The plan of a run that is there already, made from what Hydra composed for it."""
+"""The plan of an existing run, rebuilt from the configuration that Hydra composed for it."""
 
 import os
 from dataclasses import replace
@@ -16,15 +16,15 @@ _MOST_BYTES = 1 << 20
 
 
 def plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
-    """Return the plan of a run, with what Hydra composed for it and Hydra's own part.
+    """Return the plan of an existing run, its composed configuration, and Hydra's own part of it.
 
-    Paths that it names are relative to the folder that the run was started from, which becomes the current one.
+    Changes the current directory to the folder that the run was started from, since its paths may be relative to it.
 
     Args:
         path: The run directory.
 
     Raises:
-        InputError: It holds no run that was started, or what it holds is damaged or no longer valid.
+        InputError: The directory holds no started run, or its configuration is damaged or no longer valid.
     """
     folder = path.absolute()
     composed, hydra = (_load(folder / ".hydra" / f"{name}.yaml") for name in ("config", "hydra"))
@@ -37,16 +37,16 @@ def plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
     if started_from.is_dir():
         os.chdir(started_from)
     if not isinstance(config, DictConfig):
-        raise InputError(f"{folder / '.hydra' / 'config.yaml'} is no configuration; start the run again")
+        raise InputError(f"{folder / '.hydra' / 'config.yaml'} does not hold a configuration; start the run again")
     return replace(plan_run(config, hydra_part), path=folder), config, hydra_part
 
 
 def _load(path: Path) -> Any:
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+            raise ValueError(f"the file is larger than {_MOST_BYTES:,} bytes")
         return OmegaConf.load(path)
     except FileNotFoundError as error:
-        raise InputError(f"{path.parents[1]} holds no run that was started; start it with evodiverse …") from error
+        raise InputError(f"{path.parents[1]} holds no started run; start one with evodiverse …") from error
     except (OSError, *COMPOSITION_ERRORS) as error:
         raise InputError(f"{path} cannot be read ({describe(error)}); start the run again") from error

@@ -1,7 +1,7 @@
-"""The typed schema of every configuration key but the domains' own, which stand in ``tasks/<domain>/settings.py``.
+"""The typed schema of the configuration keys, except those of the domains (``tasks/<domain>/settings.py``).
 
-These classes give Hydra the types; they are not frozen because Hydra overrides their fields. `build` turns them into
-the frozen settings that the program uses.
+These classes give Hydra the types. They are not frozen because Hydra overrides their fields;
+`evodiverse.settings.freeze` converts them into the frozen settings that the program uses.
 """
 
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ REQUIREMENTS: Final = ("available", STRICT)
 class MatingPool:
     """``method.mating_pool``."""
 
-    size: int = documented("draws that make a mating pool", default=MISSING, unit="candidates", least=1)
-    replacement: bool = documented("draw with replacement", default=MISSING)
-    weight: str = documented("weight rule of the draws", default=MISSING, choices=choices.weight_rules)
+    size: int = documented("number of draws that make up a mating pool", default=MISSING, unit="candidates", least=1)
+    replacement: bool = documented("whether to draw with replacement", default=MISSING)
+    weight: str = documented("rule that weights the draws", default=MISSING, choices=choices.weight_rules)
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Survivors:
     """``method.survivors``."""
 
     rule: str = documented("how survivors are chosen", default=MISSING, choices=choices.survivor_rules)
-    weight: str = documented("weight rule of the sample", default=MISSING, choices=choices.weight_rules)
+    weight: str = documented("rule that weights the sample", default=MISSING, choices=choices.weight_rules)
 
 
 @dataclass
@@ -46,13 +46,17 @@ class Swap:
     """``method.swap``."""
 
     rule: str = documented("exchange rule", default=MISSING, choices=choices.exchange_rules)
-    schedule: str = documented("which adjacent rungs meet", default=MISSING, choices=choices.schedules)
-    period: int = documented("iterations between exchanges", default=MISSING, unit="iterations", least=1)
-    size: int = documented("pairs tried at an exchange, k", default=MISSING, unit="pairs", least=1)
-    xi: float = documented("powering factor ξ at the start", default=MISSING, least=1e-3, most=1e3)
-    target: float = documented("swap rate aimed at, τ", default=MISSING, least=0, most=1)
+    schedule: str = documented("which adjacent rungs exchange candidates", default=MISSING, choices=choices.schedules)
+    period: int = documented(
+        "number of iterations from one exchange to the next", default=MISSING, unit="iterations", least=1
+    )
+    size: int = documented("number of pairs tried at an exchange, k", default=MISSING, unit="pairs", least=1)
+    xi: float = documented("initial powering factor ξ", default=MISSING, least=1e-3, most=1e3)
+    target: float = documented("target swap rate, τ", default=MISSING, least=0, most=1)
     tolerance: float = documented("width of the band around the target, ε", default=MISSING, least=0, most=1)
-    window: int = documented("exchanges averaged before ξ moves, L", default=MISSING, unit="exchanges", least=1)
+    window: int = documented(
+        "number of exchanges averaged before ξ is adapted, L", default=MISSING, unit="exchanges", least=1
+    )
 
 
 @dataclass
@@ -60,10 +64,14 @@ class Niche:
     """``method.niche``."""
 
     radius: float = documented(
-        "similarity from which two hypotheses are alike, as the task measures it", default=MISSING, above=0, most=1
+        "similarity, as the task measures it, from which two hypotheses count as alike",
+        default=MISSING,
+        above=0,
+        most=1,
     )
     share: list[int] = documented(
-        "members of a pool that may be alike while there are others, for each rung, cold first; the last entry repeats",
+        "number of similar members that a pool may hold as long as dissimilar ones are available, for each rung, "
+        "cold first; the last entry repeats",
         default=MISSING,
         unit="candidates",
         least=1,
@@ -75,53 +83,55 @@ class Screen:
     """``method.screen``."""
 
     proposals: int | None = documented(
-        "proposals a slot, of which a surrogate chooses what is evaluated; 1 chooses nothing; "
-        "null: 8 of the classical operator, 1 of a language model",
+        "number of proposals per slot, from which a surrogate chooses those to evaluate; 1 disables screening; "
+        "null: 8 with the classical operator, 1 with a language model",
         default=None,
         unit="proposals",
         least=1,
     )
-    explore: float = documented("how much the spread of the forecasts counts beside their mean", default=0.5, least=0)
+    explore: float = documented("weight of the spread of the forecasts, relative to their mean", default=0.5, least=0)
     radius: float = documented(
-        "similarity from which two proposals are alike, as the task measures it", default=0.4, above=0, most=1
+        "similarity, as the task measures it, from which two proposals count as alike", default=0.4, above=0, most=1
     )
     at_most: int = documented(
-        "proposals of a round that may be alike while there are others", default=2, unit="proposals", least=1
+        "number of similar proposals to evaluate in a round as long as dissimilar ones are available",
+        default=2,
+        unit="proposals",
+        least=1,
     )
 
 
 @dataclass
 class Method:
-    """``method``: pure configuration; a new method is a YAML file."""
+    """``method``: a method is pure configuration, so that a new one is a YAML file."""
 
-    name: str = documented("name of the method, a folder of the run directory", default=MISSING)
-    needs_model: bool = documented("the method is meaningless without a language model", default=MISSING)
+    name: str = documented("name of the method, which is a folder in the path of the run", default=MISSING)
+    needs_model: bool = documented("whether the method makes no sense without a language model", default=MISSING)
     ladder: list[float] = documented(
-        "inverse temperatures β, cold to hot; inf keeps the best", default=MISSING, least=0
+        "inverse temperatures β, from cold to hot; inf keeps the best", default=MISSING, least=0
     )
     samplers: list[str] = documented(
-        "how the model samples for each rung, cold first, as llm.pools says; the last entry repeats",
+        "key of llm.pools that each rung samples with, cold first; the last entry repeats",
         default=MISSING,
         choices=SAMPLERS,
     )
-    capacity: int = documented("members a pool holds at most", default=MISSING, unit="candidates", least=1)
-    offspring: int = documented("offspring of a pool in an iteration", default=MISSING, unit="slots", least=1)
-    parents: int = documented("parents of an offspring", default=MISSING, unit="candidates", least=1)
-    elites: int = documented("best members that survive for certain", default=MISSING, unit="candidates", least=0)
+    capacity: int = documented("maximum number of members of a pool", default=MISSING, unit="candidates", least=1)
+    offspring: int = documented("number of offspring of a pool per iteration", default=MISSING, unit="slots", least=1)
+    parents: int = documented("number of parents of each offspring", default=MISSING, unit="candidates", least=1)
+    elites: int = documented("number of best members that always survive", default=MISSING, unit="candidates", least=0)
     mutation_rate: float | None = documented(
-        "chance that a child is mutated, where the task has such a key and refers to this one (task.mutation_rate)",
+        "probability that a child is mutated, for tasks whose task.mutation_rate refers to this key",
         default=None,
-        changes_log=False,  # but by the task's key
+        changes_log=False,  # the task's key does
         least=0,
         most=1,
     )
     operator: str | None = documented(
-        "operator of the method's own, where the task has such a key and refers to this one (task.operator); null is "
-        "the task's",
+        "operator that the method requires, for tasks whose task.operator refers to this key; null: the task's own",
         default=None,
-        changes_log=False,  # but by the task's key
+        changes_log=False,  # the task's key does
     )
-    hot_prompt: str = documented("prompt of the hot rungs", default=MISSING, choices=PROMPTS)
+    hot_prompt: str = documented("prompt that the hot rungs use", default=MISSING, choices=PROMPTS)
     mating_pool: MatingPool = field(default_factory=MatingPool)
     survivors: Survivors = field(default_factory=Survivors)
     swap: Swap = field(default_factory=Swap)
@@ -131,20 +141,24 @@ class Method:
 
 @dataclass
 class LlmPool:
-    """``llm.pools.*``: a way in which the model samples."""
+    """``llm.pools.*``: how the model samples."""
 
-    model: str | None = documented("model; null is llm.model", default=None)
-    temperature: float | None = documented("sampling temperature; null sends none", default=None, least=0, below=inf)
-    top_p: float | None = documented("nucleus of the sampling; null sends none", default=None, above=0, most=1)
-    max_tokens: int = documented(
-        "longest reply; one that was cut proposes nothing", default=2048, unit="tokens", least=1
+    model: str | None = documented("model that answers; null: llm.model", default=None)
+    temperature: float | None = documented("sampling temperature; null: not sent", default=None, least=0, below=inf)
+    top_p: float | None = documented(
+        "probability mass of nucleus sampling; null: not sent", default=None, above=0, most=1
     )
-    seed: int | None = documented("from which each request's own seed is drawn; null sends none", default=None, least=0)
+    max_tokens: int = documented(
+        "maximum length of a reply; a truncated reply proposes nothing", default=2048, unit="tokens", least=1
+    )
+    seed: int | None = documented(
+        "seed from which the seed of each request is drawn; null: not sent", default=None, least=0
+    )
 
 
 @dataclass
 class LlmPools:
-    """``llm.pools``: the two samplers, which ``method.samplers`` assigns to the rungs."""
+    """``llm.pools``: the two samplers that ``method.samplers`` assigns to the rungs."""
 
     cold: LlmPool = field(default_factory=LlmPool)
     hot: LlmPool = field(default_factory=LlmPool)
@@ -154,44 +168,56 @@ class LlmPools:
 class LlmLocal:
     """``llm.local``."""
 
-    gguf: str | None = documented("GGUF file that llm=local serves; null is the small model it fetches", default=None)
+    gguf: str | None = documented(
+        "GGUF file that llm=local serves; null: a small model, which is fetched", default=None
+    )
 
 
 @dataclass
 class Llm:
     """``llm``: the language model; ``off`` uses the domain's classical operator."""
 
-    name: str = documented("name of the option, a folder of the run directory", default=MISSING)
-    client: str = documented("who answers", default="none", choices=choices.clients)
-    model: str | None = documented("model, as litellm names it: provider/name", default=None)
-    provider: str | None = documented("litellm's provider, where the models' names have none", default=None)
+    name: str = documented("name of the option, which is a folder in the path of the run", default=MISSING)
+    client: str = documented("client that answers the requests", default="none", choices=choices.clients)
+    model: str | None = documented("model, by its name in litellm: provider/name", default=None)
+    provider: str | None = documented("provider in litellm, for model names without one", default=None)
     pools: LlmPools = field(default_factory=LlmPools)
-    extra: dict[str, Any] = documented_mapping("further parameters of every request, as litellm takes them")
-    fallback: str = documented("what fills a slot that the model left empty", default="none", choices=FALLBACKS)
+    extra: dict[str, Any] = documented_mapping("additional parameters of every request, as litellm expects them")
+    fallback: str = documented("operator that fills slots that the model left empty", default="none", choices=FALLBACKS)
     local: LlmLocal = field(default_factory=LlmLocal)
-    api_base: str | None = documented("address of the provider; null is its usual one", default=None, changes_log=False)
+    api_base: str | None = documented("address of the provider; null: its usual one", default=None, changes_log=False)
     api_key_env: str | None = documented(
-        "variable that holds the key; null is the provider's usual one", default=None, changes_log=False
+        "environment variable that holds the API key; null: the provider's usual one", default=None, changes_log=False
     )
-    concurrency: int = documented("requests under way at once", default=64, unit="requests", changes_log=False, least=1)
-    retries: int = documented("times a request that failed is sent again", default=8, changes_log=False, least=0)
+    concurrency: int = documented(
+        "number of simultaneous requests", default=64, unit="requests", changes_log=False, least=1
+    )
+    retries: int = documented(
+        "number of times that a failed request is sent again", default=8, changes_log=False, least=0
+    )
     timeout: float = documented(
-        "longest a reply may take", default=300.0, unit="s", changes_log=False, above=0, below=inf
+        "longest time that a reply may take", default=300.0, unit="s", changes_log=False, above=0, below=inf
     )
     cache: str | None = documented(
-        "file that keeps all replies; null is replies.sqlite in EVODIVERSE_CACHE", default=None, changes_log=False
+        "file that stores all replies; null: replies.sqlite in EVODIVERSE_CACHE", default=None, changes_log=False
     )
 
 
 @dataclass
 class Budget:
-    """``budget``: hard limits of a run; null is none."""
+    """``budget``: hard limits of a run; null is no limit."""
 
-    oracle_calls: int = documented("oracle calls a run may charge", default=MISSING, unit="calls", least=1)
-    llm_calls: int | None = documented("requests to language models", default=None, unit="requests", above=0)
-    tokens: int | None = documented("tokens of all prompts and replies", default=None, unit="tokens", above=0)
-    usd: float | None = documented("what all replies cost, at litellm's prices", default=None, unit="USD", above=0)
-    seconds: float | None = documented("wall time; a repeat may stop elsewhere", default=None, unit="s", above=0)
+    oracle_calls: int = documented("limit on charged oracle calls", default=MISSING, unit="calls", least=1)
+    llm_calls: int | None = documented("limit on requests to language models", default=None, unit="requests", above=0)
+    tokens: int | None = documented(
+        "limit on the tokens of all prompts and replies", default=None, unit="tokens", above=0
+    )
+    usd: float | None = documented(
+        "limit on the cost of all replies, at litellm's prices", default=None, unit="USD", above=0
+    )
+    seconds: float | None = documented(
+        "limit on wall time; a repetition of the run may stop at another point", default=None, unit="s", above=0
+    )
 
 
 @dataclass
@@ -199,26 +225,31 @@ class EarlyStop:
     """``search.early_stop``."""
 
     top: int = documented(
-        "best candidates of the whole run that are averaged", default=MISSING, unit="candidates", least=1
+        "number of best candidates of the whole run whose mean score is watched",
+        default=MISSING,
+        unit="candidates",
+        least=1,
     )
-    gain: float = documented("smaller gains of their mean score count as none", default=MISSING, least=0)
-    patience: int | None = documented("iterations in a row without gain; null never stops", default=MISSING, least=1)
+    gain: float = documented("smallest increase of that mean score that counts as a gain", default=MISSING, least=0)
+    patience: int | None = documented(
+        "number of consecutive iterations without a gain that end the run; null: never", default=MISSING, least=1
+    )
 
 
 @dataclass
 class Search:
     """``search``: limits that do not depend on the method."""
 
-    attempts: int = documented("attempts at a slot before it stays empty", default=MISSING, least=1)
+    attempts: int = documented("number of attempts at a slot before it stays empty", default=MISSING, least=1)
     patience: int = documented(
-        "iterations without a charged call that end the run", default=MISSING, unit="iterations", least=1
+        "number of iterations without a charged call that end the run", default=MISSING, unit="iterations", least=1
     )
     early_stop: EarlyStop | None = field(default_factory=EarlyStop)
-    target: float | None = documented("a score above it ends the run; null: none does", default=MISSING, least=-inf)
+    target: float | None = documented("score above which the run ends; null: none", default=MISSING, least=-inf)
     on_failed_start: str = documented(
-        "what is done where all initial candidates failed",
+        "what to do if all initial candidates failed",
         default="stop",
-        changes_log=False,  # a run that stops has the first iteration of the log of one that continues
+        changes_log=False,  # a run that stops logs what one that continues logs first
         choices=ON_FAILED_START,
     )
 
@@ -228,42 +259,47 @@ class Evaluator:
     """``evaluator``."""
 
     name: str = documented(
-        "who evaluates; its file chooses it", default="local", changes_log=False, choices=choices.evaluators
+        "evaluator of the candidates; the file of the option sets it",
+        default="local",
+        changes_log=False,
+        choices=choices.evaluators,
     )
     workers: int | None = documented(
-        "processes that make offspring, and evaluate it or run evaluator.command; null: one a core",
+        "number of processes that make offspring, and evaluate them or run evaluator.command; null: one per core",
         default=None,
         changes_log=False,
         least=1,
     )
     batch: int | None = documented(
-        "evaluations made at a time, which a kill may lose; null: as many as take 20 ms, of command and ray an even "
-        "share of what a round needs",
+        "number of evaluations per batch, which are lost if the run is killed; null: as many as take 20 ms, or, for "
+        "command and ray, an even share of the round",
         default=None,
         unit="evaluations",
         changes_log=False,
         least=1,
     )
     command: list[str] | None = documented(
-        "of evaluator=command: the program that scores, and its arguments", default=None
+        "for evaluator=command: the program that scores, and its arguments", default=None
     )
     timeout: float | None = documented(
-        "of command and ray: how long one start or task may take",
+        "for command and ray: longest time that a start of the command or a task of Ray may take",
         default=None,
         unit="s",
         changes_log=False,
         above=0,
     )
     retries: int = documented(
-        "of command and ray: how often a candidate is given out again that came back without a score",
+        "for command and ray: number of times that a candidate that came back without a score is submitted again",
         default=2,
         changes_log=False,
         least=0,
     )
     address: str | None = documented(
-        "of ray: the cluster, auto or host:port of its head node", default=None, changes_log=False
+        "for ray: address of the cluster, auto or host:port of its head node", default=None, changes_log=False
     )
-    cpus: float = documented("of ray: what a task takes", default=1.0, unit="cores", changes_log=False, above=0)
+    cpus: float = documented(
+        "for ray: number of cores that a task reserves", default=1.0, unit="cores", changes_log=False, above=0
+    )
 
 
 @dataclass
@@ -271,7 +307,7 @@ class Sandbox:
     """``sandbox``: where untrusted programs run."""
 
     require: str = documented(
-        "what of the kernel's protection must be there: what is available, or, strict, all of it",
+        "protection by the kernel that must be there: what is available, or all of it (strict)",
         default="available",
         changes_log=False,
         choices=REQUIREMENTS,
@@ -280,17 +316,21 @@ class Sandbox:
 
 @dataclass
 class Tracking:
-    """``tracking``: a copy of how runs go, for a service that follows many."""
+    """``tracking``: a copy of the course of runs, for a service that tracks many of them."""
 
     name: str = documented(
-        "what follows runs; its file chooses it", default="none", changes_log=False, choices=choices.trackers
+        "service that tracks runs; the file of the option sets it",
+        default="none",
+        changes_log=False,
+        choices=choices.trackers,
     )
     uri: str | None = documented(
-        "where it keeps them; null: its own variable (MLFLOW_TRACKING_URI), else a database in the folder of all runs",
+        "where the service stores them; null: its own variable (MLFLOW_TRACKING_URI) if set, else a database in the "
+        "folder of all runs",
         default=None,
         changes_log=False,
     )
-    experiment: str = documented("what it calls the runs together", default="evodiverse", changes_log=False)
+    experiment: str = documented("name of the group of runs in the service", default="evodiverse", changes_log=False)
 
 
 @dataclass
@@ -305,23 +345,25 @@ class Config:
     evaluator: Evaluator = field(default_factory=Evaluator)
     sandbox: Sandbox = field(default_factory=Sandbox)
     tracking: Tracking = field(default_factory=Tracking)
-    seed: int = documented("seed of every random draw", default=0, least=0, most=2**64 - 1)
+    seed: int = documented("seed of all random draws", default=0, least=0, most=2**64 - 1)
     outputs: str = documented("folder of all runs", default="outputs", changes_log=False)
     name: str | None = documented(
-        "folder of this run or sweep below that of all runs; null: named by task, method, llm, overrides and seed",
+        "folder of this run or sweep, below outputs; null: named by task, method, llm, overrides and seed",
         default=None,
         changes_log=False,
     )
-    overwrite: bool = documented("delete the run directory and start afresh", default=False, changes_log=False)
+    overwrite: bool = documented(
+        "whether to delete the run directory and start from scratch", default=False, changes_log=False
+    )
     display: str = documented(
-        "how a run shows itself; auto is rich on a terminal, else plain",
+        "how a run shows its progress; auto: rich on a terminal, else plain",
         default="auto",
         changes_log=False,
         choices=choices.displays,
     )
-    dry_run: bool = documented("print what would run, and run nothing", default=False, changes_log=False)
+    dry_run: bool = documented("whether to print what would run, and run nothing", default=False, changes_log=False)
 
 
 def register() -> None:
-    """Make the schema known to Hydra, under the name that ``conf/config.yaml`` starts from."""
+    """Register the schema with Hydra, under the name that ``conf/config.yaml`` starts from."""
     ConfigStore.instance().store(name="schema", node=Config)

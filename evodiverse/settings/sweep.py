@@ -1,4 +1,4 @@
-"""The runs of a sweep: composed, checked, and told apart from those that are complete."""
+"""The runs of a sweep: composition, checks, and the search for runs that are already complete."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -31,12 +31,12 @@ class SweptRun:
     """One run of a sweep.
 
     Attributes:
-        number: Its place in the sweep, from 1.
-        overrides: What the command line would be for this run alone.
-        varied: The keys that the sweep varies, with their values as they are written.
+        number: The position of the run in the sweep, from 1.
+        overrides: The overrides that would start this run alone.
+        varied: The keys that the sweep varies, with their values as written on the command line.
         path: The run directory.
-        complete: Says that the run is complete; None if it is not.
-        plan: The checked plan; None where the run is known to be complete.
+        complete: A line that says that the run is complete; None if it is not.
+        plan: The checked plan; None if a note of an earlier sweep shows that the run is complete.
     """
 
     number: int
@@ -48,13 +48,13 @@ class SweptRun:
 
 
 class Composer:
-    """Composes the runs of a sweep.
+    """A faster composition of the runs of a sweep.
 
-    Hydra takes a tenth of a second for each composition. Runs that choose the same options differ in plain values
-    only, so Hydra composes each choice once, and the values are set on a copy.
+    Hydra takes a tenth of a second for each composition. Runs that choose the same options differ only in plain values,
+    so Hydra composes each choice of options once, and the values are set on a copy.
 
     Args:
-        loader: Hydra's loader of configurations.
+        loader: Hydra's configuration loader.
         master: The configuration of the sweep as a whole.
     """
 
@@ -65,7 +65,7 @@ class Composer:
         self._bases: dict[tuple[str, ...], tuple[DictConfig, HydraConf]] = {}
 
     def compose(self, overrides: Sequence[str]) -> tuple[DictConfig, HydraConf]:
-        """Return (the run's configuration, Hydra's own part), which the next composition may change.
+        """Return the run's configuration and Hydra's own part, which the next composition may change.
 
         Raises:
             HydraException: The run does not compose.
@@ -80,7 +80,7 @@ class Composer:
             for one in filter(self._is_plain, parsed):
                 OmegaConf.update(config, one.key_or_group, one.value(), merge=True)
         except OmegaConfBaseException:
-            return self._compose_whole(overrides)  # which says what is wrong as Hydra says it
+            return self._compose_whole(overrides)  # raises Hydra's own error
         own = [one for one in parsed if not _is_hydras(one)]
         hydra_part.overrides.task = [str(one.input_line) for one in own]
         naming = hydra_part.job.config.override_dirname
@@ -90,9 +90,9 @@ class Composer:
         return config, hydra_part
 
     def load_sweep_config(self, master: DictConfig, overrides: Sequence[str]) -> DictConfig:
-        """Return both parts of a run's configuration in one, as a launcher asks Hydra's loader for them."""
+        """Return both parts of a run's configuration in one, as launchers expect from Hydra's loader."""
         if master is not self._master:
-            raise ValueError("this composes the runs of one sweep alone")
+            raise ValueError("expected the sweep that this composer was made for, got another one")
         config, hydra_part = self.compose(overrides)
         with open_dict(config):
             config.hydra = hydra_part
@@ -102,7 +102,7 @@ class Composer:
         return split_hydra(self.loader.load_sweep_config(self._master, list(overrides)))  # type: ignore[attr-defined]
 
     def _is_plain(self, override: Override) -> bool:
-        """Return whether an override does nothing but set the value of a key."""
+        """Return whether an override only sets the value of a key."""
         key = override.key_or_group
         is_set = not (override.is_add() or override.is_force_add() or override.is_delete())
         is_option = override.package is not None or "/" in key or key in self._groups
@@ -111,7 +111,7 @@ class Composer:
 
 @lru_cache(maxsize=100_000)
 def parse_override(override: str) -> Override:
-    """Return an override as Hydra reads it."""
+    """Return an override as parsed by Hydra."""
     return OverridesParser.create().parse_override(override)
 
 
@@ -120,7 +120,7 @@ def _is_hydras(override: Override) -> bool:
 
 
 def expand(overrides: Sequence[Override]) -> list[list[str]]:
-    """Return the overrides of each run, every combination of the values that are varied."""
+    """Return the overrides of each run; the runs are all combinations of the varied values."""
     (runs,) = BasicSweeper.split_arguments(list(overrides), max_batch_size=None)
     return runs
 
@@ -131,13 +131,13 @@ def plan_sweep(
     """Check every run of a sweep.
 
     Args:
-        runs: The overrides of each.
+        runs: The overrides of each run.
         varied: The keys that the sweep varies.
-        composer: Composes a run.
-        known: The runs that were planned before.
+        composer: Composes the configuration of a run.
+        known: The runs that earlier sweeps planned.
 
     Raises:
-        InputError: Runs are invalid; names everything that is wrong with any of them.
+        InputError: Some runs are invalid; lists all problems of all runs.
         HydraException: A run does not compose.
     """
     planned: list[SweptRun] = []
@@ -165,7 +165,7 @@ def plan_sweep(
 
 
 def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfig, known: KnownRuns) -> str | None:
-    """Return a line that says that the run is complete, None if it is not or cannot go on, as it will say itself."""
+    """Return a line that says that the run is complete, or None if it is not; a run that cannot resume fails later."""
     try:
         sources = plan.find_sources(lambda name: find_artifact(name).sha256)
         this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
@@ -177,7 +177,7 @@ def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfi
 
 
 def name_runs(runs: Sequence[Sequence[str]], varied: Sequence[str]) -> list[list[str]]:
-    """Return the overrides of each run, each with a folder of its own below that of ``name=``, if there is one."""
+    """Return the overrides of each run; with ``name=``, each run gets its own folder below the named one."""
     return [[_place(override, run, varied) for override in run] for run in runs]
 
 
@@ -186,4 +186,4 @@ def _place(override: str, run: Sequence[str], varied: Sequence[str]) -> str:
     values = {name: text for name, _, text in (one.partition("=") for one in run) if name in varied and name != key}
     if key != NAME or value == "null" or not values:
         return override
-    return f"{key}='{value}/{override_label(values)}'"  # in quotes, within which a comma is one
+    return f"{key}='{value}/{override_label(values)}'"  # in quotes, since an unquoted comma would start another value

@@ -1,4 +1,4 @@
-"""Rules across configuration keys. All violations are found, not just the first."""
+"""Rules across configuration keys. All violations are reported, not just the first."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,9 +9,9 @@ from evodiverse.settings.choices import takes_model
 from evodiverse.settings.schema import Config, Evaluator, Llm, Method
 
 SWAPPING = ("metropolis", "random")
-# Above it, the power of a score of 0.1 is below the floor that is added to it, as in the released code.
+# With a larger exponent, the power of a score of 0.1 falls below the floor of 1e-10, which the released code adds.
 MAX_POWER = 10
-# Parameters of a request that EvoDiverse sets, or that would change what an answer is.
+# Request parameters that EvoDiverse sets itself, or that would change the form of a reply.
 RESERVED = {
     *("api_key", "api_base", "base_url", "timeout", "max_retries", "num_retries"),
     *("model", "messages", "n", "stream", "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed"),
@@ -20,12 +20,12 @@ RESERVED = {
 
 
 def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[str]:
-    """Return what cannot be meant in a composed configuration, each with its key and what to do.
+    """Return one message for each contradiction in a composed configuration, with the key at fault and the remedy.
 
     Args:
-        config: All keys but the domain's own.
-        n_initial: Candidates that all pools together start from at most.
-        can_ask: The task's domain has prompts.
+        config: The configuration, without the keys of the domain.
+        n_initial: The largest number of initial candidates, over all pools.
+        can_ask: Whether the domain of the task has prompts for a model.
     """
     return [
         *find_beyond(config, ""),
@@ -49,32 +49,32 @@ def _rungs(method: Method) -> Iterator[str]:
         yield f"method.ladder must have no equal neighbors where method.swap.rule={rule}, got {ladder}"
     if "score_power" in _weights(method) and any(MAX_POWER < beta < inf for beta in ladder):
         yield (
-            f"method.ladder must not exceed {MAX_POWER} (or be .inf) where a weight is score_power, got {ladder}: its "
-            "floor of 1e-10 then makes good scores alike; use method.survivors.weight=rank"
+            f"method.ladder must not exceed {MAX_POWER} (or be .inf) where a weight is score_power, got {ladder}: "
+            "above that, the floor of 1e-10 makes even good scores equal; use method.survivors.weight=rank"
         )
     if method.survivors.rule == "niche" and method.niche is None:
-        yield "method.survivors.rule=niche has no niches; set method.niche={radius: 0.4, share: [10]}"
+        yield "method.survivors.rule=niche needs method.niche, got null; set method.niche={radius: 0.4, share: [10]}"
     if method.niche is not None and not method.niche.share:
         yield "method.niche.share must hold a number for each rung, got []"
 
 
 def _weights(method: Method) -> list[str]:
-    """Return the weights that matter; what appends draws nobody."""
+    """Return the weight rules that the method uses; survivors that are appended are not drawn by weight."""
     mating = method.mating_pool.weight
     return [mating] if method.survivors.rule == "append" else [mating, method.survivors.weight]
 
 
 def _llm(llm: Llm) -> Iterator[str]:
     if takes_model(llm.client) and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
-        yield f"llm.model has no value; name the model that {llm.name} is to use"
+        yield f"llm.model has no value; name the model for llm={llm.name}"
     if llm.name == "off" and llm.client != "none":
-        yield f"llm=off has no client, got llm.client={llm.client}; use llm=litellm llm.model=provider/name"
+        yield f"llm=off allows no client, got llm.client={llm.client}; use llm=litellm llm.model=provider/name"
     if not takes_model(llm.client) and (llm.model or llm.pools.cold.model or llm.pools.hot.model):
         yield f"llm={llm.name} takes no model; use llm=litellm llm.model=provider/name"
     if llm.provider is not None and llm.api_base is None and llm.client == "litellm":
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
     for key in sorted(RESERVED & {str(key) for key in llm.extra}):
-        yield f"llm.extra.{key} cannot be set; it is EvoDiverse's own"
+        yield f"llm.extra.{key} is reserved for EvoDiverse; remove it"
 
 
 def _evaluator(evaluator: Evaluator) -> Iterator[str]:
@@ -82,9 +82,12 @@ def _evaluator(evaluator: Evaluator) -> Iterator[str]:
     if takes_command and not evaluator.command:
         yield "evaluator.command has no value; name the program that scores, such as [python, score.py]"
     if evaluator.command is not None and not takes_command:
-        yield f"evaluator={evaluator.name} starts no program; use evaluator=command"
+        yield f"evaluator.command needs evaluator=command, got evaluator={evaluator.name}; choose that, or unset it"
     if evaluator.timeout is not None and evaluator.name not in ("command", "ray"):
-        yield f"evaluator={evaluator.name} takes no timeout; use evaluator=command or evaluator=ray"
+        yield (
+            f"evaluator.timeout needs evaluator=command or evaluator=ray, got evaluator={evaluator.name}; choose one "
+            "of them, or unset it"
+        )
 
 
 def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:
@@ -96,15 +99,15 @@ def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:
     if config.budget.oracle_calls < n_initial:
         yield (
             f"budget.oracle_calls={config.budget.oracle_calls} does not cover the initial population of {n_initial}; "
-            "raise it or start from fewer"
+            "raise it, or start from fewer candidates"
         )
     has_model = config.llm.client != "none"
     if method.needs_model and not has_model:
         yield f"method={method.name} needs a model, got llm=off; choose one with llm=… or use method=pt"
     if method.operator is not None and config.task.get("operator") != method.operator:
         yield (
-            f"method={method.name} takes the operator {method.operator}, which task={config.task.get('name')} does not "
-            "have; use it with a task that does (the programs have reseed), or use another method"
+            f"method={method.name} needs task.operator={method.operator}, got {config.task.get('operator')} in "
+            f"task={config.task.get('name')}; use another method, or another task (program tasks have reseed)"
         )
     if method.operator is not None and has_model:
         yield f"method={method.name} makes offspring with the operator {method.operator}, not with a model; use llm=off"

@@ -1,4 +1,4 @@
-"""A model that cannot be meant is refused before a run charges anything, in one line that says what to do."""
+"""Invalid settings of a model are refused before a run charges anything, in one line that says what to do."""
 
 import os
 import subprocess
@@ -49,7 +49,7 @@ def accepted(*overrides: str) -> Plan:
     ],
     ids=" ".join,
 )
-def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
+def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> None:
     assert accepted(*overrides).model is not None
 
 
@@ -58,19 +58,19 @@ def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
     [
         (
             ["llm=gpt5", "llm.pools.cold.temperature=1.3"],
-            "llm.pools.cold.temperature=1.3: openai/gpt-5 refuses it; set llm.pools.cold.temperature=null",
+            "llm.pools.cold.temperature=1.3: openai/gpt-5 does not accept it; set llm.pools.cold.temperature=null",
         ),
         (
             ["llm=litellm", "llm.model=anthropic/claude-3-haiku-20240307", "llm.pools.hot.seed=3"],
-            "llm.pools.hot.seed=3: anthropic/claude-3-haiku-20240307 refuses it; set llm.pools.hot.seed=null",
+            "llm.pools.hot.seed=3: anthropic/claude-3-haiku-20240307 does not accept it; set llm.pools.hot.seed=null",
         ),
         (
             ["llm=gpt5", "+llm.extra.top_p=0.5"],
-            "llm.extra.top_p cannot be set; it is EvoDiverse's own",
+            "llm.extra.top_p is reserved for EvoDiverse; remove it",
         ),
         (
             ["llm=gpt5", "+llm.extra.api_key=sk-secret"],
-            "llm.extra.api_key cannot be set; it is EvoDiverse's own",
+            "llm.extra.api_key is reserved for EvoDiverse; remove it",
         ),
         (
             ["llm=litellm", "llm.model=gpt-nonsense"],
@@ -78,15 +78,15 @@ def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
         ),
         (
             ["llm=litellm", "llm.model=mistral/m"],
-            "mistral/m needs MISTRAL_API_KEY; export it or write it into a file .env",
+            "mistral/m needs MISTRAL_API_KEY; export it or put it into a file named .env",
         ),
         (
             ["llm=deepseek", "llm.api_key_env=MY_KEY"],
-            "deepseek/deepseek-flash needs MY_KEY; export it or write it into a file .env",
+            "deepseek/deepseek-flash needs MY_KEY; export it or put it into a file named .env",
         ),
         (
             ["llm=deepseek", "llm.api_key_env=sk-oops-my-key"],
-            "llm.api_key_env must name a variable that holds the key, such as OPENAI_API_KEY, not be the key",
+            "llm.api_key_env must be the name of a variable that holds the key, such as OPENAI_API_KEY, not the key",
         ),
         (
             ["llm=openai_compatible", "llm.model=m", "llm.api_base=localhost:8000"],
@@ -101,27 +101,27 @@ def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
         ),
         (
             ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://me:secret@localhost/v1"],
-            "llm.api_base must hold no password, for it is logged; name a variable with llm.api_key_env",
+            "llm.api_base must not contain a password, since it is logged; put the key into an environment variable",
         ),
         (
             ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://localhost/v1", "budget.usd=5"],
-            "budget.usd: the price of m is unknown; set budget.tokens in its place",
+            "budget.usd: the price of m is unknown; set budget.tokens instead",
         ),
         (
             ["llm=openai_compatible", "llm.model=m"],
             "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1",
         ),
-        (["llm=litellm"], "llm.model has no value; name the model that litellm is to use"),
+        (["llm=litellm"], "llm.model has no value; name the model for llm=litellm"),
         (["llm.model=openai/gpt-5"], "llm=off takes no model; use llm=litellm llm.model=provider/name"),
-        (["llm=local", "llm.local.gguf=/no/file"], "llm.local.gguf=/no/file is no file; name a GGUF file"),
+        (["llm=local", "llm.local.gguf=/no/file"], "llm.local.gguf=/no/file is not a file; give the path of a GGUF file"),
         (
             ["llm=local", "llm.local.gguf='~no-such-user/m.gguf'"],
-            "llm.local.gguf=~no-such-user/m.gguf is no file; name a GGUF file",
+            "llm.local.gguf=~no-such-user/m.gguf is not a file; give the path of a GGUF file",
         ),
-        (["llm=local", "llm.local.gguf=/dev/zero"], "llm.local.gguf=/dev/zero is no file; name a GGUF file"),
+        (["llm=local", "llm.local.gguf=/dev/zero"], "llm.local.gguf=/dev/zero is not a file; give the path of a GGUF file"),
         (
             ["llm=replay", "llm.model=m", "llm.cache=/no/cache"],
-            "llm=replay: there is no reply cache /no/cache; name it with llm.cache=…",
+            "llm=replay: the reply cache /no/cache does not exist; name another one with llm.cache=…",
         ),
         (["llm=gpt5", "llm.concurrency=0"], "llm.concurrency must be at least 1, got 0"),
         (["llm=gpt5", "llm.retries=-1"], "llm.retries must be at least 0, got -1"),
@@ -142,20 +142,20 @@ def test_what_a_model_takes_is_accepted(overrides: list[str]) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_meant_is_refused(overrides: list[str], expected: str) -> None:
+def test_invalid_settings_are_refused(overrides: list[str], expected: str) -> None:
     first, *others = set(refusals(*overrides))
     assert first.startswith(expected)
     assert others == []
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_violations_are_reported_at_once() -> None:
     expected = ["llm.pools.cold.temperature", "llm.pools.cold.top_p", "llm.pools.hot.seed"]
     wrong = ["llm.pools.cold.temperature=1.3", "llm.pools.cold.top_p=0.5", "llm.pools.hot.seed=-1"]
     assert refusals("llm=gpt5", wrong[2]) == ["llm.pools.hot.seed must be at least 0, or null, got -1"]
     assert [line.split("=")[0] for line in refusals("llm=gpt5", *wrong[:2])] == expected[:2]
 
 
-def test_a_key_may_stand_in_an_env_file(tmp_path: Path) -> None:
+def test_a_key_may_be_in_an_env_file(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MISTRAL_API_KEY=sk-4\n")
     assert accepted("llm=litellm", "llm.model=mistral/m").model is not None
 

@@ -14,7 +14,7 @@ from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse
 
-OWN_METHOD = "a file of your own, FOLDER/method/ptt.yaml, is found with --config-dir FOLDER"
+OWN_METHOD = "to use your own FOLDER/method/ptt.yaml, add --config-dir FOLDER"
 
 
 def refuse(*arguments: str) -> tuple[str, ...]:
@@ -39,17 +39,17 @@ def refuse(*arguments: str) -> tuple[str, ...]:
         ("xyzzy=3", "xyzzy is unknown; evodiverse --cfg job prints all keys"),
         ("task.foo=1", "task.foo is unknown; evodiverse --cfg job prints all keys"),
         ("task.mutation=1", "task.mutation is unknown; did you mean task.mutation_rate?"),
-        ("experiment=mol_graphga", "experiment=mol_graphga is written with a plus: +experiment=mol_graphga"),
+        ("experiment=mol_graphga", "experiment=mol_graphga must be written with a plus: +experiment=mol_graphga"),
         (
             "llm.extra.effort=1",
-            "llm.extra holds keys of your own, each of which is added with a plus: +llm.extra.name=value",
+            "llm.extra holds your own keys; add each with a plus: +llm.extra.name=value",
         ),
         (
             "llm.extra={effort: 1}",
-            "llm.extra holds keys of your own, each of which is added with a plus: +llm.extra.name=value",
+            "llm.extra holds your own keys; add each with a plus: +llm.extra.name=value",
         ),
         ("seed=abc", "seed must be an integer, got abc"),
-        ("+task=gsk3b", "+task=gsk3b is written without the plus: task=gsk3b"),
+        ("+task=gsk3b", "+task=gsk3b must be written without a plus: task=gsk3b"),
         ("method.ladder=null", "method.ladder must be a value other than null, got null"),
         ("method.ladder=3", "method.ladder must be a list, got 3"),
         ('method.ladder=["a"]', 'method.ladder[0] must be a number, got ["a"]'),
@@ -81,14 +81,14 @@ def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
 def test_an_unknown_option_is_told_how_a_file_of_ones_own_is_found(override: str, expected: str) -> None:
     choice = override.lstrip("+")
     file = f"FOLDER/{choice.replace('=', '/')}.yaml"
-    told = f"{choice} is unknown; {expected} (a file of your own, {file}, is found with --config-dir FOLDER)"
+    told = f"{choice} is unknown; {expected} (to use your own {file}, add --config-dir FOLDER)"
     assert refuse(override) == (told,)
 
 
 def test_an_override_that_cannot_be_read_is_quoted_back() -> None:
     (line,) = refuse("method.ladder=[0.8")
     assert line.startswith("method.ladder=[0.8 cannot be read")
-    assert line.endswith("write key=value, in quotes if it holds brackets")
+    assert line.endswith("write key=value, in quotes if it contains brackets")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_override_that_cannot_be_read_is_quoted_back() -> None:
     ],
 )
 def test_an_option_that_a_space_has_split_is_put_together(arguments: list[str], written: str, right: str) -> None:
-    assert refuse(*arguments) == (f"{written} has a space in it; write it without, {right}, or in quotes",)
+    assert refuse(*arguments) == (f"{written} contains a space; write {right}, or quote it",)
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -124,12 +124,12 @@ def test_every_value_of_a_sweep_is_looked_at() -> None:
 
 
 def test_a_sweep_without_the_flag_is_told_of_it() -> None:
-    assert refuse("seed=0,1") == ("seed=0,1 names 2 values; start a sweep with evodiverse -m …, or quote the value",)
+    assert refuse("seed=0,1") == ("seed=0,1 has 2 values; start a sweep with evodiverse -m …, or quote the value",)
 
 
 def test_an_absent_folder_of_options_is_told_with_the_rest() -> None:
     assert refuse("--config-dir=nowhere", "seed=x") == (
-        "--config-dir nowhere is no folder; check the path",
+        "--config-dir nowhere is not a folder; check the path",
         "seed must be an integer, got x",
     )
 
@@ -157,7 +157,7 @@ def test_an_option_that_is_in_no_folder_is_told_where_it_would_be(options: Path)
     refused = start(options, "task=mine")
     assert refused.returncode == 2
     (line,) = refused.stderr.splitlines()
-    assert line.endswith(f" (a file of your own would be {options}/task/mine.yaml)")
+    assert line.endswith(f" (your own file would be {options}/task/mine.yaml)")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_an_option_that_is_in_no_folder_is_told_where_it_would_be(options: Path)
         ("defaults: [absent]\n", r"task=own: its defaults name .*absent, which does not exist; fix the file"),
         (
             "name: own\ndomain: evodiverse.tasks.molecules\n",
-            r"task\.defaults\..*, task\.defaults\..* are referred to but absent; set them in the task's file$",
+            r"undefined references: task\.defaults\..*, task\.defaults\..*; set these keys in the task's file$",
         ),
     ],
 )
@@ -190,7 +190,7 @@ def test_an_option_file_that_cannot_be_used_is_one_line(
     [
         ("def f(:\n", r"task.domain=own cannot be imported \(SyntaxError: invalid syntax"),
         ("import sys; sys.exit(0)\n", r"task.domain=own cannot be imported \(SystemExit: 0, .*domain\.py, line 1\)"),
-        ("x = 1\n", r"task.domain=own: its module lacks settings, find_violations"),
+        ("x = 1\n", r"task.domain=own: the module lacks settings, find_violations"),
     ],
 )
 def test_a_domain_of_ones_own_that_cannot_be_used_is_one_line(options: Path, code: str, expected: str) -> None:

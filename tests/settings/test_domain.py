@@ -85,13 +85,13 @@ def test_what_fits_its_port_is_passed_on(write: Write, function: str) -> None:
         (
             "find_violations",
             "None",
-            r"returned None; expected a list of what is wrong, a str for each, \[\] for nothing",
+            r"returned None; expected a list with one str for each problem, \[\] for none",
         ),
-        ("find_violations", "'no'", r"returned a str \('no'\); expected a list of what is wrong"),
-        ("count_initial", "'8'", r"returned a str \('8'\); expected an int, how many candidates a pool starts from"),
+        ("find_violations", "'no'", r"returned a str \('no'\); expected a list with one str for each problem"),
+        ("count_initial", "'8'", r"returned a str \('8'\); expected an int, the largest number of initial candidates"),
         ("is_shared", "None", "returned None; expected True or False"),
-        ("sources", "None", "returned None; expected a dictionary of roles and files"),
-        ("sources", "{'data': 3}", r"returned a dict \({'data': 3}\); expected a dictionary of roles and files"),
+        ("sources", "None", "returned None; expected a dictionary from roles to files"),
+        ("sources", "{'data': 3}", r"returned a dict \({'data': 3}\); expected a dictionary from roles to files"),
         ("build_operator", "None", "returned None, which lacks propose; expected Operator of evodiverse.ports"),
         (
             "build_task",
@@ -112,9 +112,9 @@ def test_what_does_not_is_one_line_that_names_the_function(
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("columns = None", r"returned a task whose columns are None; expected a dictionary of names and types"),
+        ("columns = None", r"returned a task whose columns are None; expected a dictionary from names to types"),
         ("columns = {'n': bool}", r"returned a task whose columns are a dict \({'n': <class 'bool'>}\); expected"),
-        ("columns = ['n']", r"returned a task whose columns are a list \(\['n'\]\); expected a dictionary of names"),
+        ("columns = ['n']", r"returned a task whose columns are a list \(\['n'\]\); expected a dictionary from names"),
         ("batch_size = 0", r"returned a task whose batch_size is an int \(0\); expected an int of at least 1"),
     ],
 )
@@ -146,9 +146,9 @@ def test_a_syntax_error_has_its_line_once(write: Write) -> None:
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("settings = dict", "its settings must be a dataclass, one field for each key of task.*, got a type"),
-        ("settings = 3", "its settings must be a dataclass"),
-        ("@dataclass\nclass settings:\n    name: str = ''", "its settings have the field name, but task.name is Evo"),
+        ("settings = dict", "the settings must be a dataclass with one field for each key of task.*, got a type"),
+        ("settings = 3", "the settings must be a dataclass"),
+        ("@dataclass\nclass settings:\n    name: str = ''", "the settings have the field name, but task.name is Evo"),
         ("@dataclass\nclass settings:\n    s: set[int] | None = None", r"cannot be read from YAML \(Unexpected type"),
         (
             "@dataclass\nclass settings:\n    n: int = 'x'",

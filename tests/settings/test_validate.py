@@ -1,4 +1,4 @@
-"""What cannot be meant is refused before anything is done, all of it at once."""
+"""Invalid settings are refused before anything is done, all of them at once."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ BAD = [
         ["method.ladder=[12,0.2]"],
         "method.ladder must not exceed 10 (or be .inf) where a weight is score_power, got [12",
     ),
-    (["method.survivors.rule=niche"], "method.survivors.rule=niche has no niches; set method.niche={radius: 0.4"),
+    (["method.survivors.rule=niche"], "method.survivors.rule=niche needs method.niche, got null; set "),
     (["method=niche_ga", "method.niche.share=[]"], "method.niche.share must hold a number for each rung, got []"),
     (["method=niche_ga", "method.niche.share=[0]"], "method.niche.share must hold values of at least 1, got [0]"),
     (["method=niche_ga", "method.niche.radius=0"], "method.niche.radius must be above 0 and at most 1, got 0.0"),
@@ -32,7 +32,7 @@ BAD = [
     (["method.elites=11"], "method.elites must not exceed method.capacity=10, got 11"),
     (
         ["budget.oracle_calls=15"],
-        "budget.oracle_calls=15 does not cover the initial population of 16; raise it or start from fewer",
+        "budget.oracle_calls=15 does not cover the initial population of 16; raise it, or start from fewer candidates",
     ),
     (["seed=-1"], "seed must be between 0 and 18446744073709551615, got -1"),
     (["seed=18446744073709551616"], "seed must be between 0 and 18446744073709551615, got 18446744073709551616"),
@@ -58,14 +58,14 @@ BAD = [
     (["task.name=null"], "task.name must be bits, like its file bits.yaml, got None"),
     (["task.name=../up"], "task.name must be bits, like its file bits.yaml, got ../up"),
     (["method.name=ea"], "method.name must be pt, like its file pt.yaml, got ea; an option is named by its file"),
-    (["llm=off", "llm.client=litellm", "llm.model=a/b"], "llm=off has no client, got llm.client=litellm; use llm="),
+    (["llm=off", "llm.client=litellm", "llm.model=a/b"], "llm=off allows no client, got llm.client=litellm; use llm="),
     (["task.length=long"], "task.length must be an integer, got long"),
     (["+task.lenght=3"], "task.lenght is unknown; did you mean task.length?"),
     (["+method.swap.perod=3"], "method.swap.perod is unknown; did you mean method.swap.period?"),
     (["+bar.baz=3"], "bar is unknown; evodiverse --cfg job prints all keys"),
     (["+sed=3"], "sed is unknown; did you mean seed?"),
     (["task.defaults.capacity=many"], "method.capacity: While dereferencing interpolation"),
-    (["~task.defaults.cold"], "task.defaults.cold are referred to but absent; set them in the task's file"),
+    (["~task.defaults.cold"], "undefined references: task.defaults.cold; set these keys in the task's file"),
     (["method.parents=???"], "method.parents has no value; set it"),
 ]
 
@@ -88,7 +88,7 @@ def test_a_wrong_type_does_not_hide_what_else_is_wrong() -> None:
     assert [line.split()[0] for line in refused.value.violations] == ["task.start", "method.elites", "task.length"]
 
 
-def test_all_violations_are_told_at_once(tmp_path: Path) -> None:
+def test_all_violations_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     overrides = ["method.ladder=[0.2,0.8]", "seed=-1", "method.swap.size=99", "budget.oracle_calls=1", "task.length=0"]
     with pytest.raises(InputError) as refused:
@@ -115,13 +115,13 @@ def test_all_violations_are_told_at_once(tmp_path: Path) -> None:
         ["method=pt_niche", "method.niche.share=[3]"],
     ],
 )
-def test_what_can_be_meant_is_accepted(overrides: list[str]) -> None:
+def test_valid_settings_are_accepted(overrides: list[str]) -> None:
     plan("task=bits", *overrides)
 
 
 def test_outputs_below_a_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"file is no folder; choose another one with outputs="):
+    with pytest.raises(InputError, match=r"file is not a folder; choose another one with outputs="):
         plan("task=bits", f"outputs={tmp_path}/file/deep")
 
 

@@ -103,8 +103,8 @@ def test_a_program_that_never_answers_ends_the_run_with_its_last_words(tmp_path:
             ["evaluator=command", "evaluator.command=[no-such-program]"],
             "no-such-program cannot be started (No such file",
         ),
-        (["evaluator.command=[x]"], "evaluator=local starts no program; use evaluator=command"),
-        (["evaluator.timeout=5"], "evaluator=local takes no timeout"),
+        (["evaluator.command=[x]"], "evaluator.command needs evaluator=command, got evaluator=local"),
+        (["evaluator.timeout=5"], "evaluator.timeout needs evaluator=command or evaluator=ray, got evaluator=local"),
     ],
 )
 def test_an_invalid_command_is_refused(tmp_path: Path, words: list[str], expected: str) -> None:
