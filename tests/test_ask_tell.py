@@ -118,8 +118,8 @@ def test_a_moved_run_goes_on_where_it_is(asked: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
-        ("key,score\nabc,0.5\n", "line 2: key 'abc' is no candidate (unparsable: 3 characters)"),
-        (f"key,score\n{'0' * 24},0.5\n", f"line 2: {'0' * 24} was not asked for; asked.csv has what was"),
+        ("key,score\nabc,0.5\n", "line 2: key 'abc' is not a candidate (unparsable: 3 characters)"),
+        (f"key,score\n{'0' * 24},0.5\n", f"line 2: {'0' * 24} was not asked for; asked.csv lists the candidates"),
         ("genotype,score\nFIRST,high\n", "line 2: score must be a number, nan for a failed measurement, got 'high'"),
         ("genotype,score\nFIRST,7\n", "line 2: FIRST was scored 7; a score must lie in [0, 1]"),
         ("genotype,score\nFIRST,inf\n", "line 2: score must be finite, or nan for a failed measurement, got inf"),
@@ -142,7 +142,7 @@ def test_only_a_run_that_asks_is_told(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("key,score\n")
     for refused in (tell("outputs/lab", "scores.csv", cwd=tmp_path), ask("outputs/lab", cwd=tmp_path)):
         assert refused.returncode == 2
-        assert "does not ask; start it again with evaluator=ask" in refused.stderr
+        assert "does not ask for scores; start a run with evaluator=ask" in refused.stderr
     absent = ask("outputs/none", cwd=tmp_path)
     assert absent.returncode == 2
     assert "holds no started run" in absent.stderr

@@ -161,7 +161,7 @@ def test_ctrl_c_ends_an_engine_at_once(spring: list[str], tmp_path: Path) -> Non
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert stderr == "evodiverse: interrupted by SIGINT; the same command begins the run again\n"
+    assert stderr == "evodiverse: interrupted by SIGINT; run the same command again to start over\n"
     assert read_record(records[0])["status"] == "interrupted"
 
 
@@ -193,7 +193,7 @@ def test_a_front_that_was_logged_before_a_kill_is_kept(
 
 @pytest.mark.parametrize("override", ["method.capacity=3", "method=pt", "llm=off", "task.fit=bfgs", "budget.seconds=3"])
 def test_a_setting_that_no_engine_reads_is_refused(override: str) -> None:
-    assert refusal("sparse", override).startswith(f"{override} means nothing to a baseline; set keys of task")
+    assert refusal("sparse", override).startswith(f"{override} has no effect on a baseline; set only keys of task")
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
@@ -231,8 +231,8 @@ def test_the_command_runs_and_its_run_stands_in_the_tables(spring: list[str], tm
     stdout, stderr = process.communicate(timeout=100)
     assert (process.returncode, stderr) == (0, "")
     first, best, own, path = stdout.splitlines()
-    assert first == "complete, stopped by engine: a front of 1"
-    assert best.startswith("best by its training error: NMSE train ")
+    assert first == "complete, stopped by engine: front of size 1"
+    assert best.startswith("best by training error: NMSE train ")
     assert own.startswith("sparse's own choice: NMSE train ")
     assert Path(path).is_dir()
     outputs = tmp_path / "outputs"

@@ -160,7 +160,7 @@ def test_a_failing_run_of_a_sweep_is_listed_at_its_end_and_the_others_go_on(tmp_
     assert "Error executing job" not in swept.stderr
     for seed, line in enumerate([first, second]):
         assert f"run {seed + 1} (task.spoiled=start seed={seed}) failed: no initial candidate can enter a pool" in line
-    assert last == "evodiverse: 2 of 4 runs failed; the same command tries them again"
+    assert last == "evodiverse: 2 of 4 runs failed; run the same command again to retry them"
     records = [json.loads(path.read_text())["status"] for path in tmp_path.rglob("run.json")]
     assert sorted(records) == ["complete", "complete", "failed", "failed"]
 

@@ -85,7 +85,7 @@ def test_a_docked_run_is_not_docked_again(order: Order, run: Run, capsys: pytest
     before = {path: path.stat().st_mtime_ns for path in run.path.rglob("docking/*")}
     assert dock_all(order, Idle()) == 0
     assert {path: path.stat().st_mtime_ns for path in run.path.rglob("docking/*")} == before
-    assert f"{run.path} is docked" in capsys.readouterr().out
+    assert f"{run.path} is docked already" in capsys.readouterr().out
 
 
 def test_a_molecule_of_several_runs_is_docked_once(order: Order, run: Run, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_each_task_has_its_own_receptor(order: Order, tmp_path: Path) -> None:
 
 def test_one_receptor_is_not_taken_for_the_target_of_two_tasks(order: Order, tmp_path: Path) -> None:
     write_run(tmp_path / "runs" / "two", SCORES, STATES, task__name="gsk3b")
-    with pytest.raises(InputError, match=r"runs of gsk3b, jnk3 have different targets; name them with --targets"):
+    with pytest.raises(InputError, match=r"tasks gsk3b, jnk3 have different targets; list the targets with --targets"):
         dock_all(order._replace(runs=[tmp_path / "runs"]), Idle())
 
 
@@ -158,7 +158,7 @@ def test_runs_that_cannot_be_docked_are_named_and_the_others_docked(
     record = unfinished.path / "run.json"
     record.write_text(record.read_text().replace("complete", "interrupted"))
     assert dock_all(order._replace(runs=[tmp_path / "runs"]), Toy()) == 2
-    assert f"{unfinished.path} is interrupted; only a complete run is docked" in capsys.readouterr().err
+    assert f"{unfinished.path} is interrupted; only complete runs can be docked" in capsys.readouterr().err
     assert len(rows(run.path, "docking")) == 3
 
 
@@ -178,8 +178,8 @@ def test_a_run_without_molecules_is_refused(order: Order, tmp_path: Path) -> Non
         ({"box": "1,2,3"}, r"--box 1,2,3: expected six finite numbers"),
         ({"box": "a,b,c,d,e,f"}, "--box a,b,c,d,e,f: could not convert"),
         ({"receptor": "absent.pdbqt"}, "cannot read the receptor absent.pdbqt"),
-        ({"runs": [Path("absent")]}, "absent is no run, and there is none below it"),
-        ({"receptor": None, "targets": Path("absent.yaml")}, "--box belongs to --receptor"),
+        ({"runs": [Path("absent")]}, "absent is not a run, and contains none; check the path"),
+        ({"receptor": None, "targets": Path("absent.yaml")}, "--box needs --receptor"),
         ({"receptor": None, "box": None, "targets": Path("absent.yaml")}, "cannot read absent.yaml"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The files that `evodiverse-new` writes are a task that runs as it stands, and it overwrites nothing."""
+"""The files that `evodiverse-new` writes are a task that works out of the box; existing files are not overwritten."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def template() -> dict[str, Any]:
     return runpy.run_path(str(TEMPLATE / "evaluator.py"))
 
 
-def test_the_files_are_written_and_the_command_to_go_on_with_runs_a_search(
+def test_the_files_are_written_and_the_suggested_command_runs_a_search(
     tmp_path: Path, template: dict[str, Any]
 ) -> None:
     done = new("program", "my new/task", cwd=tmp_path)
@@ -67,7 +67,7 @@ def test_the_files_are_written_and_the_command_to_go_on_with_runs_a_search(
 
 def test_the_commands_of_the_readme_are_understood(tmp_path: Path) -> None:
     new("program", ".", cwd=tmp_path)
-    shown = re.findall(r"^    evodiverse (.*)$", (tmp_path / "README.md").read_text(), re.MULTILINE)
+    shown = re.findall(r"^evodiverse (.*)$", (tmp_path / "README.md").read_text(), re.MULTILINE)
     assert len(shown) == 3
     for command in shown:
         done = evodiverse(
@@ -81,7 +81,7 @@ def test_nothing_is_written_where_one_of_the_files_exists(tmp_path: Path, name: 
     (tmp_path / name).write_text("mine")
     done = new("program", str(tmp_path), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (f"evodiverse-new: {tmp_path} has {name} already; nothing was written, name another folder\n")
+    assert done.stderr == (f"evodiverse-new: {tmp_path} already has {name}; nothing was written, name another folder\n")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "mine"
 
@@ -93,7 +93,7 @@ def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("folder", ["file", "file/below"])
-def test_a_folder_that_cannot_be_is_one_line(tmp_path: Path, folder: str) -> None:
+def test_an_impossible_folder_is_one_line(tmp_path: Path, folder: str) -> None:
     (tmp_path / "file").write_text("")
     done = new("program", folder, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

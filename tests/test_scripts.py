@@ -98,7 +98,10 @@ def test_tables_may_be_restricted(outputs: Path) -> None:
     assert "equations" in names
     assert not names & {"molecules", "mol_graphga", "sr_div"}
     refused = tables(outputs, "--llm", "gpt5")
-    assert (refused.returncode, refused.stderr) == (2, f"tables: no complete run of gpt5 below {outputs}\n")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"tables: {outputs} has no complete run of gpt5; check --task and --llm\n",
+    )
 
 
 def test_tables_without_runs_say_how_to_make_them(tmp_path: Path) -> None:
@@ -112,7 +115,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
     refused = tables(tmp_path / "nope")
     assert (refused.returncode, refused.stderr) == (
         2,
-        f"tables: {tmp_path}/nope is no folder; name that of your runs\n",
+        f"tables: {tmp_path}/nope is not a folder; name the folder of your runs\n",
     )
 
 
@@ -128,7 +131,7 @@ def test_tables_that_are_stopped_say_so_in_one_line(outputs: Path, tmp_path: Pat
         assert script.poll() is None, script.communicate()
         time.sleep(0.01)
     script.send_signal(signal.SIGINT)
-    assert script.communicate()[1] == "tables: stopped; what was measured is kept\n"
+    assert script.communicate()[1] == "tables: stopped; finished measurements are stored\n"
     assert script.returncode == 130
 
 
@@ -179,7 +182,7 @@ def test_show_goes_on_after_a_folder_that_holds_no_run(tmp_path: Path) -> None:
     path = run_toy(tmp_path / "outputs", "budget.oracle_calls=40")
     shown = show(tmp_path / "absent", path)
     assert shown.returncode == 2
-    assert shown.stderr == f"show: {tmp_path}/absent is no run, and there is none below it\n"
+    assert shown.stderr == f"show: {tmp_path}/absent is not a run, and contains none; check the path\n"
     assert str(path) in shown.stdout
 
 

@@ -1,5 +1,5 @@
 """The commands.
 
-`evodiverse` and `evodiverse-baseline` make runs, `evodiverse-show` and `evodiverse-tables` read them, `evodiverse-new`
-writes the files of a new task.
+`evodiverse` and `evodiverse-baseline` run searches, `evodiverse-show` and `evodiverse-tables` read their logs, and
+`evodiverse-new` writes the files of a new task.
 """

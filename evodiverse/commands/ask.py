@@ -1,4 +1,4 @@
-"""Write the candidates that a run wants evaluated next, and end."""
+"""Write out the candidates that a run wants evaluated next."""
 
 import argparse
 import shutil
@@ -8,17 +8,17 @@ from pathlib import Path
 from evodiverse.version import VERSION
 
 _DETAILS = """\
-The run is one that was started with evaluator=ask, which has ended with its first question. What it asks stands in
-RUN/asked.csv: a line for each candidate, with an empty column for its score.
+RUN must have been started with evaluator=ask. Such a run writes its candidates to RUN/asked.csv and exits. The file
+has one line per candidate, with an empty column for its score.
 
 examples:
-  evodiverse task=mine evaluator=ask name=lab      # starts the run, which asks and ends
-  evodiverse-ask outputs/lab -o round1.csv         # the same question once more, into a file
-  evodiverse-tell outputs/lab round1.csv           # what was measured; the run goes on and asks again"""
+  evodiverse task=mine evaluator=ask name=lab      # starts the run, which asks for scores and exits
+  evodiverse-ask outputs/lab -o round1.csv         # writes the same candidates again, to another file
+  evodiverse-tell outputs/lab round1.csv           # passes on the scores; the run continues and asks again"""
 
 
 def main() -> int:
-    """Ask and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
+    """Write the candidates and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     parser = argparse.ArgumentParser(
         "evodiverse-ask",
         description=__doc__,
@@ -27,9 +27,11 @@ def main() -> int:
     )
     parser.add_argument("--version", action="version", version=VERSION)
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write (RUN/asked.csv)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="file to copy the candidates to, besides RUN/asked.csv"
+    )
     arguments = parser.parse_args()
-    from evodiverse.commands.asked_runs import go_on  # here: --help does without the libraries of these
+    from evodiverse.commands.asked_runs import resume  # here so that --help stays fast
     from evodiverse.commands.ending import ended
     from evodiverse.errors import InputError, reason
     from evodiverse.runlog.record import ASKED
@@ -37,7 +39,7 @@ def main() -> int:
     run, output = arguments.run.absolute(), arguments.output and arguments.output.absolute()
 
     def ask() -> None:
-        go_on(run)
+        resume(run)
         if output is not None and (run / ASKED).exists():
             try:
                 shutil.copyfile(run / ASKED, output)

@@ -1,4 +1,4 @@
-"""Runs whose candidates somebody else evaluates: what they are told, and how they go on."""
+"""Runs whose candidates are scored by hand: reading the scores, and resuming the run."""
 
 import csv
 import io
@@ -28,24 +28,24 @@ from evodiverse.store.run_directory import JOURNAL
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _NAMES: Final = ("key", "genotype", "smiles")
-"""The columns that may say which candidate a line is about; the first that is there counts."""
+"""The columns that may identify the candidate of a line; the first one in the file takes precedence."""
 
 
-def go_on(path: Path, scores: Path | None = None) -> None:
-    """Let a run go on until it asks again or ends.
+def resume(path: Path, scores: Path | None = None) -> None:
+    """Resume a run until it asks for scores again or ends.
 
     Args:
         path: The run directory.
-        scores: A CSV file of what somebody measured, None to ask again.
+        scores: A CSV file with measured scores, or None to ask for the same scores again.
 
     Raises:
-        InputError: The run was not started to ask, or the file cannot be meant; names every line that is wrong.
+        InputError: The run was not started with ``evaluator=ask``, or the file is invalid; lists every invalid line.
     """
     given = None if scores is None else _read(scores)
     register()
     plan, composed, hydra_part = plan_again(path)
     if plan.config.evaluator.name != ASK:
-        raise InputError(f"{path} does not ask; start it again with evaluator=ask")
+        raise InputError(f"{path} does not ask for scores; start a run with evaluator=ask")
     if given is not None:
         _tell(plan, given, _read_asked(plan.path))
     display = choose_display(plan.config.display, str(plan.path))
@@ -53,26 +53,26 @@ def go_on(path: Path, scores: Path | None = None) -> None:
 
 
 def _read_asked(path: Path) -> Mapping[str, str]:
-    """Return the genotypes of the candidates that a run asked for last, by their keys."""
+    """Return the genotypes of the candidates that a run asked for most recently, by their keys."""
     try:
         _, lines = _parse(read_text_input(path / ASKED, TEXT_BYTES, "utf-8"))
         return {line["key"]: line["genotype"] for _, line in lines}
     except (OSError, KeyError, ValueError) as error:
-        raise InputError(f"{path} asks for nothing; run evodiverse-ask {path}") from error
+        raise InputError(f"{path} is not waiting for scores; run evodiverse-ask {path}") from error
 
 
 def _read(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """Return the lines of a table with their numbers.
+    """Return the lines of a table, each as its number and its cells by column.
 
     Raises:
-        InputError: It cannot be read, or lacks a column.
+        InputError: The file cannot be read, or a column is missing.
     """
     try:
         columns, lines = _parse(read_text_input(path, TEXT_BYTES, "utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
     except (ValueError, csv.Error) as error:
-        raise InputError(f"{path} is no table of comma-separated values ({error})") from error
+        raise InputError(f"{path} is not a CSV file ({error}); save it as comma-separated values") from error
     if "score" not in columns or not any(name in columns for name in _NAMES):
         raise InputError(
             f"{path} must have the columns score and {' or '.join(_NAMES)}, got {', '.join(columns) or '-'}"
@@ -81,7 +81,7 @@ def _read(path: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def _parse(text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Return the columns of a table, and its lines with their numbers."""
+    """Return the columns of a table and its lines, each as its number and its cells by column."""
     reader = csv.DictReader(io.StringIO(text))
     columns = list(reader.fieldnames or ())
     lines = [(reader.line_num, {name: line.get(name) or "" for name in columns}) for line in reader]
@@ -89,10 +89,10 @@ def _parse(text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
 
 
 def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[str, str]) -> None:
-    """Keep what was measured, for the run to find.
+    """Add the scores to the journal, where the run finds them.
 
     Raises:
-        InputError: A line is about no candidate that was asked for, or its score is none; names them all.
+        InputError: A line names no candidate that was asked for, or has no valid score; lists all such lines.
     """
     task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     if not isinstance(task, Measurable):
@@ -118,13 +118,13 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
 
 
 def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], told: Container[str]) -> Hypothesis:
-    """Return the candidate that a line is about, which may be written otherwise than it was asked for.
+    """Return the candidate that a line is about, which may be written differently than in the question.
 
     Args:
-        task: Reads what is written.
-        line: Its cells by column.
-        asked: The genotypes of the candidates that the run asks for now, by their keys.
-        told: The keys of those of the same round that it was told of before, which may be told again.
+        task: The task, which parses genotypes.
+        line: The cells of the line, by column.
+        asked: The genotypes of the candidates that the run is waiting for, by their keys.
+        told: The keys of candidates whose scores the run already has; those may be given again.
     """
     name = next(name for name in _NAMES if name in line)
     text = line[name].strip()
@@ -132,12 +132,12 @@ def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], told: C
         return Hypothesis(asked[text], text)
     (parsed,) = contracts.parse(task, [text])
     if isinstance(parsed, Rejection):
-        raise InputError(f"{name} {text!r} is no candidate ({parsed})")
+        raise InputError(f"{name} {text!r} is not a candidate ({parsed})")
     if parsed.key in asked:
         return Hypothesis(asked[parsed.key], parsed.key)
     if parsed.key in told:
         return parsed
-    raise InputError(f"{text} was not asked for; {ASKED} has what was")
+    raise InputError(f"{text} was not asked for; {ASKED} lists the candidates")
 
 
 def _rate(task: Measurable, hypothesis: Hypothesis, text: str) -> Evaluation:

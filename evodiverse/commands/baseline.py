@@ -1,4 +1,4 @@
-"""Let another engine of symbolic regression explain the data of an equation task, and log it as a run."""
+"""Solve an equation task with another symbolic regression engine, and log the result as a run."""
 
 import argparse
 import sys
@@ -9,22 +9,22 @@ from evodiverse.version import VERSION
 ENGINES = ("operon", "pysr", "sparse")
 
 _DETAILS = """\
-settings, as for evodiverse task=equation …; values that commas separate make several runs:
-  task.problem=builtin/NAME  what is to be explained, or csv/NAME with task.data.train and task.data.target
-  seed=K                     seed of whatever the engine draws
+settings, as for evodiverse task=equation …; comma-separated values give several runs:
+  task.problem=builtin/NAME  problem to solve, or csv/NAME with task.data.train and task.data.target
+  seed=K                     seed of the engine's random numbers
   outputs=FOLDER, overwrite=true, dry_run=true, sandbox.require=strict
 
 examples:
   evodiverse-baseline --engine operon task.problem=builtin/oscillator1 seed=0,1,2 --seconds 30
   evodiverse-baseline --engine sparse task.problem=builtin/reaction3 --evaluations 10
-  evodiverse-tables                                        # they stand in the tables of all equation runs
+  evodiverse-tables                                        # the tables include these runs
 
-An engine sees the training data alone, and nothing fits its equations again: all errors are those of the constants that
-it found. operon and sparse need pip install 'evodiverse[baselines]', pysr needs pip install pysr."""
+An engine sees only the training data, and its equations are not fitted again: all errors are those of the constants
+that the engine found. operon and sparse need pip install 'evodiverse[baselines]', pysr needs pip install pysr."""
 
 
 def main() -> int:
-    """Make the runs and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
+    """Run the engine and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     parser = argparse.ArgumentParser(
         "evodiverse-baseline",
         description=__doc__,
@@ -32,20 +32,22 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("--engine", required=True, choices=ENGINES, help="who makes the equations")
+    parser.add_argument("--engine", required=True, choices=ENGINES, help="engine that searches for equations")
     budget = parser.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--seconds", type=_count, metavar="N", help="wall time that the engine may take")
-    budget.add_argument("--evaluations", type=_count, metavar="N", help="what the engine itself counts as evaluations")
-    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the task and the seed")
+    budget.add_argument("--seconds", type=_count, metavar="N", help="limit on the engine's wall time, in seconds")
+    budget.add_argument(
+        "--evaluations", type=_count, metavar="N", help="limit on evaluations, as the engine counts them"
+    )
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings, such as the problem and the seed")
     arguments = parser.parse_intermixed_args()
-    from evodiverse.commands.baseline_runs import Budget, run_all  # here: --help does without the libraries of these
+    from evodiverse.commands.baseline_runs import Budget, run_all  # here so that --help stays fast
     from evodiverse.runner.process import complain, prepare
 
     prepare()
     try:
         run_all(arguments.engine, arguments.overrides, Budget(arguments.seconds, arguments.evaluations))
     except Interrupted as error:
-        complain(f"{error}; the same command begins the run again")
+        complain(f"{error}; run the same command again to start over")
         return error.exit_code
     except EvoDiverseError as error:
         complain(str(error))

@@ -1,4 +1,4 @@
-"""Runs of engines that are not ours: planned like any run, and logged like one that ended with its start."""
+"""Runs of other engines, which are planned like any run and logged like one that ended after iteration 0."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ from evodiverse.tasks.equations.skeleton import SkeletonError
 from evodiverse.tasks.equations.task import EquationTask
 from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Reason, Rejection, Request, Stream
 
-# What every baseline is composed from: one pool, which keeps all.
+# The configuration behind every baseline: one pool, which keeps everything.
 _BASE: Final = ("task=equation", "method=graph_ga", "llm=off")
 _KEYS: Final = ("task", "seed", "outputs", "overwrite", "dry_run", "sandbox.require")
 _EQUATIONS: Final = "evodiverse.tasks.equations"
@@ -54,27 +54,27 @@ _ERRORS: Final = ("nmse_train", "nmse_id", "nmse_ood")
 
 
 class Budget(NamedTuple):
-    """What an engine may use: wall time, or what it counts as evaluations."""
+    """The limit of an engine: wall time, or evaluations as the engine counts them. Exactly one is set."""
 
     seconds: int | None
     evaluations: int | None
 
     @property
     def settings(self) -> dict[str, int]:
-        """The one that is set, as ``run.json`` records it."""
+        """The limit that is set, as ``run.json`` records it."""
         return {f"budget.{name}": value for name, value in self._asdict().items() if value is not None}
 
     @property
     def name(self) -> str:
-        """What stops a run that has spent it."""
+        """The value of ``stopped_by`` for a run that reached the limit."""
         return "budget" if self.seconds is None else "seconds"
 
 
 def run_all(engine: str, overrides: Sequence[str], budget: Budget) -> None:
-    """Make all runs that a command line names, after all of them have been checked.
+    """Check all runs that a command line describes, then run them.
 
     Raises:
-        InputError: They cannot be meant, or the engine's library is missing.
+        InputError: Some settings are invalid, or the engine's library is missing.
         ServiceError: The engine failed.
     """
     violations = [*_find_missing(engine), *_find_meaningless(overrides)]
@@ -95,27 +95,27 @@ def run_all(engine: str, overrides: Sequence[str], budget: Budget) -> None:
 
 
 def _find_missing(engine: str) -> list[str]:
-    """Return which packages of an engine are missing."""
-    absent = [package for module, package in ENGINES[engine].libraries.items() if find_spec(module) is None]
-    return [f"--engine {engine} needs {' and '.join(absent)}; {ENGINES[engine].remedy}"] if absent else []
+    """Return a message about the missing packages of an engine, if any."""
+    missing = [package for module, package in ENGINES[engine].libraries.items() if find_spec(module) is None]
+    return [f"--engine {engine} needs {' and '.join(missing)}; {ENGINES[engine].remedy}"] if missing else []
 
 
 def _find_meaningless(overrides: Sequence[str]) -> Iterator[str]:
-    """Yield what is wrong with settings that no engine reads."""
+    """Yield one message for each setting that no engine reads."""
     for override in overrides:
         key = override.lstrip("+~").partition("=")[0]
         is_task = key.startswith("task.") and not key.startswith(("task.defaults", "task.fit", "task.domain"))
         if not (is_task or key in _KEYS):
-            yield f"{override} means nothing to a baseline; set keys of task, {', '.join(_KEYS[1:])} alone"
+            yield f"{override} has no effect on a baseline; set only keys of task, {', '.join(_KEYS[1:])}"
 
 
 def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: HydraConf) -> Plan:
-    """Check a composed configuration, and return the plan of the run in which an engine takes the place of the method.
+    """Check a composed configuration, and return the plan of a run in which an engine replaces the method.
 
-    Its settings are those of the task, the budget, what the engine is set to, and what every reader of a run needs.
+    The settings of the run are those of the task, the budget and the engine, and those that every reader of runs needs.
 
     Raises:
-        InputError: It cannot be meant; names everything that is wrong.
+        InputError: The configuration is invalid; lists all problems.
     """
     plan = plan_run(composed, hydra)
     if plan.config.task["domain"] != _EQUATIONS:
@@ -131,13 +131,13 @@ def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: Hydr
 
 
 def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path], None]) -> None:
-    """Run an engine on the training data of a task, and log its final front; a finished run only says so.
+    """Run an engine on the training data of a task, and log its final front. If the run is complete, only report that.
 
     Args:
-        engine: Name of the engine.
-        plan: Of the run.
-        budget: Of the engine.
-        save: Writes what was asked for into the folder it is given.
+        engine: The name of the engine.
+        plan: The plan of the run.
+        budget: The limit of the engine.
+        save: Writes the given options into the folder that it is passed.
 
     Raises:
         InputError: The run directory holds another run, or data cannot be used.
@@ -158,14 +158,14 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         saved = run.directory.checkpoint() or _search(engine, plan, budget, run.directory)
         run.stopped_by, run.facts = saved["stopped_by"], {"engine": saved["engine"]}
         found = run.directory.rows("evaluations", ["call", "score", "selected", *_ERRORS])
-    say(f"complete, stopped by {run.stopped_by}: a front of {sum(row['call'] is not None for row in found):,}")
+    say(f"complete, stopped by {run.stopped_by}: front of size {sum(row['call'] is not None for row in found):,}")
     for line in _describe(engine, found):
         say(line)
     say(f"{plan.path}")
 
 
 def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) -> Mapping[str, Any]:
-    """Let an engine search, log what it finds, and return what is known of how it ended."""
+    """Run an engine, log its result, and return facts about how it ended."""
     dataset = read_dataset(plan.task)
     train = dataset.splits.train
     answer = find_apart(engine, Order(train.inputs, train.target, dataset.names, plan.config.seed, *budget))
@@ -180,7 +180,7 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
 def _log(
     engine: str, plan: Plan, dataset: Dataset, answer: Answer, directory: RunDirectory, ended: Mapping[str, object]
 ) -> None:
-    """Evaluate an engine's models with the constants that it fitted, and commit them as iteration 0."""
+    """Evaluate an engine's models with the constants that the engine fitted, and commit them as iteration 0."""
     began = time.perf_counter()
     written, given = _write_models(answer.front, dataset.names)
     method, archive = freeze_method(plan.config.method, has_model=False), Archive()
@@ -208,11 +208,11 @@ def _mark(evaluation: Evaluation, *, is_selected: bool) -> Evaluation:
 
 
 def _describe(engine: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the errors of the best equation and of the one that the engine would choose."""
+    """Yield one line with the errors of the best equation, and one for the equation that the engine chose."""
     good = [row for row in rows if row["score"] is not None]
     best = max(good, key=lambda row: row["score"], default=None)
     selected = next((row for row in good if row["selected"]), None)
-    for what, row in {"best by its training error": best, f"{engine}'s own choice": selected}.items():
+    for what, row in {"best by training error": best, f"{engine}'s own choice": selected}.items():
         if row is not None:
             errors = [f"{name.removeprefix('nmse_')} {row[name]:.4g}" for name in _ERRORS if row[name] is not None]
             yield f"{what}: NMSE {', '.join(errors)}"
@@ -221,7 +221,7 @@ def _describe(engine: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _write_models(
     front: Front, variables: tuple[str, ...]
 ) -> tuple[list[Hypothesis | Rejection], dict[str, FloatArray]]:
-    """Return an engine's models as hypotheses, or why one is none, and the parameters of each by its key."""
+    """Return an engine's models as hypotheses or rejections, and the parameters of each hypothesis by its key."""
     written: list[Hypothesis | Rejection] = []
     given: dict[str, FloatArray] = {}
     for model in front.models:

@@ -10,20 +10,20 @@ from evodiverse.version import VERSION
 PUBLISHED = "mapk14"
 
 _DETAILS = f"""\
-What is docked are the diversity-aware ten of the last iteration and of the four before it, those that the table
-docking_top10 counts. Results are kept in the cache: after a stop the same command goes on where it was.
+Docks the diversity-aware top ten of each of the last five iterations, which the table docking_top10 reports. Results
+are stored in the cache, so that the same command resumes after an interruption.
 
 examples:
   evodiverse-dock outputs/jnk3 --receptor jnk3.pdbqt --box 22.5,12.1,31.0,24,24,24
   evodiverse-dock outputs --targets targets.yaml
-  evodiverse-dock outputs/jnk3/pt/off/default/seed0 --receptor {PUBLISHED}     # fetched; to try it out
+  evodiverse-dock outputs/jnk3/pt/off/default/seed0 --receptor {PUBLISHED}     # fetched, for a trial
 
-targets.yaml, by task, paths relative to it, boxes in Å (or the path of a file of Vina's with center_x and so on):
+targets.yaml, by task; paths are relative to it; boxes are in Å, or paths of Vina configuration files:
   jnk3:  {{receptor: jnk3.pdbqt, box: [22.5, 12.1, 31.0, 24, 24, 24]}}
   gsk3b: {{receptor: gsk3b.pdbqt, box: [10.2, 5.3, -7.7, 24, 24, 24]}}
 
-It writes docking/ in each run: part-000000.parquet (key, score in kcal/mol, error), poses.sdf and docking.json, which
-says how. It needs pip install 'evodiverse[docking]'; docs/docking.md says how to prepare a receptor."""
+Each run gets a folder docking/ with part-000000.parquet (key, score in kcal/mol, error), poses.sdf, and docking.json
+with the settings. Docking needs pip install 'evodiverse[docking]'; docs/docking.md shows how to prepare a receptor."""
 
 
 def main() -> int:
@@ -35,22 +35,26 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder above several")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
-        "--receptor", metavar="FILE", help=f"rigid receptor in PDBQT format, or {PUBLISHED}, which has a box"
+        "--receptor", metavar="FILE", help=f"rigid receptor in PDBQT format, or {PUBLISHED}, which brings its box"
     )
-    where.add_argument("--targets", type=Path, metavar="FILE", help="YAML file with receptor and box of each task")
+    where.add_argument("--targets", type=Path, metavar="FILE", help="YAML file with the receptor and box of each task")
     parser.add_argument(
         "--box",
         metavar="X,Y,Z,SX,SY,SZ",
-        help="center and sides of the box around the pocket, in Å, or a file of Vina's",
+        help="center and sides of the box around the pocket, in Å, or a Vina configuration file",
     )
-    parser.add_argument("--exhaustiveness", type=_count, default=8, metavar="N", help="searches for a best pose (8)")
-    parser.add_argument("--jobs", type=_count, metavar="N", help="molecules docked at once (as many as cores)")
-    parser.add_argument("--overwrite", action="store_true", help="replace a docking that was made otherwise")
+    parser.add_argument(
+        "--exhaustiveness", type=_count, default=8, metavar="N", help="number of searches for the best pose (8)"
+    )
+    parser.add_argument(
+        "--jobs", type=_count, metavar="N", help="molecules to dock at the same time (as many as cores)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace a docking that used other settings")
     arguments = parser.parse_args(_attach_box(sys.argv[1:]))
-    from evodiverse.commands.dock_runs import Order, dock_all  # here: --help does without the libraries of these
+    from evodiverse.commands.dock_runs import Order, dock_all  # here so that --help stays fast
     from evodiverse.runner.process import complain, prepare
 
     prepare()
@@ -67,7 +71,7 @@ def main() -> int:
             )
         )
     except Interrupted as error:
-        complain(f"{error}; the same command goes on where it was")
+        complain(f"{error}; run the same command again to resume")
         return error.exit_code
     except EvoDiverseError as error:
         complain(str(error))
@@ -78,7 +82,7 @@ def main() -> int:
 
 
 def _attach_box(words: list[str]) -> list[str]:
-    """Write ``--box VALUE`` as ``--box=VALUE``: a value that begins with a minus argparse takes for an option."""
+    """Replace ``--box VALUE`` by ``--box=VALUE``, since argparse takes a value with a leading minus for an option."""
     if "--box" not in words[:-1]:
         return words
     at = words.index("--box")

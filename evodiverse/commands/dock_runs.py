@@ -1,4 +1,4 @@
-"""Docks the diversity-aware top 10 of the last iterations of runs, and writes the dataset ``docking/`` of each."""
+"""Docking of the diversity-aware top 10 of the last iterations of runs, which fills the dataset ``docking/``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -33,7 +33,7 @@ _MOLECULES: Final = "evodiverse.tasks.molecules"
 
 
 class Order(NamedTuple):
-    """What a command line asks for."""
+    """The options of the command line."""
 
     runs: Sequence[Path]
     receptor: str | None
@@ -49,10 +49,10 @@ class Batch:
     """The docking of one run.
 
     Attributes:
-        run: A complete run.
-        record: What is recorded of the docking.
-        tops: The keys of the last iterations' tops, the last one last.
-        jobs: The job of each key, those of the last iteration first.
+        run: The run, which is complete.
+        record: The record of the docking, as written to ``docking.json``.
+        tops: The keys of the top candidates of each of the last iterations, in the order of the iterations.
+        jobs: The job of each key; those of the last iteration come first.
     """
 
     run: Run
@@ -62,16 +62,16 @@ class Batch:
 
 
 def dock_all(order: Order, program: Program = vina) -> int:
-    """Dock the molecules of all runs, and return the exit code: 2 if any run cannot be docked.
+    """Dock the molecules of all runs, and return the exit code, which is 2 if any run cannot be docked.
 
     Args:
-        order: What the command line asks for.
-        program: What docks them.
+        order: The options of the command line.
+        program: The docking program.
 
     Raises:
-        InputError: The extra is missing, a receptor, a box or all of the runs cannot be used, or one receptor is given
+        InputError: The extra is missing; a receptor, a box or none of the runs can be used; or one receptor is given
             for several tasks.
-        ServiceError: The disk is full or gone.
+        ServiceError: The disk is full or not available.
     """
     program.check_installed()
     choose = _read_order(order)
@@ -80,7 +80,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
     runs, refused = _find_runs(order.runs)
     tasks = sorted({run.task for run in runs})
     if len(tasks) > 1 and order.receptor not in (None, PUBLISHED):
-        raise InputError(f"the runs of {', '.join(tasks)} have different targets; name them with --targets")
+        raise InputError(f"the tasks {', '.join(tasks)} have different targets; list the targets with --targets")
     batches = []
     with MoleculeStore(cache_folder() / "analysis") as store:
         for run in runs:
@@ -93,8 +93,8 @@ def dock_all(order: Order, program: Program = vina) -> int:
                 refused.append(error)
                 continue
             if known.keys() >= batch.jobs.keys():
-                say(f"{run.path} is docked")
-                _tell_means(batch, known)
+                say(f"{run.path} is docked already")
+                _print_means(batch, known)
             else:
                 batches.append(batch)
     for refusal in refused:
@@ -104,14 +104,14 @@ def dock_all(order: Order, program: Program = vina) -> int:
 
 
 def _read_order(order: Order) -> Callable[[Run], Target]:
-    """Return what finds the target of a run.
+    """Return a function that finds the target of a run.
 
     Raises:
         InputError: A receptor or a box cannot be used.
     """
     if order.targets is not None:
         if order.box is not None:
-            raise InputError("--box belongs to --receptor; in the file of --targets each task has a box of its own")
+            raise InputError("--box needs --receptor; with --targets, put the box of each task into the file")
         targets = read_targets(expanded(order.targets))
         return lambda run: _target_of(run, targets, order.targets)
     if order.receptor == PUBLISHED:
@@ -121,7 +121,7 @@ def _read_order(order: Order) -> Callable[[Run], Target]:
         return lambda run: published  # noqa: ARG005
     if order.box is None:
         raise InputError(
-            "--receptor needs --box X,Y,Z,SX,SY,SZ, the center and the sides of the box in Å, or a file of Vina's"
+            "--receptor needs --box X,Y,Z,SX,SY,SZ, the center and sides of the box in Å, or a Vina configuration file"
         )
     receptor, box = expanded(str(order.receptor)), _read_box(order.box)
     read_target("", receptor, box)
@@ -129,7 +129,7 @@ def _read_order(order: Order) -> Callable[[Run], Target]:
 
 
 def _read_box(text: str) -> Box:
-    """Return the box that six numbers describe, else a configuration file of Vina."""
+    """Return the box from six numbers, or else from a Vina configuration file."""
     if "," not in text:
         return read_vina_box(expanded(text))
     try:
@@ -140,22 +140,22 @@ def _read_box(text: str) -> Box:
 
 def _target_of(run: Run, targets: Mapping[str, Target], file: Path | None) -> Target:
     if run.task not in targets:
-        raise InputError(f"{run.path} is a run of {run.task}, of which {file} has no target; add it")
+        raise InputError(f"{run.path} is a run of {run.task}, but {file} has no target for {run.task}; add one")
     return targets[run.task]
 
 
 def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
-    """Return the complete runs of molecules that are named or lie below, and why others cannot be docked.
+    """Return the complete runs of molecules at or below the given paths, and why other runs cannot be docked.
 
     Raises:
-        InputError: There are none.
+        InputError: No run can be docked.
     """
     runs: dict[Path, Run] = {}
     refused = []
     for folder in given:
         records = find_records(folder)
         if not records:
-            refused.append(InputError(f"{folder} is no run, and there is none below it"))
+            refused.append(InputError(f"{folder} is not a run, and contains none; check the path"))
         for path in records:
             try:
                 run = Run(path.parent, read_record(path))
@@ -166,21 +166,22 @@ def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
                 if run.path == folder:
                     refused.append(InputError(f"{folder} is a run of {run.task}, which has no molecules to dock"))
             elif run.record["status"] != "complete":
-                refused.append(InputError(f"{run.path} is {run.record['status']}; only a complete run is docked"))
+                refused.append(InputError(f"{run.path} is {run.record['status']}; only complete runs can be docked"))
             else:
                 runs[run.path.resolve()] = run
     if not runs:
         raise InputError(
-            *[line for error in refused for line in error.violations] or ["there are no runs of molecules to dock"]
+            *[line for error in refused for line in error.violations]
+            or ["there are no runs of molecules to dock; name some"]
         )
     return list(runs.values()), refused
 
 
 def _plan(run: Run, target: Target, settings: Settings, store: MoleculeStore) -> Batch:
-    """Return the docking of a run.
+    """Return the docking of one run.
 
     Raises:
-        InputError: Its log is damaged.
+        InputError: The log of the run is damaged.
     """
     try:
         tops = select_last_tops(read_log(run), store.fingerprint)
@@ -191,7 +192,7 @@ def _plan(run: Run, target: Target, settings: Settings, store: MoleculeStore) ->
 
 
 def _dock_batches(batches: Sequence[Batch], cache: DockingCache, dock: Dock, n_jobs: int) -> None:
-    """Dock all molecules, each once, and write each run's dataset as soon as its molecules are done."""
+    """Dock each molecule once, and write the dataset of each run as soon as its molecules are done."""
     jobs = {job.digest: job for batch in batches for job in batch.jobs.values()}
     results = {digest: kept for digest, job in jobs.items() if (kept := cache.find(job)) is not None}
     todo = [job for digest, job in jobs.items() if digest not in results]
@@ -218,25 +219,25 @@ def _write_ready(waiting: Sequence[Batch], results: Mapping[str, Docked]) -> lis
         if all(job.digest in results for job in batch.jobs.values()):
             found = {key: results[job.digest] for key, job in batch.jobs.items()}
             write_docking(batch.run, batch.record, found)
-            _tell(batch, found)
+            _print_scores(batch, found)
         else:
             still.append(batch)
     return still
 
 
-def _tell(batch: Batch, found: Mapping[str, Docked]) -> None:
+def _print_scores(batch: Batch, found: Mapping[str, Docked]) -> None:
     scores = {key: docked.score for key, docked in found.items() if docked.score is not None}
     receptor = batch.record["receptor"]
     say(f"docked {len(scores)} of {len(found)} molecules of {batch.run.path} into {receptor}")
     for key, docked in found.items():
         if docked.error:
             say(f"  failed: {key}: {docked.error}")
-    _tell_means(batch, scores)
+    _print_means(batch, scores)
     say(f"{batch.run.path / DOCKING}")
 
 
-def _tell_means(batch: Batch, scores: Mapping[str, float]) -> None:
-    """Print the mean score of the last iteration's top and of the last five's, and the best ten of the last."""
+def _print_means(batch: Batch, scores: Mapping[str, float]) -> None:
+    """Print the mean score of the last iteration and of the last five, and the scores of the last iteration."""
     tops = [[scores[key] for key in top if key in scores] for top in batch.tops]
     means = [fmean(top) for top in tops if top]
     last = f"{means[-1]:.2f}" if tops[-1] else "—"

@@ -1,8 +1,8 @@
-"""Check what this machine can do, and say what to do about what it cannot.
+"""Check whether this machine can run searches, and show how to fix what is missing.
 
-Looks at cores, memory and disk, at how well the kernel confines programs (one is tried), at the fetched data, at the
-keys of language models, and at the installed extras. Nothing is changed or fetched, and no key is shown. The exit code
-is 1 if something would keep runs from working, else 0.
+Checks cores, memory and disk, how well the kernel confines programs (by running one), the fetched data, the keys of
+language models, and the installed extras. Nothing is changed or fetched, and no key is shown. The exit code is 1 if
+something would keep runs from working, else 0.
 """
 
 import argparse
@@ -21,13 +21,13 @@ def main() -> int:
     )
     parser.add_argument("--version", action="version", version=VERSION)
     parser.parse_args()
-    from rich.console import Console  # imported here so that --help does not load them
+    from rich.console import Console  # here so that --help stays fast
     from rich.table import Table
     from rich.text import Text
 
     from evodiverse.kit.threads import cap_threads
 
-    cap_threads()  # a process with several threads cannot try whether it may mount a disk
+    cap_threads()  # a process with several threads cannot test whether it may mount a disk
     from evodiverse.commands.doctor_checks import Status, check_all, describe_python
     from evodiverse.commands.show import WIDE
     from evodiverse.kit.text import printable

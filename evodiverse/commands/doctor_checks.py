@@ -1,4 +1,4 @@
-"""What this machine offers to runs: one finding per item, with what to do about it."""
+"""The checks of ``evodiverse-doctor``: one finding per item, with a remedy where there is a problem."""
 
 import enum
 import importlib.metadata
@@ -29,10 +29,10 @@ KEYS: Final[Mapping[str, str]] = {
     "OPENAI_API_KEY": "llm=gpt5",
     "OPENROUTER_API_KEY": "llm=deepseek_v32",
 }
-"""The variables of the providers that people use most, and the option that reads each."""
+"""The environment variables of the most common providers, and the options that read them."""
 
 EXTRAS: Final[Mapping[str, str]] = {
-    "analysis": "evodiverse-tables, and the log as pandas and DuckDB read it",
+    "analysis": "evodiverse-tables, and reading the log with pandas and DuckDB",
     "baselines": "evodiverse-baseline: Operon and sparse regression",
     "codebert": "the diversity of programs by CodeBERT",
     "docking": "evodiverse-dock",
@@ -46,7 +46,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "slurm": "launcher=slurm",
     "srbench": "the problems of LLM-SRBench",
 }
-"""What each extra is for. Those of people who work on EvoDiverse itself are left out."""
+"""The purpose of each extra, without those for the development of EvoDiverse."""
 
 _NO_PROGRAMS: Final = "until this is fixed, only molecules can be searched here"
 
@@ -77,7 +77,7 @@ def main(secret):
 
 
 class Status(enum.StrEnum):
-    """How an item stands."""
+    """The status of an item."""
 
     OK = "ok"
     OPTIONAL = "optional"
@@ -87,13 +87,13 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found about one item.
+    """The result of the check of one item.
 
     Attributes:
         name: The name of the item.
-        status: How it stands. Only a `PROBLEM` keeps runs from working.
-        text: What was found.
-        remedy: What to do about it; empty where nothing has to be done.
+        status: The status of the item. Only a `PROBLEM` keeps runs from working.
+        text: The result in words.
+        remedy: How to fix a problem; empty if there is nothing to do.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Finding:
 
 
 def check_all() -> Iterator[tuple[str, list[Finding]]]:
-    """Yield each section's title with its findings."""
+    """Yield the title and the findings of each section."""
     yield "Machine", [*check_machine()]
     yield "Sandbox of programs", [*check_sandbox()]
     yield "Data", [*check_data()]
@@ -112,7 +112,7 @@ def check_all() -> Iterator[tuple[str, list[Finding]]]:
 
 
 def check_machine() -> Iterator[Finding]:
-    """Yield how many cores, how much memory and how much disk runs can use."""
+    """Yield findings about the cores, the memory and the disk that runs can use."""
     from evodiverse.runner.workers import available_cores
 
     cores = available_cores()
@@ -136,7 +136,7 @@ def check_machine() -> Iterator[Finding]:
 
 
 def check_sandbox() -> Iterator[Finding]:
-    """Yield what the kernel can confine, and what a real program in the sandbox could do."""
+    """Yield findings about the kernel's confinement, and about what a real program could do in the sandbox."""
     from evodiverse.sandbox.confinement import find_gaps
     from evodiverse.sandbox.namespaces import can_mount
     from evodiverse.sandbox.processes import ProcessSandbox
@@ -217,7 +217,7 @@ def check_data() -> Iterator[Finding]:
 
 
 def check_keys() -> Iterator[Finding]:
-    """Yield which keys are set in the environment or in ``.env``; their values are never read out."""
+    """Yield a finding for each key, set or not in the environment or ``.env``; values are never shown."""
     from evodiverse.llm.keys import load_env_file
 
     before = {name for name, value in os.environ.items() if value.strip()}
@@ -237,14 +237,14 @@ def check_keys() -> Iterator[Finding]:
 
 
 def check_extras() -> Iterator[Finding]:
-    """Yield which extras are installed."""
+    """Yield a finding for each extra."""
     required = [Requirement(text) for text in importlib.metadata.requires("evodiverse") or ()]
     for extra, use in EXTRAS.items():
         of_extra = [each for each in required if each.marker is not None and _is_of(each, extra)]
-        lacking = [problem for problem in map(_find_lack, of_extra) if problem]
-        if lacking:
+        problems = [problem for problem in map(_find_problem, of_extra) if problem]
+        if problems:
             remedy = f"pip install 'evodiverse[{extra}]'"
-            yield Finding(extra, Status.OPTIONAL, f"for {use}; {', '.join(lacking)}", remedy)
+            yield Finding(extra, Status.OPTIONAL, f"for {use}; {', '.join(problems)}", remedy)
         else:
             yield Finding(extra, Status.OK, f"for {use}")
 
@@ -259,8 +259,8 @@ def _is_of(requirement: Requirement, extra: str) -> bool:
     return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
 
 
-def _find_lack(requirement: Requirement) -> str:
-    """Return what is wrong with an installed package, or that it is missing; empty where it is right."""
+def _find_problem(requirement: Requirement) -> str:
+    """Return what is wrong with a required package, such as that it is missing; empty if nothing is wrong."""
     try:
         version = importlib.metadata.version(requirement.name)
     except importlib.metadata.PackageNotFoundError:
@@ -271,7 +271,7 @@ def _find_lack(requirement: Requirement) -> str:
 
 
 def _memory() -> tuple[int | None, int | None]:
-    """Return the memory of this machine or of this container, in bytes, and how much of it is free; None if unknown."""
+    """Return the total and the free memory of this machine or container, in bytes; None if unknown."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (OSError, ValueError):
@@ -285,7 +285,7 @@ def _memory() -> tuple[int | None, int | None]:
     try:
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
         used = int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii"))
-    except (OSError, ValueError):  # no container, or one without a limit
+    except (OSError, ValueError):  # no container, or one without a memory limit
         return total, available
     free = max(limit - used, 0)
     return min(total, limit), free if available is None else min(available, free)

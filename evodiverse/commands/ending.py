@@ -1,4 +1,4 @@
-"""How commands that go on with runs end: with a line for what went wrong, and its exit code."""
+"""Exit codes and error lines of the commands that resume runs."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from evodiverse.runner.process import complain, prepare
 
 
 def ended(work: Callable[[], object]) -> int:
-    """Do some work and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
+    """Call a function and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     prepare()
     try:
         work()

@@ -1,4 +1,4 @@
-"""Draw figures from the logs of runs into a folder, with a page that lists them and what they lack."""
+"""Draw figures from the logs of runs into a folder, with a page that lists the figures and missing runs."""
 
 import sys
 from collections.abc import Sequence
@@ -27,16 +27,23 @@ from evodiverse.runlog.runs import Survey, survey_runs
 
 ENDINGS: Final = ("svg", "png")
 _UNSAFE: Final = compile_pattern(r"[^A-Za-z0-9.=-]+")
-_LONGEST: Final = 180  # of 255 that file systems allow
+_LONGEST: Final = 180  # characters of a file name, of the 255 bytes that file systems allow
 
 
 def write(
     runs: Sequence[Path], to: Path | None, only: Sequence[str], reference: Path | None, own: Sequence[str] = ()
 ) -> int:
-    """Draw the figures of some runs into a folder, and return the exit code: 2 if any run is damaged.
+    """Draw the figures of some runs into a folder, and return the exit code, which is 2 if any run is damaged.
+
+    Args:
+        runs: Run directories, or folders of runs.
+        to: The folder to write to; None for ``figures`` in the only folder of runs, else in ``outputs``.
+        only: The names of the figures to draw; empty for all.
+        reference: A file of SMILES to show as chemical space; None for ZINC-250K.
+        own: Packages of the user's own domains.
 
     Raises:
-        InputError: There is no such folder or figure, or nothing can be written.
+        InputError: A folder or figure does not exist, or the folder cannot be written to.
     """
     kinds = _choose(only)
     folder = _find_folder(runs, to)
@@ -56,7 +63,7 @@ def write(
     entries, contents, names = _draw_all(kinds, _select(results, named), results, context, errors)
     facts = [
         f"{len(results)} complete runs; left out: {_count_left_out(surveys, len(complete) - len(known), len(errors))}.",
-        "Runs count that differ from the defaults in their budget alone, or are named by themselves; sweeps take all.",
+        "Figures show runs that differ from the defaults only in their budget or were named directly; sweeps show all.",
     ]
     page = to_page(entries, names, facts).encode()
     try:
@@ -84,13 +91,13 @@ def _choose(only: Sequence[str]) -> list[FigureKind]:
     names = [kind.name for kind in FIGURES]
     unknown = [name for name in only if name not in names]
     if unknown:
-        raise InputError(f"--only {unknown[0]} is no figure; choose from {', '.join(names)}")
+        raise InputError(f"--only {unknown[0]} is unknown; expected one of {', '.join(names)}")
     return [kind for kind in FIGURES if not only or kind.name in only]
 
 
 def _survey(path: Path) -> Survey:
     if not path.is_dir():
-        raise InputError(f"{path} is no folder; name a run directory or a folder of runs")
+        raise InputError(f"{path} is not a folder; name a run directory or a folder of runs")
     return survey_runs(path)
 
 
@@ -105,7 +112,7 @@ def _find_folder(runs: Sequence[Path], to: Path | None) -> Path:
 
 
 def _select(results: Sequence[Result], named: set[Path]) -> list[Result]:
-    """Return the runs that figures compare: those named by themselves, and those that differ in their budget alone."""
+    """Return the runs to compare: those named directly, and those that differ from the defaults only in budget."""
     return [result for result in results if result.run.path.resolve() in named or all(map(is_budget, result.overrides))]
 
 
@@ -116,7 +123,7 @@ def _draw_all(
     context: Context,
     errors: list[InputError],
 ) -> tuple[list[Entry], dict[str, bytes], dict[str, str]]:
-    """Return what became of each figure, the files, and the name of the files of each picture."""
+    """Return the index entries of the figures, the contents of the files by name, and the file name of each picture."""
     entries: list[Entry] = []
     contents: dict[str, bytes] = {}
     names: dict[str, str] = {}
@@ -138,16 +145,16 @@ def _draw_all(
 
 
 def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors: list[InputError]) -> list[Picture]:
-    """Return what can be drawn of a figure; none if that cannot be said, which is told."""
+    """Return the pictures of a figure; if finding them fails, add the error to ``errors`` and return none."""
     try:
         return [*kind.find(results, context)]
-    except Exception as error:  # noqa: BLE001 (one figure must not take all others with it)
+    except Exception as error:  # noqa: BLE001 (the other figures must still be drawn)
         errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); report it"))
         return []
 
 
 def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:
-    """Return the files of a picture by their endings, None if it cannot be drawn, which is told."""
+    """Return the files of a picture by their endings; if drawing fails, add the error and return None."""
     try:
         with styled():
             figure = picture.draw()
@@ -156,13 +163,13 @@ def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:
         return files | {ending: text.encode() for ending, text in picture.texts().items()}
     except InputError as error:
         errors.append(error)
-    except Exception as error:  # noqa: BLE001 (one run must not take the figures of all others with it)
+    except Exception as error:  # noqa: BLE001 (the figures of the other runs must still be drawn)
         errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); report it"))
     return None
 
 
 def _name(name: str, names: dict[str, str]) -> str:
-    """Return a name for files: safe, short, and unlike all others."""
+    """Return a safe, short and unique name for the files of a picture."""
     safe = _UNSAFE.sub("_", name).strip("_.")[:_LONGEST]
     others = (f"{safe}-{number}" for number in count(2))
     taken = {*names.values()}

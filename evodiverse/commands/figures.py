@@ -1,4 +1,4 @@
-"""Draw the paper's figures, and ours, from the logs of runs, as SVG and PNG, and list what is missing."""
+"""Draw the figures of the paper, and our own, from the logs of runs, as SVG and PNG, and list what is missing."""
 
 import argparse
 import os
@@ -19,22 +19,22 @@ def main() -> int:
         nargs="*",
         type=Path,
         metavar="RUN",
-        help="run directory, or a folder above several (outputs); a run named by itself counts whatever its overrides",
+        help="run directory, or a folder of runs (outputs); a run named directly is drawn whatever its overrides",
     )
-    parser.add_argument(
-        "--to", type=Path, help="folder of the figures (figures/ in the folder of runs, else in outputs)"
-    )
+    parser.add_argument("--to", type=Path, help="folder to write to (figures/ in the folder of runs, else in outputs)")
     parser.add_argument("--only", action="append", default=[], metavar="FIGURE", help="only this figure, such as mol")
-    parser.add_argument("--reference", type=Path, help="SMILES, one a line, for the chemical space (ZINC-250K)")
     parser.add_argument(
-        "--domain", action="append", default=[], help="package of your own domain, whose metrics are run"
+        "--reference", type=Path, help="file of SMILES, one per line, to show as chemical space (ZINC-250K)"
+    )
+    parser.add_argument(
+        "--domain", action="append", default=[], help="package of your own domain, to compute its metrics"
     )
     arguments = parser.parse_args()
-    sys.path.append(os.getcwd())  # where a domain of the user's own may be
+    sys.path.append(os.getcwd())  # where a user's own domain may be
     try:
         if find_spec("matplotlib") is None:
             raise InputError("figures need matplotlib; pip install 'evodiverse[figures]'")
-        from evodiverse.commands.figure_files import write  # here: --help does without the libraries that this loads
+        from evodiverse.commands.figure_files import write  # here so that --help stays fast
 
         runs = arguments.runs or [Path("outputs")]
         return write(runs, arguments.to, arguments.only, arguments.reference, arguments.domain)
@@ -42,5 +42,5 @@ def main() -> int:
         sys.stderr.write(f"figures: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
-        sys.stderr.write("figures: stopped; what was measured is kept\n")
+        sys.stderr.write("figures: stopped; finished measurements are stored\n")
         return 130

@@ -1,4 +1,4 @@
-"""What the process that follows a sweep and the runs of the sweep have in common."""
+"""State shared by the process that shows a sweep and the runs of the sweep."""
 
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from evodiverse.settings.plan import Plan
 
 
-class RunFailed(Exception):  # noqa: N818 (it reads as what it says)
-    """Carries what a run of a sweep failed with, from the process that made it.
+class RunFailed(Exception):  # noqa: N818 (the name states what happened)
+    """The failure of one run of a sweep, which can be passed between processes.
 
     Args:
-        message: What it failed with.
-        exit_code: What a run by itself would exit with.
+        message: The error message of the run.
+        exit_code: The exit code that the run would have outside a sweep.
     """
 
     def __init__(self, message: str, exit_code: int) -> None:
@@ -28,11 +28,11 @@ class RunFailed(Exception):  # noqa: N818 (it reads as what it says)
 
 
 plans: "dict[tuple[str, ...], Plan]" = {}
-"""The checked plans of the runs that this process is about to make, by their overrides, without Hydra's own."""
+"""The checked plans of the runs that this process will run, by their overrides without those of Hydra itself."""
 
 
 def is_followed(hydra: HydraConf) -> bool:
-    """Return whether a run is one of a sweep over lists of values, all of which are shown together.
+    """Return whether a run belongs to a sweep over lists of values, whose runs share one display.
 
     Args:
         hydra: Hydra's own part of the run's configuration.
@@ -41,5 +41,5 @@ def is_followed(hydra: HydraConf) -> bool:
 
 
 def is_basic(hydra: HydraConf) -> bool:
-    """Return whether a sweep is one over lists of values, and not a search by a sweeper that chooses its own."""
+    """Return whether a sweep goes over lists of values, in contrast to a sweeper that chooses values as it goes."""
     return str(hydra.sweeper.get("_target_")).endswith(f".{BasicSweeper.__name__}")

@@ -1,4 +1,4 @@
-"""The page that ``evodiverse --help`` prints, without loading Hydra."""
+"""The page that ``evodiverse --help`` prints, which does not need Hydra."""
 
 import re
 from argparse import ArgumentParser
@@ -15,10 +15,10 @@ _INDENT, _NAME_WIDTH, _TEXT_WIDTH = " " * 4, 14, 36
 
 
 def help_page(arguments: Sequence[str]) -> str:
-    """Return the page, which lists the user's own options below the published ones of their group.
+    """Return the help page, which lists the user's own options below the published ones of each group.
 
     Args:
-        arguments: The command line; its ``--config-dir`` holds the user's own options.
+        arguments: The arguments of the command; ``--config-dir`` names the folder of the user's own options.
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config-dir", "-cd", type=Path)
@@ -34,7 +34,7 @@ def _list_own(group: str, folder: Path) -> str:
 
 
 def _line(group: str, path: Path, folder: Path) -> str:
-    """Return the line of an option: its name, what the first comment of its file says, and an example."""
+    """Return the line of an option: its name, the first comment of its file, and an example."""
     plus = "+" if group == "experiment" else ""
     example = f"evodiverse --config-dir {folder} {plus}{group}={path.stem}"
     text = _first_comment(path)[:_TEXT_WIDTH]

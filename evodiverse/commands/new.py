@@ -1,4 +1,4 @@
-"""Write the files of a task of your own, a small complete one to be replaced step by step."""
+"""Write the files of a small but complete task, to be turned into your own step by step."""
 
 import argparse
 import shlex
@@ -17,13 +17,13 @@ _FIRST_RUN: Final = (
 )
 
 _DETAILS: Final = """\
-what is written:
-  evaluator.py  how a program is called, how its result is scored, what a language model is told, a picture of the best
+files:
+  evaluator.py  calls and scores programs, describes the task to a language model, and draws the best program
   start.py      the program that the search starts from
-  README.md     the commands that run the task and show what came out
+  README.md     the commands that run the task and show the results
 
-The task runs as it is written: rules for short round trips through cities. Replace it step by step by your own;
-comments say how. Files that exist are never overwritten.
+The task works out of the box: it searches for rules that give short round trips through cities. Replace it by your own
+step by step; comments explain how. Existing files are never overwritten.
 
 example:
   evodiverse-new program mytask
@@ -42,8 +42,10 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("kind", choices=_KINDS, help="a task whose candidates are Python programs")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where the files go; it is made if it does not exist")
+    parser.add_argument(
+        "kind", choices=_KINDS, help="kind of task; the candidates of a program task are Python programs"
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder for the files, created if it does not exist")
     arguments = parser.parse_args()
     try:
         written = write_template(arguments.kind, arguments.folder)
@@ -60,16 +62,16 @@ def write_template(kind: str, folder: Path) -> list[Path]:
     """Write the files of a new task and return their paths.
 
     Args:
-        kind: Of the task, the name of a folder of templates.
-        folder: Where they go; it is made if it does not exist.
+        kind: The kind of task, which is the name of a folder of templates.
+        folder: The folder for the files, created if it does not exist.
 
     Raises:
-        InputError: One of them exists, then none is written, or one cannot be written.
+        InputError: One of the files exists, in which case none is written, or a file cannot be written.
     """
     contents = {path.name: path.read_bytes() for path in sorted((_TEMPLATES / kind).iterdir()) if path.is_file()}
     existing = [name for name in contents if (folder / name).is_symlink() or (folder / name).exists()]
     if existing:
-        raise InputError(f"{folder} has {', '.join(existing)} already; nothing was written, name another folder")
+        raise InputError(f"{folder} already has {', '.join(existing)}; nothing was written, name another folder")
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Write a page about each run, to be opened in a browser: what it is, how it went, and what it found."""
+"""Write a page for the browser about each run, with its settings, its course and its results."""
 
 import argparse
 import os
@@ -10,17 +10,17 @@ from evodiverse.version import VERSION
 
 
 def main() -> int:
-    """Write the pages and return the exit code: 2 if anything given is no run or damaged."""
+    """Write the pages and return the exit code: 2 if a path is not a run or a run is damaged."""
     parser = argparse.ArgumentParser("evodiverse-report", description=__doc__)
     parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder above several")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
     parser.add_argument(
-        "--domain", action="append", default=[], help="package of your own domain, whose drawings are made"
+        "--domain", action="append", default=[], help="package of your own domain, to draw its candidates"
     )
     arguments = parser.parse_args()
-    from evodiverse.report.writing import write_reports  # here: --help does without the libraries that this loads
+    from evodiverse.report.writing import write_reports  # here so that --help stays fast
 
-    sys.path.append(os.getcwd())  # where a domain of the user's own may be
+    sys.path.append(os.getcwd())  # where a user's own domain may be
     try:
         written, errors = write_reports(arguments.runs, frozenset(arguments.domain))
     except EvoDiverseError as error:

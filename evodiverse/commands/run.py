@@ -1,4 +1,4 @@
-"""The command ``evodiverse``: compose, validate, build, run."""
+"""The command ``evodiverse``, which composes, validates, builds and runs."""
 
 import os
 import shlex
@@ -23,18 +23,18 @@ from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.schema import register
 
-_given: list[str] = []  # the command line as the user wrote it
-_prepared: set[int] = set()  # this process, once it is
-_BUG = "a bug in EvoDiverse or in code of your own"
+_given: list[str] = []  # the arguments as the user wrote them
+_prepared: set[int] = set()  # the id of this process, once it is prepared
+_BUG = "a bug in EvoDiverse or in your own code"
 
 
 class _Refused(BaseException):
-    """Carries the error of a single run past Hydra, which would print a line of its own about an `Exception`."""
+    """The exit code of a single run. Not an `Exception`, since Hydra would print an additional line about one."""
 
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing many lines and exiting with 1
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # makes Hydra raise instead of printing many lines and exiting with 1
     _given[:] = sys.argv[1:]
     sys.argv[1:] = put_options_last(_given)
     _prepare()
@@ -55,7 +55,7 @@ def main() -> None:
     except COMPOSITION_ERRORS as error:
         complain(str(explain(error, sys.argv[1:], _check)))
         sys.exit(InputError.exit_code)
-    except OSError as error:  # Hydra could not write the folder of a sweep, or what it prints
+    except OSError as error:  # Hydra could not write the folder of a sweep, or its output
         if error.filename is None:
             complain(f"cannot write to standard output ({error.strerror})")
             sys.exit(1)
@@ -64,16 +64,16 @@ def main() -> None:
 
 
 def _start(arguments: Sequence[str]) -> int | None:
-    """Make the run or the sweep that a command line asks for, or print what it asks for; return the exit code.
+    """Start the run or sweep of a command line, or print what it asks for, and return the exit code.
 
-    A single run does without `hydra.main`, which composes its configuration twice.
+    A single run does not use `hydra.main`, which composes the configuration twice.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     is_print = any((parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion))
     is_elsewhere = any((parsed.config_path, parsed.config_name, parsed.experimental_rerun))
     is_sweep = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
     if is_sweep and not is_print and not parsed.run:
-        from evodiverse.commands.sweep import run_sweep  # here: a mistake is answered without the libraries it loads
+        from evodiverse.commands.sweep import run_sweep  # here so that errors are reported fast
 
         exit_code = run_sweep(arguments, job)
         if exit_code is not None:
@@ -87,7 +87,7 @@ def _start(arguments: Sequence[str]) -> int | None:
 
 
 def _prepare() -> None:
-    """Prepare this process, once; those of a launcher have only this function to do it in."""
+    """Prepare this process once. `_run` calls this again since the processes of a launcher never call `main`."""
     if os.getpid() not in _prepared:
         _prepared.add(os.getpid())
         cap_threads()
@@ -102,7 +102,7 @@ def job(composed: DictConfig) -> float | None:
     """Run one configuration, and return its best score.
 
     Raises:
-        RunFailed: A run of a sweep failed, so that the others go on.
+        RunFailed: A run of a sweep failed. The other runs of the sweep continue.
     """
     if HydraConfig.get().mode is not RunMode.MULTIRUN:
         return _run_alone(composed)
@@ -111,7 +111,7 @@ def job(composed: DictConfig) -> float | None:
         return _run(composed)
     except EvoDiverseError as error:
         message, exit_code = str(error), error.exit_code
-    except Exception as error:  # noqa: BLE001 (Hydra would tell of the first one alone, after all runs)
+    except Exception as error:  # noqa: BLE001 (Hydra would report only the first one, after all runs)
         traceback.print_exception(error)
         message, exit_code = f"{describe(error)}; {_BUG}", EvoDiverseError.exit_code
     if not is_followed(HydraConfig.get()):
@@ -127,7 +127,7 @@ def _run_alone(composed: DictConfig) -> float | None:
         if isinstance(error, ModelUnavailableError):
             complain(f"to resume: {_command()}")
         raise _Refused(error.exit_code) from error
-    except (OSError, *COMPOSITION_ERRORS) as error:  # `main` must not take it for the user's mistake
+    except (OSError, *COMPOSITION_ERRORS) as error:  # so that `main` does not report a user error
         raise RuntimeError(_BUG) from error
 
 
@@ -145,7 +145,7 @@ def _run(composed: DictConfig) -> float | None:
         say(OmegaConf.to_yaml(composed, resolve=True))
         say(plan.summary)
         return None
-    from evodiverse.runner.display import NoDisplay, choose_display  # here: a mistake is answered without them
+    from evodiverse.runner.display import NoDisplay, choose_display  # here so that errors are reported fast
     from evodiverse.settings.assembly import run
 
     return run(
@@ -157,7 +157,7 @@ def _run(composed: DictConfig) -> float | None:
 
 
 def _say_nothing(line: str) -> None:
-    """Leave it to the overview of the sweep."""
+    """Print nothing, since the overview of the sweep shows the run."""
 
 
 def _check(composed: DictConfig, hydra_part: HydraConf) -> None:

@@ -1,4 +1,4 @@
-"""Print what runs are and how they went; several are compared, a row a run."""
+"""Print the settings and the course of a run. Several runs are compared, with a row for each."""
 
 import argparse
 import sys
@@ -11,16 +11,16 @@ from evodiverse.kit.text import printable
 from evodiverse.version import VERSION
 
 WIDE: Final = 2_000
-"""Characters of a line that goes into a file, or to another program, which nobody wants folded."""
+"""The width in characters if the output is not a terminal, wide enough that no line is folded."""
 
 
 def main() -> int:
-    """Print the runs and return the exit code: 2 if any is none or damaged."""
+    """Print the runs and return the exit code: 2 if a path is not a run or a run is damaged."""
     parser = argparse.ArgumentParser("evodiverse-show", description=__doc__)
     parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder above several")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
     arguments = parser.parse_args()
-    from rich.console import Console  # here: --help does without the libraries that these load
+    from rich.console import Console  # here so that --help stays fast
 
     from evodiverse.analysis.show import print_comparison, print_run, read_whole_log
     from evodiverse.runlog.runs import find_records
@@ -33,7 +33,7 @@ def main() -> int:
     for given in arguments.runs:
         records = find_records(given)
         if not records:
-            sys.stderr.write(f"show: {printable(str(given))} is no run, and there is none below it\n")
+            sys.stderr.write(f"show: {printable(str(given))} is not a run, and contains none; check the path\n")
             exit_code = InputError.exit_code
         found += [record for record in records if record not in found]
     compared = []

@@ -1,4 +1,4 @@
-"""A sweep: its runs are checked, those that are not complete are launched, and all are summed up."""
+"""Sweeps: checks all runs, launches those that are not complete, and prints a summary."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,18 +29,17 @@ Job = Callable[[DictConfig], Any]
 
 
 def run_sweep(arguments: Sequence[str], job: Job) -> int | None:
-    """Make the runs of a sweep over lists of values, and sum them up.
+    """Run a sweep over lists of values, and print a summary.
 
     Args:
-        arguments: The command line.
-        job: Makes one run of its configuration, in this process or in another; raises `RunFailed`.
+        arguments: The arguments of the command.
+        job: Runs one configuration, in this process or in another; raises `RunFailed`.
 
     Returns:
-        The exit code, 1 where a run failed; None for a sweep by another sweeper than Hydra's own, which chooses its
-        runs as it goes.
+        The exit code, 1 if a run failed; None for another sweeper than Hydra's own, which chooses its runs as it goes.
 
     Raises:
-        InputError: Runs are invalid; names everything that is wrong with any of them. None has begun.
+        InputError: Some runs are invalid; lists all problems of all runs. No run has started.
         HydraException: A run does not compose.
     """
     parsed = get_args_parser().parse_args(list(arguments))
@@ -58,16 +57,16 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int | None:
         composer = Composer(hydra.config_loader, master)
         planned = plan_sweep(runs, varied, composer, known)
         todo = [run for run in planned if run.complete is None]
-        failed = _make(composer, master, job, planned, todo)
+        failed = _launch_missing(composer, master, job, planned, todo)
     if any(run.plan is not None and run.plan.config.dry_run for run in todo):
         return 0
     return _sum_up(planned, failed)
 
 
-def _make(
+def _launch_missing(
     composer: Composer, master: DictConfig, job: Job, planned: Sequence[SweptRun], todo: Sequence[SweptRun]
 ) -> Mapping[int, str]:
-    """Make the runs that are not complete, and return what runs failed with, by their numbers."""
+    """Launch the runs that are not complete, and return the error messages of failed runs by their numbers."""
     n_complete = len(planned) - len(todo)
     if n_complete:
         say(f"{n_complete:,} of {len(planned):,} runs are complete")
@@ -76,13 +75,13 @@ def _make(
     listed = [Listed(run.number, _label(run.varied), run.path) for run in todo]
     config = next(run.plan.config for run in todo if run.plan is not None)
     display = "none" if config.dry_run else config.display
-    with _made_here(todo), Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
+    with _plans_shared(todo), Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
         return _launch(composer, master, job, todo, overview)
 
 
 @contextmanager
-def _made_here(todo: Sequence[SweptRun]) -> Iterator[None]:
-    """Let the runs that are made in this process find their plans."""
+def _plans_shared(todo: Sequence[SweptRun]) -> Iterator[None]:
+    """Make the plans available to the runs that run in this process."""
     plans.update({_own(run.overrides): run.plan for run in todo if run.plan is not None})
     try:
         yield
@@ -93,10 +92,10 @@ def _made_here(todo: Sequence[SweptRun]) -> Iterator[None]:
 def _launch(
     composer: Composer, master: DictConfig, job: Job, todo: Sequence[SweptRun], overview: Overview
 ) -> Mapping[int, str]:
-    # Hydra loads this module again when it looks for plugins: its class is not the one that is imported here.
+    # Compare names: Hydra imports the module again when it looks for plugins, which gives another class.
     is_here = str(master.hydra.launcher._target_).endswith(f".{BasicLauncher.__name__}")
     loader = composer if is_here else composer.loader
-    context = HydraContext(config_loader=loader, callbacks=Callbacks(master))  # type: ignore[arg-type] # it asks for runs
+    context = HydraContext(config_loader=loader, callbacks=Callbacks(master))  # type: ignore[arg-type] # used only to compose runs
     launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=master)
     failed: dict[int, str] = {}
     results = _launch_each(launcher, todo, overview) if is_here else _launch_together(launcher, todo)
@@ -107,7 +106,7 @@ def _launch(
 
 
 def _launch_each(launcher: Launcher, todo: Sequence[SweptRun], overview: Overview) -> Iterator[JobReturn]:
-    """Yield how each run ended; they are made one by one in this process."""
+    """Run one after the other in this process, and yield how each run ended."""
     for run in todo:
         overview.begin(run.number)
         (result,) = launcher.launch([list(run.overrides)], initial_job_idx=run.number - 1)
@@ -116,18 +115,18 @@ def _launch_each(launcher: Launcher, todo: Sequence[SweptRun], overview: Overvie
 
 
 def _launch_together(launcher: Launcher, todo: Sequence[SweptRun]) -> Sequence[JobReturn]:
-    """Return how runs ended that a launcher makes in other processes.
+    """Let a launcher run all in other processes, and return how each run ended.
 
     Raises:
-        ServiceError: It gave up on them.
+        ServiceError: The launcher itself failed.
     """
     try:
         return launcher.launch([list(run.overrides) for run in todo], initial_job_idx=0)
     except EvoDiverseError:
         raise
-    except Exception as error:  # whatever a cluster's library raises
+    except Exception as error:  # a cluster's library may raise anything
         name = type(launcher).__name__
-        raise ServiceError(f"{name} failed ({describe(error)}); the same command goes on with what is left") from error
+        raise ServiceError(f"{name} failed ({describe(error)}); run the same command again to resume") from error
 
 
 def _own(overrides: Sequence[str]) -> tuple[str, ...]:
@@ -135,14 +134,14 @@ def _own(overrides: Sequence[str]) -> tuple[str, ...]:
 
 
 def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
-    """Print a line for each run, tell what failed, and return the exit code."""
-    from rich.console import Console  # here: other commands do without it
+    """Print one line per run and the messages of failed runs, and return the exit code."""
+    from rich.console import Console  # here so that other commands start fast
     from rich.table import Table
     from rich.text import Text
 
-    told = [*planned[:_MOST_ROWS], *(run for run in planned[_MOST_ROWS:] if run.number in failed)]
-    standings = {run.number: read_standing(run.path) for run in told}
-    # Another process may have made a run that this one could not.
+    shown = [*planned[:_MOST_ROWS], *(run for run in planned[_MOST_ROWS:] if run.number in failed)]
+    standings = {run.number: read_standing(run.path) for run in shown}
+    # Another process may have completed a run that failed here.
     failed = {number: error for number, error in failed.items() if standings[number].state != "complete"}
     names = list(dict.fromkeys(name for run in planned for name in run.varied))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
@@ -160,7 +159,7 @@ def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
         if run.number in failed:
             complain(f"run {run.number:,} ({_label(run.varied)}) failed: {failed[run.number]}")
     if failed:
-        complain(f"{len(failed):,} of {len(planned):,} runs failed; the same command tries them again")
+        complain(f"{len(failed):,} of {len(planned):,} runs failed; run the same command again to retry them")
     return EvoDiverseError.exit_code if failed else 0
 
 

@@ -1,4 +1,4 @@
-"""Write the paper's tables, and ours, from the logs below a folder of runs, and show them on one page."""
+"""Write the tables of the paper, and our own, from the logs of all runs in a folder, and list them on one page."""
 
 import sys
 from collections import Counter
@@ -25,7 +25,7 @@ from evodiverse.runner.workers import available_cores
 
 OLD = "by a version that did not record their overrides"
 
-# To start a process takes as long as to measure so many runs.
+# Starting a process takes as long as measuring this many runs.
 RUNS_A_PROCESS = 8
 
 
@@ -36,18 +36,25 @@ def write(
 
     Args:
         outputs: The folder of the runs.
-        task: The only task that counts, None for all.
-        llm: The only language model that counts, None for all.
+        task: Include only runs of this task; None for all.
+        llm: Include only runs of this language model; None for all.
         own: Packages of the user's own domains.
-        by: The settings over whose values tables go, which are printed too; None for all other tables.
+        by: Write and print tables over the values of these settings instead; None for the usual tables.
+
+    Returns:
+        2 if any run is damaged, else 0.
+
+    Raises:
+        InputError: The folder does not exist, or has no complete run of the task and the model.
     """
     if not outputs.is_dir():
-        raise InputError(f"{outputs} is no folder; name that of your runs")
+        raise InputError(f"{outputs} is not a folder; name the folder of your runs")
     survey = survey_runs(outputs)
     known = [run for run in survey.complete if run.overrides is not None]
     wanted = [run for run in known if task in (None, run.task) and llm in (None, read_result(run, {}, own).model)]
     if not wanted and (task or llm):
-        raise InputError(f"no complete run of {' and '.join(filter(None, [task, llm]))} below {outputs}")
+        chosen = " and ".join(filter(None, [task, llm]))
+        raise InputError(f"{outputs} has no complete run of {chosen}; check --task and --llm")
     measured = measure(wanted, own)
     left_out = [(run, str(run.record["status"])) for run in survey.unfinished]
     left_out += [(run, OLD) for run in survey.complete if run.overrides is None]
@@ -66,7 +73,7 @@ def write(
     missing = ", ".join(f"{count} {why}" for why, count in sorted(counts.items()) if count) or "none"
     facts = [
         f"{len(measured.runs)} complete runs; left out: {missing}.",
-        "Mean ± sample standard deviation over seeds (number of runs); — where no run is yet, or nothing to measure.",
+        "Mean ± sample standard deviation over seeds (number of runs); — for no runs yet, or nothing to measure.",
     ]
     folder = outputs / "tables"
     page = write_tables(folder if by is None else folder / "by", tables, facts)
@@ -77,7 +84,7 @@ def write(
 
 
 def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:
-    """Measure runs, and show how far it is."""
+    """Measure runs, and show the progress on a terminal."""
     measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
     n_processes = min(available_cores(), 1 + len(runs) // RUNS_A_PROCESS)
     console = Console(stderr=True)
@@ -87,7 +94,7 @@ def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:
 
 
 def find_encoders() -> dict[str, Path | None]:
-    """Return what the diversity of programs is measured with: TF-IDF, and CodeBERT where it is, else MiniLM."""
+    """Return the encoders for the diversity of programs: TF-IDF, and CodeBERT or else MiniLM if available."""
     encoders: dict[str, Path | None] = {TFIDF: None}
     try:
         check_installed()

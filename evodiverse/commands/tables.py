@@ -1,4 +1,4 @@
-"""Write the paper's tables, and ours, from the logs below a folder of runs, and show them on one page."""
+"""Write the tables of the paper, and our own, from the logs of all runs in a folder, and list them on one page."""
 
 import argparse
 import os
@@ -19,19 +19,18 @@ def main() -> int:
         "--domain",
         action="append",
         default=[],
-        help="package of your own domain, whose metrics are run",
+        help="package of your own domain, to compute its metrics",
     )
     parser.add_argument(
         "--by",
         metavar="KEY[,KEY]",
-        help="instead of all tables, those over the values of one or two settings, such as "
-        "method.swap.period,method.ladder",
+        help="write tables over the values of one or two settings instead, such as method.swap.period,method.ladder",
     )
-    parser.add_argument("--llm", help="only runs of this language model: off, DeepSeek-V3.2 …")
+    parser.add_argument("--llm", help="only runs of this language model, such as off or DeepSeek-V3.2")
     arguments = parser.parse_args()
-    from evodiverse.commands.table_files import write  # here: --help does without the libraries that this loads
+    from evodiverse.commands.table_files import write  # here so that --help stays fast
 
-    sys.path.append(os.getcwd())  # where a domain of the user's own may be
+    sys.path.append(os.getcwd())  # where a user's own domain may be
     try:
         by = None if arguments.by is None else arguments.by.split(",")
         return write(arguments.outputs, arguments.task or None, arguments.llm or None, arguments.domain, by)
@@ -39,5 +38,5 @@ def main() -> int:
         sys.stderr.write(f"tables: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
-        sys.stderr.write("tables: stopped; what was measured is kept\n")
+        sys.stderr.write("tables: stopped; finished measurements are stored\n")
         return 130

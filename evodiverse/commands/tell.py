@@ -1,4 +1,4 @@
-"""Tell a run what was measured; it goes on until it asks again or ends."""
+"""Pass measured scores on to a run, which continues until it asks for more scores or ends."""
 
 import argparse
 import sys
@@ -7,13 +7,13 @@ from pathlib import Path
 from evodiverse.version import VERSION
 
 _DETAILS = """\
-SCORES is a table of comma-separated values with a column score and a column key, genotype or smiles, such as the
-run's own asked.csv with the scores filled in. A line without a score is one that is not measured yet; nan is a
-measurement that failed. Lines may come in any order and in several files; the run goes on when it has all."""
+SCORES is a CSV file with a column score and a column key, genotype or smiles, such as the run's own asked.csv with the
+scores filled in. An empty score means not measured yet, and nan means that the measurement failed. The lines may come
+in any order and in several files. The run continues when it has all scores."""
 
 
 def main() -> int:
-    """Tell and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
+    """Pass on the scores and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     parser = argparse.ArgumentParser(
         "evodiverse-tell",
         description=__doc__,
@@ -22,12 +22,12 @@ def main() -> int:
     )
     parser.add_argument("--version", action="version", version=VERSION)
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
-    parser.add_argument("scores", type=Path, metavar="SCORES", help="what was measured")
+    parser.add_argument("scores", type=Path, metavar="SCORES", help="CSV file with the scores")
     arguments = parser.parse_args()
-    from evodiverse.commands.asked_runs import go_on  # here: --help does without the libraries of these
+    from evodiverse.commands.asked_runs import resume  # here so that --help stays fast
     from evodiverse.commands.ending import ended
 
-    return ended(lambda: go_on(arguments.run.absolute(), arguments.scores.absolute()))
+    return ended(lambda: resume(arguments.run.absolute(), arguments.scores.absolute()))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
     for folder in given:
         records = find_records(folder)
         if not records:
-            errors.append(f"{printable(str(folder))} is no run, and there is none below it")
+            errors.append(f"{printable(str(folder))} is not a run, and contains none; check the path")
         listed: list[tuple[Run, float | None]] = []
         damaged: list[str] = []
         for record in records:

@@ -146,12 +146,12 @@ def test_hostile_names_of_runs_stay_in_the_folder_and_out_of_the_markup(tmp_path
 
 
 def test_an_unknown_figure_is_refused_with_a_list_of_all(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"--only nothing is no figure; choose from mol, "):
+    with pytest.raises(InputError, match=r"--only nothing is unknown; expected one of mol, "):
         write([tmp_path], None, ["nothing"], None)
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no folder; name a run directory or a folder of runs"):
+    with pytest.raises(InputError, match="is not a folder; name a run directory or a folder of runs"):
         write([tmp_path / "absent"], None, [], None)
 
 

@@ -94,7 +94,7 @@ def test_a_run_that_fails_in_another_process_is_listed_and_the_others_go_on(tmp_
     assert swept.returncode == 1
     assert [line.split()[2] for line in swept.stdout.splitlines()[1:]] == ["failed", "complete"]
     assert "evodiverse: run 1 (task.spoiled=start) failed: no initial candidate can enter a pool" in swept.stderr
-    assert swept.stderr.splitlines()[-1] == "evodiverse: 1 of 2 runs failed; the same command tries them again"
+    assert swept.stderr.splitlines()[-1] == "evodiverse: 1 of 2 runs failed; run the same command again to retry them"
 
 
 def test_optuna_follows_the_best_score(tmp_path: Path) -> None:

@@ -1,27 +1,31 @@
-"""How programs of this task are called and scored: the shortest round trip through all cities.
+"""The task: find a rule that gives short round trips through all cities.
 
-A program is a rule that says where to go next. Make this file your own step by step: first what a program defines and
-is called with (ENTRY_POINT, ARGUMENTS, drive), then score, then what a language model is told (DESCRIPTION), and last
-what you want to see (COLUMNS, draw). After each step run `evodiverse … budget.oracle_calls=1 overwrite=true`, which
-tries the start program alone.
+A program defines a rule that chooses the next city. Replace this file by your own task step by step:
 
-The file is trusted and runs outside the sandbox, all but `drive`. It may import whatever is installed.
+1. ENTRY_POINT, ARGUMENTS and drive: what a program defines, and how it is called
+2. score: how good its result is
+3. DESCRIPTION: what a language model is told
+4. COLUMNS and draw: what you want to see in the log and in the picture
+
+After each step, run `evodiverse … budget.oracle_calls=1 overwrite=true`, which tries only the start program.
+
+This file is trusted and runs outside the sandbox, except for `drive`. It may import any installed package.
 """
 
 import json
 import math
 import random
 
-_RANDOM = random.Random(0)  # a program has to score the same each time: draw with a fixed seed
+_RANDOM = random.Random(0)  # a fixed seed, since a program must always get the same score
 MAPS = [[[_RANDOM.random(), _RANDOM.random()] for _ in range(40)] for _ in range(4)]
 
-# The function that every program defines.
+# The name of the function that every program defines.
 ENTRY_POINT = "cost"
 
-# What the function, or drive, is called with: a list of what JSON can say (numbers, texts, lists, dictionaries).
+# The arguments of that function, or of drive: a list of JSON values (numbers, strings, lists, dictionaries).
 ARGUMENTS = [MAPS]
 
-# What a language model is told: what to write, what comes in, what has to come out, and what the score rewards.
+# The task for a language model: what to write, the arguments, the return value, and what the score rewards.
 DESCRIPTION = """
 Write cost(distance, to_start, to_center), a rule for short round trips through 40 cities of the unit square. A trip
 begins at the first city and goes each time to the city of the lowest cost that was not visited yet. For such a city,
@@ -31,10 +35,10 @@ the center of the square. Return a number. The score is a lower bound of the len
 
 
 def drive(cost, maps):
-    """Make a trip through each map by the program's rule.
+    """Return a round trip through each map, as chosen by the program's rule.
 
-    Without `drive` the program's function itself is called with ARGUMENTS. This function runs inside the sandbox, and
-    only its own text goes there: it imports what it needs, and sees nothing of the rest of the file.
+    Without `drive`, the program's function itself is called with ARGUMENTS. Only the source of this function goes into
+    the sandbox, so it must import what it needs, and cannot use the rest of the file.
     """
     import math
 
@@ -52,15 +56,15 @@ def drive(cost, maps):
     return trips
 
 
-# Columns of your own in the log, each float, int or str. A text can hold anything as JSON, such as what `draw` needs.
+# Your own columns in the log, each float, int or str. A str can hold anything as JSON, such as the input of `draw`.
 COLUMNS = {"length": float, "trips": str}
 
 
 def score(trips):
-    """Return a finite number of at least 0, more is better, and the values of COLUMNS.
+    """Return the score, a finite number of at least 0 where higher is better, and the values of COLUMNS.
 
-    A program can meddle with `drive`, which shares a process with it. So believe nothing that it returned: check it,
-    and compute the score anew. ValueError says why a result is invalid; it then scores 0.
+    A program can manipulate `drive`, since they share a process. So do not trust the result: check it, and compute the
+    score here. Raise a ValueError that says why a result is invalid; the program then scores 0.
     """
     if not isinstance(trips, list) or len(trips) != len(MAPS):
         raise ValueError("there must be a trip for each map")
@@ -77,15 +81,15 @@ def measure(cities, trip):
 
 
 def bound(cities):
-    """Return a length that no round trip can beat: each city has two neighbors, none nearer than the nearest two."""
+    """Return a lower bound of the length: the two neighbors of a city are at best the two nearest cities."""
     return sum(sum(sorted(math.dist(a, b) for b in cities)[1:3]) / 2 for a in cities)
 
 
 def draw(columns):
-    """Return a picture of the best program for best/: the text of an SVG, or the bytes of a PNG.
+    """Return a picture of the best program for the folder best/, as the text of an SVG or the bytes of a PNG.
 
-    The argument has the logged values of COLUMNS, None for one that `score` left out. Texts that came from a program
-    go through html.escape before they stand in an SVG; here there are numbers alone.
+    The argument holds the logged values of COLUMNS, with None for a value that `score` left out. If an SVG contains
+    strings from a program, pass them through html.escape first; this one contains only numbers.
     """
     shapes = []
     for number, (cities, trip) in enumerate(zip(MAPS, json.loads(columns["trips"]), strict=True)):

@@ -1,4 +1,4 @@
-"""Go to the nearest city. A search starts from this program; any that works will do."""
+"""Go to the nearest city. The search starts from this program, and any working program will do."""
 
 
 def cost(distance, to_start, to_center):
