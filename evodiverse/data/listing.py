@@ -14,14 +14,14 @@ _GAP = 2
 
 
 def format_table(entries: Sequence[CacheEntry]) -> str:
-    """Return aligned text, a line for each entry below one with the heads; no line is broken, so that grep works."""
+    """Return a table as aligned text. Each entry is one line, never wrapped, so that grep works."""
     rows = [_HEADS, *(_cells(entry) for entry in entries)]
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return "".join(f"{_align(row, widths)}\n" for row in rows)
 
 
 def draw_table(entries: Sequence[CacheEntry]) -> Table:
-    """Return the same for a terminal: colored states, and long cells broken to the terminal's width."""
+    """Return the table for a terminal, with colored states, and long cells wrapped to the terminal's width."""
     table = Table(box=None, padding=(0, _GAP, 0, 0), header_style="dim")
     for number, head in enumerate(_HEADS):
         is_long = head in ("source", "description")

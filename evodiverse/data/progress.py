@@ -1,4 +1,4 @@
-"""How far a download is, as a bar on a terminal."""
+"""The progress of a download, as a bar on a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -7,27 +7,27 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
 Report = Callable[[int, int | None], None]
-"""Takes the bytes that have arrived and the bytes in all, None where they are not known."""
+"""Takes the number of bytes that have arrived, and of all bytes, or None if that is unknown."""
 
 ShowProgress = Callable[[], AbstractContextManager[Report]]
-"""Opens what shows one download."""
+"""Returns a context manager that shows one download, and gives the function to report its progress to."""
 
 
 @contextmanager
 def show_nothing() -> Iterator[Report]:
-    """Show nothing of a download."""
+    """Show no progress."""
     yield _ignore
 
 
 def _ignore(arrived: int, total: int | None) -> None:
-    """Take a report and do nothing."""
+    """Ignore a report."""
 
 
 def show_bar(console: Console) -> ShowProgress:
-    """Return what shows a download as a bar; it appears with the first report and is gone at the end.
+    """Return a function that shows a download as a bar, from the first report to the end of the download.
 
     Args:
-        console: Where it is drawn. A console that is no terminal shows nothing.
+        console: The console for the bar. Nothing is shown if it is not a terminal.
     """
     if not console.is_terminal:
         return show_nothing
@@ -35,14 +35,14 @@ def show_bar(console: Console) -> ShowProgress:
     @contextmanager
     def show() -> Iterator[Report]:
         columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-        # without a thread of its own: pip reports four times a second
+        # no refresh thread is needed, since pip reports four times a second
         bar = Progress(*columns, console=console, transient=True, auto_refresh=False)
         task = bar.add_task("", total=None)
 
         def report(arrived: int, total: int | None) -> None:
-            with suppress(OSError):  # the terminal is gone, which is no reason to end a download
+            with suppress(OSError):  # the download continues if the terminal is gone
                 bar.update(task, completed=arrived, total=total)
-                bar.start()  # once it is up, this does nothing
+                bar.start()  # has no effect after the first call
                 bar.refresh()
 
         try:

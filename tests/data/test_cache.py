@@ -71,7 +71,7 @@ def test_path_of_a_present_artifact_is_given(filled_cache):
 
 
 def test_path_of_an_absent_artifact_is_refused_and_not_fetched(cache):
-    with pytest.raises(DataError, match=r"oak\.txt is absent; run `evodiverse-data fetch oak`$"):
+    with pytest.raises(DataError, match=r"oak\.txt is missing; run `evodiverse-data fetch oak`$"):
         present_path("oak")
     assert not cache.exists()
 
@@ -100,7 +100,9 @@ def test_damaged_file_is_not_replaced_silently(damaged_cache):
 
 def test_artifact_that_is_a_folder_is_refused(cache):
     (cache / "oak.txt").mkdir(parents=True)
-    with pytest.raises(DataError, match=r"oak\.txt cannot be read \(Is a directory\); make it a readable file"):
+    with pytest.raises(
+        DataError, match=r"oak\.txt cannot be read \(Is a directory\); make it a readable file, or delete it"
+    ):
         artifact_path("oak")
 
 
@@ -152,7 +154,7 @@ def test_failed_fetch_leaves_no_artifact(cache, unreachable_index):
 
 def test_member_with_another_checksum_is_refused(cache, index, write_wheel):
     write_wheel(index, {"oak": b"acorns"})
-    with pytest.raises(DataError, match=r"holds another toy_forest/oak\.txt .*`evodiverse-data fetch oak`$"):
+    with pytest.raises(DataError, match=r"contains a different toy_forest/oak\.txt .*`evodiverse-data fetch oak`$"):
         artifact_path("oak")
     assert not (cache / "oak.txt").exists()
 

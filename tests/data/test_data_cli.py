@@ -92,7 +92,7 @@ def test_interruption_exits_130_with_one_line(cache, capsys, monkeypatch):
 
     monkeypatch.setattr(cli, "fetch", interrupted)
     assert main(["fetch"]) == 130
-    assert capsys.readouterr().err == "evodiverse-data: interrupted; what was fetched completely is kept\n"
+    assert capsys.readouterr().err == "evodiverse-data: interrupted; completed downloads are kept\n"
 
 
 def test_verify_says_that_all_is_right(filled_cache, capsys):
@@ -107,8 +107,8 @@ def test_verify_exits_2_with_what_to_do_where_something_is_not_right(damaged_cac
     (damaged_cache / "elm.txt").unlink()
     assert main(["verify"]) == 2
     out, err = capsys.readouterr()
-    assert [line.split()[2:4] for line in out.splitlines()] == [["is", "damaged"], ["is", "absent"]]
-    assert err == "evodiverse-data: 2 of 2 absent or damaged; run `evodiverse-data fetch oak elm`\n"
+    assert [line.split()[2:4] for line in out.splitlines()] == [["is", "damaged"], ["is", "missing"]]
+    assert err == "evodiverse-data: 2 of 2 missing or damaged; run `evodiverse-data fetch oak elm`\n"
 
 
 def test_verify_looks_only_at_what_was_named(damaged_cache, capsys):
@@ -120,7 +120,7 @@ def test_verify_tells_what_to_do_with_a_file_that_cannot_be_read(filled_cache, c
     (filled_cache / "oak.txt").unlink()
     (filled_cache / "oak.txt").mkdir()
     assert main(["verify"]) == 2
-    told = f"evodiverse-data: {filled_cache / 'oak.txt'}: make it a readable file or remove it\n"
+    told = f"evodiverse-data: {filled_cache / 'oak.txt'}: make it a readable file, or delete it\n"
     assert capsys.readouterr().err == told
 
 
@@ -131,7 +131,7 @@ def test_path_prints_the_path_alone(filled_cache, capsys):
 
 def test_path_exits_2_with_one_line_where_the_file_is_absent(cache, capsys):
     assert main(["path", "oak"]) == 2
-    told = f"evodiverse-data: {cache / 'oak.txt'} is absent; run `evodiverse-data fetch oak`\n"
+    told = f"evodiverse-data: {cache / 'oak.txt'} is missing; run `evodiverse-data fetch oak`\n"
     assert capsys.readouterr() == ("", told)
 
 
@@ -145,7 +145,8 @@ def test_path_exits_2_where_the_file_is_damaged(damaged_cache, capsys):
 def test_unknown_name_exits_2_and_names_the_nearest(cache, capsys):
     assert main(["fetch", "elmo"]) == 2
     assert (
-        capsys.readouterr().err == "evodiverse-data: unknown artifact 'elmo'; did you mean 'elm'? known are oak, elm\n"
+        capsys.readouterr().err
+        == "evodiverse-data: unknown artifact 'elmo'; did you mean 'elm'? expected one of oak, elm\n"
     )
 
 
@@ -189,7 +190,7 @@ def test_train_forest_takes_every_option(table, capsys):
     options = ["--threshold", "0.5", "--seed", "3", "--skip-invalid", "--force"]
     assert main(["train-forest", "own.csv", "--output", "own.npz", *options]) == 0
     out = capsys.readouterr().out
-    assert "passed over 1 line" in out
+    assert "skipped 1 line" in out
     assert "seed 3" in out
 
 

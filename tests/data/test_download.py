@@ -45,7 +45,7 @@ def test_an_index_that_cannot_send_a_part_sends_the_whole_again(http_index, fold
 
 def test_a_connection_that_breaks_again_and_again_is_given_up(http_index, folder):
     http_index.break_after = [1_000] * 100
-    with pytest.raises(DataError, match=r"oak\.txt: the connection broke time and again \(9\.0 kB/1\.5 MB arrived\);"):
+    with pytest.raises(DataError, match=r"oak\.txt: the connection broke repeatedly \(9\.0 kB/1\.5 MB arrived\);"):
         download(folder)
 
 
@@ -84,7 +84,7 @@ def test_a_proxy_that_refuses_is_told_with_the_settings_to_check(use_index, fold
 
 def test_a_version_that_the_index_lacks_is_told_with_those_it_has(http_index, folder, monkeypatch):
     monkeypatch.setitem(ARTIFACTS, "oak", dataclasses.replace(ARTIFACTS["oak"], requirement="toy-forest==2.0"))
-    with pytest.raises(DataError, match=r"no wheel of toy-forest==2\.0 for this Python \(versions it has: 1\.0\)"):
+    with pytest.raises(DataError, match=r"no wheel of toy-forest==2\.0 for this Python \(available versions: 1\.0\)"):
         download(folder)
 
 
@@ -104,7 +104,7 @@ def test_a_python_that_cannot_be_started_is_told(cache, folder, monkeypatch):
 
 def test_a_disk_with_too_little_space_is_told_before_anything_is_fetched(http_index, folder, monkeypatch):
     monkeypatch.setitem(ARTIFACTS, "oak", dataclasses.replace(ARTIFACTS["oak"], download_bytes=10**18))
-    told = r" MB left and this takes 2000000000000 MB for a while; .*EVODIVERSE_CACHE.*`evodiverse-data fetch oak`$"
+    told = r" MB left, but needs 2000000000000 MB temporarily; .*EVODIVERSE_CACHE.*`evodiverse-data fetch oak`$"
     with pytest.raises(DataError, match=told):
         download(folder)
     assert http_index.starts == []

@@ -71,4 +71,4 @@ def test_commands_take_the_name_of_a_folder(grove: Path, capsys: pytest.CaptureF
 
 def test_path_of_a_folder_that_lacks_a_file_is_refused(grove: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["path", "grove"]) == 2
-    assert "grove/oak.txt is absent" in capsys.readouterr().err
+    assert "grove/oak.txt is missing" in capsys.readouterr().err

@@ -17,7 +17,7 @@ BROKEN_POOL = f"{UNFETCHED}connection error: HTTPSConnectionPool(host='pypi.org'
 NEW = "NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f>: Failed to establish a new "
 REASONS = {
     "no pip": ("/usr/bin/python3: No module named pip\n", "python has no pip"),
-    "old pip": ("\nno such option: --resume-retries\n", "its pip is too old to resume downloads"),
+    "old pip": ("\nno such option: --resume-retries\n", "the installed pip is too old to resume downloads"),
     "full disk": (
         "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n",
         "the disk is full",
@@ -88,14 +88,14 @@ REASONS = {
     ),
     "silence, 26.3": (
         f"{UNFETCHED}pypi.org didn't respond within 15 seconds (while establishing a connection) - skipping\n",
-        "pypi.org does not answer",
+        "pypi.org does not respond",
     ),
     "silence, 25.1": (
         (
             f"{BROKEN_POOL}url: /simple/oak/ (Caused by ConnectTimeoutError(<pip._vendor.urllib3.connection."
             f"HTTPSConnection object at 0x7f>, 'Connection to pypi.org timed out. (connect timeout=15)')) - skipping\n"
         ),
-        "pypi.org does not answer",
+        "pypi.org does not respond",
     ),
     "index refuses": (
         f"{UNFETCHED}403 Client Error: Forbidden for url: https://pypi.org/simple/oak/ - skipping\n{NOT_FOUND}",
@@ -114,25 +114,25 @@ REASONS = {
     ),
     "connection breaks": (
         "Download failed after 9 attempts because not enough bytes were received (9.0 kB/3.0 MB)\n",
-        "the connection broke time and again (9.0 kB/3.0 MB arrived)",
+        "the connection broke repeatedly (9.0 kB/3.0 MB arrived)",
     ),
     "index is not secure": (
         (
             "WARNING: The repository located at mirror.corp is not a trusted or secure host and is being ignored. If "
             f"this repository is available via HTTPS we recommend you use HTTPS instead.\n{NOT_FOUND}"
         ),
-        "pip ignores mirror.corp, whose address is not secure",
+        "pip ignores mirror.corp, because its address is not secure",
     ),
     "unknown project": (
         f"{UNFETCHED}404 Client Error: Not Found for url: https://pypi.org/simple/oak/ - skipping\n{NOT_FOUND}",
-        "the package index has no wheel of oak==1 for this Python (versions it has: none)",
+        "the package index has no wheel of oak==1 for this Python (available versions: none)",
     ),
     "unknown version": (
         (
             "ERROR: Could not find a version that satisfies the requirement oak==1 (from versions: 0.1, 0.2, 0.3, 0.4, "
             "0.5, 0.6)\n"
         ),
-        "the package index has no wheel of oak==1 for this Python (versions it has: …, 0.2, 0.3, 0.4, 0.5, 0.6)",
+        "the package index has no wheel of oak==1 for this Python (available versions: …, 0.2, 0.3, 0.4, 0.5, 0.6)",
     ),
     "fault of pip": (
         (
