@@ -215,7 +215,7 @@ def _fetch(arguments: argparse.Namespace) -> None:
 def _verify(arguments: argparse.Namespace) -> None:
     entries = [inspect_artifact(name) for name in _named(arguments)]
     for entry in entries:
-        words = f"is right (SHA-256 {entry.artifact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
+        words = f"is intact (SHA-256 {entry.artifact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
         sys.stdout.write(f"{entry.artifact.name}: {entry.path} {words}\n")
     sys.stdout.flush()  # before messages on standard error
     wrong = [entry for entry in entries if entry.state is not State.PRESENT]

@@ -1,1 +1,1 @@
-"""Pages about runs that a person opens in a browser, without a network."""
+"""HTML pages about runs, which need no network."""

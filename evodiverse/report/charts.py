@@ -1,4 +1,4 @@
-"""Line charts as SVG, readable in color, in gray, in the dark and on a phone."""
+"""Line charts as SVG, which are readable in color, in gray, in dark mode and on a phone."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Point = tuple[float, float]
 Value = TypeVar("Value")
 
 MOST_POINTS: Final = 400
-"""Of one line; a screen shows no more."""
+"""The largest number of points of a line; more would not be visible on a screen."""
 
 N_STYLES: Final = 8
 _WIDTH, _HEIGHT = 420, 250
@@ -25,9 +25,9 @@ class Line:
     """A line of a chart.
 
     Attributes:
-        name: What the legend says.
-        points: From left to right.
-        band: The interval around some of them: x, low, high.
+        name: The name in the legend; empty for none.
+        points: The points, as (x, y), from left to right.
+        band: An interval around the line, as (x, low, high), from left to right.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Line:
 
 
 def draw_chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *, stepped: bool = False) -> Markup:
-    """Return a figure with a line chart, its legend below.
+    """Return a figure with a line chart, and its legend below.
 
     Args:
-        title: Its caption.
-        x_label: What runs to the right.
-        y_label: What runs up, with its unit if it has one.
-        lines: What is drawn; lines without points are left out.
-        stepped: Whether a value holds until the next one.
+        title: The caption.
+        x_label: The label of the x axis.
+        y_label: The label of the y axis, with a unit if there is one.
+        lines: The lines to draw; those without points are left out.
+        stepped: Whether the lines are step functions, whose value holds until the next point.
     """
     drawn = [Line(line.name, thin(line.points), thin(line.band)) for line in lines if line.points]
     if not drawn:
@@ -80,14 +80,14 @@ def draw_chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *,
 
 
 def thin(values: Sequence[Value]) -> list[Value]:
-    """Return at most `MOST_POINTS` of them, evenly spaced, the first and the last among them."""
+    """Return at most `MOST_POINTS` evenly spaced values, including the first and the last."""
     if len(values) <= MOST_POINTS:
         return list(values)
     return [values[round(at * (len(values) - 1) / (MOST_POINTS - 1))] for at in range(MOST_POINTS)]
 
 
 def find_ticks(low: float, high: float) -> list[float]:
-    """Return about five round numbers between two others, of which the second is larger."""
+    """Return about five round numbers between ``low`` and ``high``, where ``low < high``."""
     rough = (high - low) / _N_TICKS
     magnitude = 10.0 ** floor(log10(rough))
     step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough * (1 - 1e-9))

@@ -1,4 +1,4 @@
-"""What a report shows of a run, read from its log once."""
+"""The data that the report of a run shows, read from its log once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ class History:
 
     Attributes:
         run: The run.
-        log: What is logged so far.
-        domain: What draws its candidates, None if nobody does.
-        measured: The domain's own columns of ``evaluations`` that are listed for each candidate.
-        pools: The columns of ``populations``.
-        said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``.
+        log: The log so far.
+        domain: The domain that draws the candidates, or None if it cannot draw.
+        measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
+        pools: The columns of ``populations``, by name.
+        said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``, by name.
     """
 
     run: Run
@@ -39,18 +39,18 @@ class History:
 
     @cached_property
     def by_call(self) -> dict[int, Row]:
-        """The rows of charged calls, by call."""
+        """The rows of charged calls, by the number of the call."""
         return {row["call"]: row for row in self.attempts if row["call"] is not None}
 
     @cached_property
     def best(self) -> list[Row]:
-        """The charged calls with a score, best first, the older first of two with one score."""
+        """The rows of charged calls with a score, best first; of equal scores, the older one comes first."""
         scored = [row for row in self.by_call.values() if row["score"] is not None]
         return sorted(scored, key=lambda row: (-row["score"], row["call"]))
 
     @cached_property
     def requests(self) -> dict[int, tuple[str | None, str | None, str | None]]:
-        """Prompt, reply and error of each request to a model."""
+        """The prompt, reply and error of each request to a model, by the number of the request."""
         said = self.said
         return {
             number: (prompt, reply, error)
@@ -61,19 +61,19 @@ class History:
 
     @property
     def n_failed(self) -> int:
-        """Charged calls without a score."""
+        """The number of charged calls without a score."""
         return len(find_failed(self.log.attempts))
 
 
 def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
-    """Read a run, which may go on.
+    """Read the log of a run, which may still be running.
 
     Args:
         run: The run.
-        own: The user's own domains, see `find_module`.
+        own: The packages of the user's own domains; see `find_module`.
 
     Raises:
-        InputError: Its log is damaged; names what.
+        InputError: The log is damaged; names the problem.
     """
     module = find_module(run.domain, own)
     domain = module if isinstance(module, Drawable) else None
@@ -86,19 +86,19 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
 
 
 def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:
-    """Return the rows from a candidate back to one that nobody bred, by the best parent each time, oldest last.
+    """Return the rows from a candidate back to an initial one, following the best parent at each step.
 
-    The older of two parents with one score comes first. A parent is older than its child; one that a log calls its
-    child's elder without being it is passed over.
+    Of two parents with equal scores, the older one is followed. A parent that a damaged log places after its child is
+    ignored.
     """
     line = [by_call[call]]
-    while elders := find_parents(by_call, line[-1]):
-        line.append(elders[0])
+    while parents := find_parents(by_call, line[-1]):
+        line.append(parents[0])
     return line
 
 
 def find_parents(by_call: Mapping[int, Row], row: Row) -> list[Row]:
-    """Return the rows of a candidate's parents that the log has, the best first, each once."""
+    """Return the rows of those parents of a candidate that are in the log, without duplicates, best first."""
     calls = {call for call in row["parents"] or () if call < row["call"] and call in by_call}
     return sorted(
         (by_call[call] for call in calls),

@@ -18,7 +18,7 @@ from evodiverse.runlog.runs import Run, write_setting
 N_LISTED: Final = 200
 N_DRAWN: Final = 20
 N_STEPS: Final = 40
-"""Of a lineage, the youngest and a few of the oldest."""
+"""The largest number of steps of a lineage: the youngest ones and a few of the oldest."""
 
 _N_OLDEST: Final = 5
 _N_PARENTS: Final = 4
@@ -30,12 +30,12 @@ _N_WINDOWS: Final = 40
 
 
 def report_run(history: History) -> str:
-    """Return the page about a run; of one that goes on, about what is logged."""
+    """Return the page about a run; if the run is not complete, the page shows the log so far."""
     run = history.run
     title = f"{run.task} · {run.method} · {run.llm} · seed {run.seed}"
     sections = [
-        Section("settings", "What was run", _tell_settings(run)),
-        Section("ending", "How it ended", _tell_ending(history)),
+        Section("settings", "Settings", _tell_settings(run)),
+        Section("ending", "Outcome", _tell_ending(history)),
         Section("progress", "Progress", _draw_progress(history)),
         Section("pools", "Pools", _draw_pools(history)),
         Section("exchange", "Swaps and ξ", _draw_exchange(history)),
@@ -48,7 +48,7 @@ def report_run(history: History) -> str:
 
 
 def status_of(run: Run) -> Markup:
-    """Return how a run stands, in its color."""
+    """Return the status of a run as a colored label."""
     status = str(run.record["status"])
     shown = "running or killed" if status == "running" else status
     return tag("span", shown, class_=f"status {status}")
@@ -63,11 +63,13 @@ def _tell_settings(run: Run) -> list[Content]:
     changed = run.overrides
     contents: list[Content] = []
     if changed is None:
-        contents.append(tag("p", "What it changed is not known: an older version wrote this.", class_="note"))
+        contents.append(tag("p", "The overrides are unknown, because an older version wrote this run.", class_="note"))
     elif changed:
-        contents += [tag("h3", "Changed"), _list_settings(changed)]
+        contents += [tag("h3", "Overrides"), _list_settings(changed)]
     else:
-        contents.append(tag("p", "Nothing was changed: task, method and model say it all.", class_="note"))
+        contents.append(
+            tag("p", "No overrides: all settings come from the task, the method and the model.", class_="note")
+        )
     written = read_overrides(run.path)
     command = None if written is None else shlex.join(["evodiverse", *written])
     contents.append(facts([("command", tag("code", cut(command, _MOST_SETTING)))] if command else []))
@@ -120,7 +122,7 @@ def _draw_progress(history: History) -> list[Content]:
     ]
     drawn = [
         draw_chart("Best score so far", "oracle calls", "score", [Line("", curve)], stepped=True),
-        draw_chart("What became of the attempts", "iteration", "share of attempts", shares),
+        draw_chart("Outcomes of attempts", "iteration", "share of attempts", shares),
     ]
     return [tag("div", *drawn, class_="charts")]
 
@@ -154,7 +156,7 @@ def _draw_exchange(history: History) -> list[Content]:
             own = [row for row in swaps if (row["cold_pool"], row["hot_pool"]) == pair and not row["blocked"]]
             lines.append(Line(f"{pair[0]} ⇄ {pair[1]}", _rates(own)))
         xi = Line("", list(zip(map(float, log.adaptation["iteration"]), log.adaptation["xi"], strict=True)))
-        drawn = [draw_chart("Swaps accepted", "iteration", "share of those tried", lines)]
+        drawn = [draw_chart("Swaps accepted", "iteration", "share of tried swaps", lines)]
         drawn += [draw_chart("ξ", "iteration", "ξ", [xi])] if xi.points else []
         counts = [
             [
@@ -170,11 +172,11 @@ def _draw_exchange(history: History) -> list[Content]:
     if n_copies := len(log.migrations["iteration"]):
         contents.append(tag("p", f"{n_copies:,} candidates migrated."))
     rule = history.run.settings.get("method.swap.rule")
-    return contents or [tag("p", f"None so far (method.swap.rule={rule}).", class_="none")]
+    return contents or [tag("p", f"No swaps so far (method.swap.rule={rule}).", class_="none")]
 
 
 def _rates(tried: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return the share accepted in up to `_N_WINDOWS` windows of equally many events, at the last iteration of each."""
+    """Return the last iteration and the acceptance rate of up to `_N_WINDOWS` windows with equally many iterations."""
     iterations = sorted({row["iteration"] for row in tried})
     size = max(1, -(-len(iterations) // _N_WINDOWS))
     window = {iteration: at // size for at, iteration in enumerate(iterations)}
@@ -208,13 +210,15 @@ def _show_best(history: History) -> list[Content]:
     ]
     names = ["rank", "card", "call", "score", *history.measured, "iteration", "pool", "operator", "candidate"]
     n_scored = len(history.best)
-    note = f"The best {len(listed):,} of {n_scored:,} candidates with a score, the first {len(drawn)} of them drawn."
+    note = (
+        f"The best {len(listed):,} of {n_scored:,} candidates with a score; drawings of the first {len(drawn)} follow."
+    )
     cards = [_draw_card(history, row, rank) for rank, row in enumerate(drawn, start=1)]
     is_long = any("\n" in (row["genotype"] or "") for row in drawn[:1]) and not any("<img" in card for card in cards)
     return [
         tag("p", note, class_="note"),
         table(names, lines, "best candidates", searchable=True),
-        tag("h3", "Drawn"),
+        tag("h3", "Drawings"),
         tag("div", *cards, class_="cards wide" if is_long else "cards"),
     ]
 
@@ -248,7 +252,7 @@ def _place(row: Row) -> str:
 
 
 def _tell_origin(history: History, row: Row) -> Markup | None:
-    """Return what a model was asked for a candidate and what it replied, None if no model made it."""
+    """Return the prompt and the reply behind a candidate, or None if no model proposed it."""
     said = history.requests.get(row["llm_call"])
     if said is None:
         return None
@@ -268,11 +272,11 @@ def _show_lineage(history: History) -> list[Content]:
     young, old = (line, []) if not n_left_out else (line[: N_STEPS - _N_OLDEST], line[-_N_OLDEST:])
     steps = [_draw_step(history, row) for row in young]
     if n_left_out:
-        steps.append(tag("li", f"… {n_left_out:,} steps more …", class_="step none"))
+        steps.append(tag("li", f"… {n_left_out:,} more steps …", class_="step none"))
     steps += [_draw_step(history, row) for row in old]
     note = (
-        f"From the best candidate back to the start, by the best parent each time; steps: {len(line) - 1:,}. "
-        "Each says what changed since that parent."
+        f"From the best candidate back to the start, along the best parent of each; steps: {len(line) - 1:,}. "
+        "Each step shows what changed since that parent."
     )
     return [tag("p", note, class_="note"), tag("ol", *steps, class_="lineage")]
 
@@ -284,7 +288,7 @@ def _draw_step(history: History, row: Row) -> Markup:
     if history.domain is not None:
         if parents:
             shown = history.domain.tell_change([parent["genotype"] or "" for parent in parents], genotype)
-        if shown is None or "<pre" in shown:  # a list of terms or lines, next to which the whole is drawn
+        if shown is None or "<pre" in shown:  # a list of terms or lines; draw the whole candidate next to it
             shown = join([history.domain.portray(genotype, row), shown])
     score = "no score" if row["score"] is None else f"score {row['score']:.6g}"
     if parents and None not in (row["score"], parents[0]["score"]):
@@ -294,9 +298,9 @@ def _draw_step(history: History, row: Row) -> Markup:
         "li",
         tag("h3", score),
         tag("div", _place(row), class_="note"),
-        tag("p", f"Compared with call {parents[0]['call']}" + (f"; the other parents: {others}" if others else ""))
+        tag("p", f"Compared with call {parents[0]['call']}" + (f"; other parents: {others}" if others else ""))
         if parents
-        else tag("p", "Where it began."),
+        else tag("p", "Initial candidate."),
         shown,
         _write_genotype(genotype),
         _tell_origin(history, row),
@@ -320,14 +324,14 @@ def _tell_requests(history: History) -> list[Content]:
     ]
     costs = [one.used.cost_usd for one in asked]
     known = [cost for cost in costs if cost is not None]
-    total = f"${sum(known):,.4f}" + ("" if len(known) == len(costs) else " and what has no known price")
+    total = f"${sum(known):,.4f}" + ("" if len(known) == len(costs) else " plus requests without a known price")
     return [facts([("cost", total)]), table(names, lines, "requests to language models")]
 
 
 def _tell_errors(history: History) -> list[Content]:
     kinds = errors_by_kind(history.log.attempts)
     if not kinds:
-        return [tag("p", "None.", class_="none")]
+        return [tag("p", "No errors.", class_="none")]
     lines: list[list[Content | float]] = [
         [
             kind.reason,
@@ -338,4 +342,4 @@ def _tell_errors(history: History) -> list[Content]:
         ]
         for kind in kinds
     ]
-    return [table(["reason", "rejected", "failed", "for example", "in"], lines, "errors by kind")]
+    return [table(["reason", "rejected", "failed", "example", "candidate"], lines, "errors by kind")]

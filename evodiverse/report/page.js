@@ -34,7 +34,7 @@ for (const tabled of document.querySelectorAll(".tabled")) {
       await navigator.clipboard.writeText(copied);
       count.textContent = `${lines.length - 1} rows copied`;
     } catch {
-      count.textContent = "the browser does not allow it";
+      count.textContent = "the browser does not allow copying";
     }
   });
 }

@@ -1,4 +1,4 @@
-"""The frame of every page: it loads nothing, and runs no script but its own."""
+"""The frame of every page, which loads nothing, and runs no script except its own."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ GENERATOR: Final = f"evodiverse-report {VERSION}"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page, which its contents link by name."""
+    """A section of a page, with the name that links refer to."""
 
     name: str
     title: str
@@ -26,12 +26,12 @@ class Section:
 
 
 def build_page(title: str, lead: Content, sections: Sequence[Section]) -> str:
-    """Return a page of HTML in one file.
+    """Return a complete HTML page.
 
     Args:
-        title: Its heading.
-        lead: What stands below.
-        sections: Those without contents are left out.
+        title: The heading of the page.
+        lead: The content below the heading.
+        sections: The sections of the page; those without contents are left out.
     """
     shown = [section for section in sections if any(section.contents)]
     policy = "; ".join(
@@ -67,20 +67,20 @@ def build_page(title: str, lead: Content, sections: Sequence[Section]) -> str:
 
 
 def facts(pairs: Sequence[tuple[str, Content]]) -> Markup:
-    """Return names with what is said of them."""
+    """Return a description list of names and contents."""
     return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in pairs))
 
 
 def table(
     names: Sequence[str], lines: Sequence[Sequence[Content | float | int]], label: str, *, searchable: bool = False
 ) -> Markup:
-    """Return a table whose columns are sorted by a click or by the keyboard.
+    """Return a table that can be sorted by any column, by click or keyboard.
 
     Args:
-        names: The headings.
-        lines: Numbers are aligned to the right and sorted as such.
-        label: What it is a table of.
-        searchable: Whether it has a field that filters its rows and a button that copies them.
+        names: The headings of the columns.
+        lines: The cells of each row; numbers are right-aligned and sorted by value.
+        label: The name of the table for screen readers.
+        searchable: Whether to add a field that filters the rows and a button that copies them.
     """
     numeric = [any(isinstance(line[at], int | float) for line in lines) for at in range(len(names))]
     heads = (
@@ -102,12 +102,12 @@ def table(
 
 
 def cut(text: str, most: int) -> str:
-    """Return text of at most so many characters, and how many are left out."""
-    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} characters more)"
+    """Return a text, cut after ``most`` characters with a note on how many were left out."""
+    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} more characters)"
 
 
 def number(value: float) -> str:
-    """Return a number as a table shows it."""
+    """Return a number as tables show it."""
     return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
 

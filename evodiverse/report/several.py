@@ -22,14 +22,20 @@ from evodiverse.runlog.record import REPORT
 from evodiverse.runlog.runs import Run
 
 N_AT: Final = 120
-"""Numbers of calls at which runs are compared."""
+"""How many numbers of calls runs are compared at."""
 
 _SUBJECT: Final = ("task.name", "task.problem", "task.evaluator")
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The best score of a run so far, at the calls where it rose; it ends at the last call."""
+    """The best score so far of a run, as a function of the number of calls.
+
+    Attributes:
+        run: The run.
+        rises: The points (call, score) where the best score rose.
+        n_calls: The last call of the run.
+    """
 
     run: Run
     rises: Sequence[Point]
@@ -37,17 +43,17 @@ class Curve:
 
     @property
     def best(self) -> float | None:
-        """The highest score, None without one."""
+        """The highest score, or None if there is no score."""
         return self.rises[-1][1] if self.rises else None
 
     def at(self, calls: float) -> float | None:
-        """Return the best score after so many calls, None before the first score or after the run's last call."""
+        """Return the best score after ``calls`` calls, or None before the first score or after the last call."""
         found = [score for call, score in self.rises if call <= calls]
         return found[-1] if found and calls <= self.n_calls else None
 
 
 def trace(history: History) -> Curve:
-    """Return how the best score of a run rose."""
+    """Return the curve of a run's best score."""
     rises: list[Point] = []
     for call, row in sorted(history.by_call.items()):
         if row["score"] is not None and (not rises or row["score"] > rises[-1][1]):
@@ -59,8 +65,8 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
     """Return the page that compares runs.
 
     Args:
-        curves: Of the runs, at least one.
-        folder: Where the page will stand, which its links start from.
+        curves: The curves of the runs, at least one.
+        folder: The folder of the page, which its links are relative to.
     """
     subjects: dict[tuple[str, ...], list[Curve]] = defaultdict(list)
     for curve in curves:
@@ -68,12 +74,12 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
     sections = [Section("runs", "Runs", [list_runs([(curve.run, curve.best) for curve in curves], folder)])]
     for at, (subject, some) in enumerate(sorted(subjects.items()), start=1):
         sections.append(Section(f"subject-{at}", " · ".join(dict.fromkeys(subject)), _draw_subject(some)))
-    lead = tag("p", f"{len(curves):,} runs, sorted by best; the settings in which they differ have columns.")
+    lead = tag("p", f"{len(curves):,} runs, sorted by best score, with a column for each setting in which they differ.")
     return build_page("Comparison", lead, sections)
 
 
 def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors: Sequence[str]) -> str:
-    """Return the page that lists all runs below a folder, and what is wrong with those that cannot be read."""
+    """Return the page that lists all runs below a folder, and the errors of those that cannot be read."""
     listed = list(runs)
     problems = [tag("ul", *(tag("li", error) for error in errors))] if errors else []
     sections = [
@@ -84,7 +90,7 @@ def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors:
 
 
 def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Markup:
-    """Return a table of runs with links to their reports, sorted by best."""
+    """Return a table of runs with links to their reports, sorted by best score."""
     compared = compare([run for run, _ in runs], [best for _, best in runs])
     names = [name for name in compared[0].differing if name != "task"]
     lines: list[list[Content | float]] = [
@@ -119,19 +125,21 @@ def _draw_subject(curves: Sequence[Curve]) -> list[Content]:
         groups[name].append(curve)
     lines = [average(f"{name} (n = {len(some)})", some) for name, some in sorted(groups.items())]
     is_single = all(len(some) < 2 for some in groups.values())
-    note = "Mean of the best score so far over seeds; the band is the 95% t-interval of the mean, of two seeds or more."
+    note = (
+        "Mean over seeds of the best score so far. The band is the 95% t-interval of the mean, for two seeds or more."
+    )
     chart = draw_chart("Best score so far", "oracle calls", "score", lines, stepped=False)
     finals = [_tell_final(name, some) for name, some in sorted(groups.items())]
-    names = ["runs", "n", "mean of the best", "95% from", "to"]
+    names = ["runs", "n", "mean best score", "95% from", "to"]
     return [
-        tag("p", note + (" Here each line is one run." if is_single else ""), class_="note"),
+        tag("p", note + (" Here, each line is one run." if is_single else ""), class_="note"),
         tag("div", chart, class_="charts"),
         table(names, finals, "best scores by kind of run"),
     ]
 
 
 def _name_groups(runs: Sequence[Run]) -> list[str]:
-    """Return for each run what it shares with those that differ in their seed alone."""
+    """Return the name of the group of each run; runs of a group differ only in their seeds."""
     named: Mapping[str, Mapping[str, str]] = {
         str(one.run.path): one.differing for one in compare(runs, [None for _ in runs])
     }
@@ -143,7 +151,7 @@ def _name_groups(runs: Sequence[Run]) -> list[str]:
 
 
 def average(name: str, curves: Sequence[Curve]) -> Line:
-    """Return the mean of curves at the calls that all of them have, and its 95% interval where two have a score."""
+    """Return the mean of curves where all of them have a score, with its 95% interval for two curves or more."""
     last = min(curve.n_calls for curve in curves)
     points, band = [], []
     for step in range(1, N_AT + 1):

@@ -1,4 +1,4 @@
-"""Writes the pages next to the runs that they are about."""
+"""The files of the pages, which lie next to the runs that they show."""
 
 import os
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ _HEAD_BYTES: Final = 2_000
 
 
 def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> tuple[list[Path], list[str]]:
-    """Write ``report.html`` into the folder of each run; of a complete run only if it is not there already.
+    """Write ``report.html`` into the folder of each run, unless a complete run already has a current one.
 
-    A folder above runs gets ``index.html``, which lists them. Several runs that are named each are compared on
-    ``comparison.html``, in the folder that they are all below.
+    A folder of runs gets an ``index.html`` that lists them. If several run directories are given, they are compared on
+    ``comparison.html`` in their common parent folder.
 
     Args:
-        given: Run directories, and folders above several.
-        own: The user's own domains, whose code is run.
+        given: Run directories and folders of runs.
+        own: The packages of the user's own domains, whose code may be run.
 
     Returns:
-        The pages that were written, and what is wrong with runs that have none, a line each.
+        The pages that were written, and one message for each run without a page.
 
     Raises:
         InputError: A page cannot be written.
@@ -86,11 +86,11 @@ def write_page(path: Path, page: str) -> Path:
     """Write a page and return its path.
 
     Raises:
-        InputError: It cannot be written.
+        InputError: The page cannot be written.
     """
     refuse_link(path.parent)
     try:
         write_file(path, page.encode())
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({reason(error)})") from error
+        raise InputError(f"{path} cannot be written ({reason(error)}); check the folder and the disk") from error
     return path

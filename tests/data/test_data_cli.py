@@ -98,8 +98,8 @@ def test_interruption_exits_130_with_one_line(cache, capsys, monkeypatch):
 def test_verify_says_that_all_is_right(filled_cache, capsys):
     assert main(["verify"]) == 0
     assert [line.rpartition(" (SHA-256 ")[0] for line in capsys.readouterr().out.splitlines()] == [
-        f"oak: {filled_cache / 'oak.txt'} is right",
-        f"elm: {filled_cache / 'elm.txt'} is right",
+        f"oak: {filled_cache / 'oak.txt'} is intact",
+        f"elm: {filled_cache / 'elm.txt'} is intact",
     ]
 
 

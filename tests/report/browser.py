@@ -1,4 +1,4 @@
-"""Chromium without a window, asked over its debugging protocol."""
+"""Headless Chromium, controlled over its debugging protocol."""
 
 import asyncio
 import json

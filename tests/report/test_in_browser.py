@@ -1,4 +1,4 @@
-"""A report does in a browser what it promises: it shows its sections, sorts, filters, and complains of nothing."""
+"""A report works in a browser: it shows its sections, sorts, filters, and logs no errors."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,7 @@ def report(tmp_path: Path) -> Path:
 
 
 def look(page: Path, folder: Path, *scripts: str) -> list[object]:
-    """Return what scripts answer one after the other, and last what the console complained of."""
+    """Return the results of scripts that run one after the other, and then the console's errors and warnings."""
 
     async def run() -> list[object]:
         async with opened(page, folder / "profile") as shown:
@@ -46,7 +46,7 @@ def test_the_sections_are_there_and_the_console_is_silent(report: Path, tmp_path
     assert complaints == []
 
 
-def test_a_click_on_a_heading_sorts_and_another_one_turns_it_around(report: Path, tmp_path: Path) -> None:
+def test_a_click_on_a_heading_sorts_and_another_one_reverses_the_order(report: Path, tmp_path: Path) -> None:
     click = "document.querySelectorAll('#best thead button')[2].click();"
     first, up, down, order, complaints = look(
         report,
@@ -61,7 +61,7 @@ def test_a_click_on_a_heading_sorts_and_another_one_turns_it_around(report: Path
     assert complaints == []
 
 
-def test_the_filter_leaves_the_rows_that_hold_a_text(report: Path, tmp_path: Path) -> None:
+def test_the_filter_keeps_the_rows_that_contain_a_text(report: Path, tmp_path: Path) -> None:
     find = "const field = document.querySelector('#best .filter');"
     type_ = f"{find} field.value = 'ccn'; field.dispatchEvent(new Event('input'));"
     rows, count, _ = look(
