@@ -342,4 +342,4 @@ def _tell_errors(history: History) -> list[Content]:
         ]
         for kind in kinds
     ]
-    return [table(["reason", "rejected", "failed", "example", "candidate"], lines, "errors by kind")]
+    return [table(["reason", "rejected", "failed", "example error", "genotype"], lines, "errors by kind")]
