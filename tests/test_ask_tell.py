@@ -70,7 +70,7 @@ def test_what_is_measured_may_come_in_parts(asked: Path, tmp_path: Path) -> None
     keys = fill_in(asked / "asked.csv", tmp_path / "scores.csv", only=slice(0, 5))
     told = tell(str(asked), "scores.csv", cwd=tmp_path)
     assert told.stdout.splitlines()[:2] == [
-        "told 5 of 16 scores",
+        "received 5 of 16 scores",
         f"waiting for the scores of 11 candidates: {asked}/asked.csv",
     ]
     assert fill_in(asked / "asked.csv", tmp_path / "scores.csv") == keys[5:]
@@ -79,8 +79,8 @@ def test_what_is_measured_may_come_in_parts(asked: Path, tmp_path: Path) -> None
 def test_what_is_told_again_in_a_round_counts_last(asked: Path, tmp_path: Path) -> None:
     keys = fill_in(asked / "asked.csv", tmp_path / "scores.csv")
     for table, said in (
-        ([f"{keys[0]},0.25", f"{keys[1]},0.5", f"{keys[2]},"], "told 2 of 16 scores"),
-        ([f"{keys[0]},0.75", f"{keys[2]},0.5", f"{keys[2]},0.625"], "told 1 of 14 scores, and 1 again"),
+        ([f"{keys[0]},0.25", f"{keys[1]},0.5", f"{keys[2]},"], "received 2 of 16 scores"),
+        ([f"{keys[0]},0.75", f"{keys[2]},0.5", f"{keys[2]},0.625"], "received 1 of 14 scores, and 1 again"),
     ):
         (tmp_path / "part.csv").write_text("\n".join(["genotype,score", *table]))
         assert tell(str(asked), "part.csv", cwd=tmp_path).stdout.splitlines()[0] == said

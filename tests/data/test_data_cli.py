@@ -33,7 +33,7 @@ def test_list_ends_quietly_when_nobody_reads_on():
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_fetch_says_what_it_fetched_and_tells_the_download_in_one_line(cache, http_index, capsys):
+def test_fetch_prints_what_it_fetched_and_the_download_in_one_line(cache, http_index, capsys):
     assert main(["fetch", "oak"]) == 0
     assert capsys.readouterr() == (f"oak: fetched ({cache / 'oak.txt'})\n", "fetching oak (2 MB, once) ...\n")
 
@@ -57,12 +57,12 @@ def test_fetch_without_a_name_leaves_out_what_is_optional(cache, monkeypatch):
     assert {path.name for path in cache.glob("*.txt")} == {"oak.txt", "elm.txt"}
 
 
-def test_fetch_says_what_is_there_already(filled_cache, capsys):
+def test_fetch_prints_what_is_already_there(filled_cache, capsys):
     assert main(["fetch", "oak", "oak"]) == 0
     assert capsys.readouterr().out == f"oak: already there ({filled_cache / 'oak.txt'})\n"
 
 
-def test_fetch_says_what_it_replaced(damaged_cache, capsys):
+def test_fetch_prints_what_it_replaced(damaged_cache, capsys):
     main(["fetch", "oak"])
     assert capsys.readouterr().out.startswith("oak: replaced, it was damaged")
 
@@ -71,7 +71,7 @@ def test_fetch_offline_succeeds_where_all_is_there(filled_cache):
     assert main(["fetch", "--offline"]) == 0
 
 
-def test_fetch_offline_exits_2_where_something_is_absent(cache, capsys):
+def test_fetch_offline_exits_2_if_something_is_missing(cache, capsys):
     assert main(["fetch", "elm", "--offline"]) == 2
     assert capsys.readouterr().err == (
         f"evodiverse-data: cannot fetch elm.txt (absent) into {cache}: --offline was given; "
@@ -95,7 +95,7 @@ def test_interruption_exits_130_with_one_line(cache, capsys, monkeypatch):
     assert capsys.readouterr().err == "evodiverse-data: interrupted; completed downloads are kept\n"
 
 
-def test_verify_says_that_all_is_right(filled_cache, capsys):
+def test_verify_prints_that_all_is_intact(filled_cache, capsys):
     assert main(["verify"]) == 0
     assert [line.rpartition(" (SHA-256 ")[0] for line in capsys.readouterr().out.splitlines()] == [
         f"oak: {filled_cache / 'oak.txt'} is intact",
@@ -103,7 +103,7 @@ def test_verify_says_that_all_is_right(filled_cache, capsys):
     ]
 
 
-def test_verify_exits_2_with_what_to_do_where_something_is_not_right(damaged_cache, capsys):
+def test_verify_exits_2_with_the_remedy_if_something_is_not_intact(damaged_cache, capsys):
     (damaged_cache / "elm.txt").unlink()
     assert main(["verify"]) == 2
     out, err = capsys.readouterr()
@@ -116,7 +116,7 @@ def test_verify_looks_only_at_what_was_named(damaged_cache, capsys):
     assert capsys.readouterr().out.count("\n") == 1
 
 
-def test_verify_tells_what_to_do_with_a_file_that_cannot_be_read(filled_cache, capsys):
+def test_verify_prints_the_remedy_for_a_file_that_cannot_be_read(filled_cache, capsys):
     (filled_cache / "oak.txt").unlink()
     (filled_cache / "oak.txt").mkdir()
     assert main(["verify"]) == 2
@@ -129,7 +129,7 @@ def test_path_prints_the_path_alone(filled_cache, capsys):
     assert capsys.readouterr() == (f"{filled_cache / 'oak.txt'}\n", "")
 
 
-def test_path_exits_2_with_one_line_where_the_file_is_absent(cache, capsys):
+def test_path_exits_2_with_one_line_if_the_file_is_missing(cache, capsys):
     assert main(["path", "oak"]) == 2
     told = f"evodiverse-data: {cache / 'oak.txt'} is missing; run `evodiverse-data fetch oak`\n"
     assert capsys.readouterr() == ("", told)
@@ -175,7 +175,7 @@ def table(tmp_path, monkeypatch):
     return tmp_path / "own.csv"
 
 
-def test_train_forest_writes_a_forest_and_says_what_to_do_with_it(table, capsys):
+def test_train_forest_writes_a_forest_and_prints_how_to_use_it(table, capsys):
     assert main(["train-forest", "own.csv", "--output", "own.npz"]) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
@@ -222,7 +222,7 @@ def test_train_forest_refuses_options_that_are_no_numbers(table, capsys, option,
     assert told in capsys.readouterr().err
 
 
-def test_train_forest_goes_on_when_nobody_reads_on(table):
+def test_train_forest_continues_after_the_pipe_is_closed(table):
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "evodiverse.data.cli", "train-forest", "own.csv", "--output", "own.npz"]

@@ -1,4 +1,4 @@
-"""What pip does against real servers on this machine; `test_pip_messages` has the failures it can report."""
+"""Downloads by pip from real local servers; `test_pip_messages` covers the failures that pip reports."""
 
 import dataclasses
 import errno
@@ -73,7 +73,7 @@ def test_pip_keeps_its_unfinished_files_in_the_folder(http_index, folder):
     assert [path.name for path in unfinished] == [WHEEL]
 
 
-def test_a_proxy_that_refuses_is_told_with_the_settings_to_check(use_index, folder, monkeypatch):
+def test_a_proxy_that_refuses_is_reported_with_the_settings_to_check(use_index, folder, monkeypatch):
     use_index("https://index.invalid/simple")
     proxy = refusing_proxy()
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_port}")
@@ -82,13 +82,13 @@ def test_a_proxy_that_refuses_is_told_with_the_settings_to_check(use_index, fold
         download(folder)
 
 
-def test_a_version_that_the_index_lacks_is_told_with_those_it_has(http_index, folder, monkeypatch):
+def test_a_missing_version_is_reported_with_the_available_ones(http_index, folder, monkeypatch):
     monkeypatch.setitem(ARTIFACTS, "oak", dataclasses.replace(ARTIFACTS["oak"], requirement="toy-forest==2.0"))
     with pytest.raises(DataError, match=r"no wheel of toy-forest==2\.0 for this Python \(available versions: 1\.0\)"):
         download(folder)
 
 
-def test_missing_pip_is_told_with_the_commands_that_install_it(cache, folder, tmp_path, monkeypatch):
+def test_missing_pip_is_reported_with_the_commands_that_install_it(cache, folder, tmp_path, monkeypatch):
     venv.create(tmp_path / "bare", with_pip=False)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bare/bin/python"))
     told = r"has no pip; run `.*python -m ensurepip` and `.*python -m pip install 'pip>=.*'`, then run `evodiv"
@@ -96,13 +96,13 @@ def test_missing_pip_is_told_with_the_commands_that_install_it(cache, folder, tm
         download(folder)
 
 
-def test_a_python_that_cannot_be_started_is_told(cache, folder, monkeypatch):
+def test_a_python_that_cannot_be_started_is_reported(cache, folder, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(DataError, match=r"/nowhere/python cannot be started \(No such file or directory\)"):
         download(folder)
 
 
-def test_a_disk_with_too_little_space_is_told_before_anything_is_fetched(http_index, folder, monkeypatch):
+def test_a_disk_with_too_little_space_is_reported_before_anything_is_fetched(http_index, folder, monkeypatch):
     monkeypatch.setitem(ARTIFACTS, "oak", dataclasses.replace(ARTIFACTS["oak"], download_bytes=10**18))
     told = r" MB left, but needs 2000000000000 MB temporarily; .*EVODIVERSE_CACHE.*`evodiverse-data fetch oak`$"
     with pytest.raises(DataError, match=told):

@@ -22,7 +22,7 @@ def grove(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache / "grove"
 
 
-def test_absent_folder_is_fetched_in_one_download(grove: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_folder_is_fetched_in_one_download(grove: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="evodiverse.data")
     assert artifact_folder("grove") == grove
     assert caplog.messages == ["fetching grove/oak.txt and grove/elm.txt (2 MB, once) ..."]
@@ -48,7 +48,7 @@ def test_folder_with_a_damaged_file_is_refused_and_nothing_fetched(grove: Path) 
     assert [path.name for path in grove.iterdir()] == ["oak.txt"]
 
 
-def test_folder_in_the_place_of_which_is_a_file_is_told(grove: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_reported(grove: Path) -> None:
     grove.parent.mkdir()
     grove.touch()
     with pytest.raises(DataError, match=r"cannot write to the cache folder"):

@@ -147,7 +147,7 @@ REASONS = {
 
 
 @pytest.mark.parametrize(("output", "reason"), REASONS.values(), ids=REASONS)
-def test_the_telling_line_is_found(output, reason):
+def test_the_line_with_the_cause_is_found(output, reason):
     assert explain_failure(output, "oak==1", "python").reason == reason
 
 
@@ -173,7 +173,7 @@ def test_progress_is_read():
     assert parse_progress("Progress 262144 of 3000661\n") == (262144, 3000661)
 
 
-def test_a_size_that_the_index_does_not_tell_is_not_known():
+def test_a_size_that_the_index_does_not_report_is_unknown():
     assert parse_progress("Progress 262144 of 0\n") == (262144, None)
 
 

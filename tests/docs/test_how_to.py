@@ -85,4 +85,4 @@ def test_what_a_laboratory_is_asked_can_be_told(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("\n".join(["key,score", *(f"{key},0.5" for key in keys)]))
     told = starts.run("-m", "evodiverse.commands.tell", "outputs/lab", "scores.csv", cwd=tmp_path, env=ENV)
     assert told.returncode == 0, told.stderr
-    assert re.match(r"told 14 of 14 scores\nwaiting for the scores of 1[0-6] candidates", told.stdout)
+    assert re.match(r"received 14 of 14 scores\nwaiting for the scores of 1[0-6] candidates", told.stdout)

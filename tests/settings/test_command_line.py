@@ -1,4 +1,4 @@
-"""A command line that Hydra refuses is answered with one line for each thing that is wrong."""
+"""An invalid command line gives one line for each problem."""
 
 import re
 import subprocess
@@ -78,7 +78,7 @@ def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
         ("+experiment=mol_graphgaa", "did you mean mol_graphga?"),
     ],
 )
-def test_an_unknown_option_is_told_how_a_file_of_ones_own_is_found(override: str, expected: str) -> None:
+def test_an_unknown_option_comes_with_a_hint_on_your_own_files(override: str, expected: str) -> None:
     choice = override.lstrip("+")
     file = f"FOLDER/{choice.replace('=', '/')}.yaml"
     told = f"{choice} is unknown; {expected} (to use your own {file}, add --config-dir FOLDER)"
@@ -107,7 +107,7 @@ def test_an_option_that_a_space_has_split_is_put_together(arguments: list[str], 
     assert refuse(*arguments) == (f"{written} contains a space; write {right}, or quote it",)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     lines = refuse("method=ptt", "seed=abc", "sed=1", "budget=smoke", "method.swap.period=2")
     assert lines == (
         f"method=ptt is unknown; did you mean pt? ({OWN_METHOD})",
@@ -123,11 +123,11 @@ def test_every_value_of_a_sweep_is_looked_at() -> None:
     )
 
 
-def test_a_sweep_without_the_flag_is_told_of_it() -> None:
+def test_a_sweep_without_the_flag_is_reported() -> None:
     assert refuse("seed=0,1") == ("seed=0,1 has 2 values; start a sweep with evodiverse -m …, or quote the value",)
 
 
-def test_an_absent_folder_of_options_is_told_with_the_rest() -> None:
+def test_a_missing_folder_of_options_is_reported_with_the_rest() -> None:
     assert refuse("--config-dir=nowhere", "seed=x") == (
         "--config-dir nowhere is not a folder; check the path",
         "seed must be an integer, got x",
@@ -153,7 +153,7 @@ def test_a_sweep_over_options_of_ones_own_is_accepted(options: Path) -> None:
     assert "outputs/own/pt" in swept.stdout
 
 
-def test_an_option_that_is_in_no_folder_is_told_where_it_would_be(options: Path) -> None:
+def test_a_missing_option_comes_with_the_path_of_your_own_file(options: Path) -> None:
     refused = start(options, "task=mine")
     assert refused.returncode == 2
     (line,) = refused.stderr.splitlines()
@@ -202,7 +202,7 @@ def test_a_domain_of_ones_own_that_cannot_be_used_is_one_line(options: Path, cod
     assert re.match(f"evodiverse: {expected}", line), line
 
 
-def test_a_key_of_the_domain_that_the_file_of_a_task_lacks_takes_a_plus(tmp_path: Path) -> None:
+def test_a_key_that_is_missing_from_the_tasks_file_takes_a_plus(tmp_path: Path) -> None:
     defaults = TOY_CONF / "task" / "defaults" / "bits.yaml"
     (tmp_path / "task" / "defaults").mkdir(parents=True)
     (tmp_path / "task" / "defaults" / "bits.yaml").write_text(defaults.read_text())

@@ -1,4 +1,4 @@
-"""A domain of a user's own is told in one line what does not fit its port."""
+"""A user's own domain gives one line for whatever does not fit its port."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -167,12 +167,12 @@ def test_settings_may_be_frozen(write: Write) -> None:
     assert (settings.length, violations) == (5, [])
 
 
-def test_keys_that_the_settings_lack_are_told(write: Write) -> None:
+def test_keys_that_the_settings_lack_are_reported(write: Write) -> None:
     _, violations = read_settings(import_domain(write(WHOLE)), {"lenght": 5})
     assert violations == ["task.lenght is unknown; did you mean task.length?"]
 
 
-def test_what_the_settings_raise_is_told_with_its_place(write: Write) -> None:
+def test_what_the_settings_raise_is_reported_with_its_place(write: Write) -> None:
     code = (
         "@dataclass\nclass settings:\n    n: int = 3\n    def __post_init__(self):\n        raise ValueError('odd')\n"
     )

@@ -54,7 +54,7 @@ def test_the_budget_option_is_an_override_like_any_other() -> None:
     assert label("task=bits", "budget=smoke") == "budget.oracle_calls=500"
 
 
-def test_a_long_label_is_cut_and_told_apart_by_a_digest() -> None:
+def test_a_long_label_is_cut_and_made_unique_by_a_digest() -> None:
     first = label("task=bits", f"task.source={'x' * 200}")
     second = label("task=bits", f"task.source={'x' * 199}y")
     assert first[:100] == second[:100] == f"task.source={'x' * 88}"
@@ -166,7 +166,7 @@ def test_overrides_are_the_settings_that_differ_sorted_and_null_where_the_run_ha
     assert list(found.items()) == [("a", None), ("gone", None), ("method.elites", 1)]
 
 
-def test_a_group_in_place_of_a_value_is_told_by_its_keys_alone() -> None:
+def test_a_group_in_place_of_a_value_is_named_by_its_keys_alone() -> None:
     assert find_overrides({"a.b": 1}, {"a": None}) == {"a.b": 1}
 
 

@@ -1,4 +1,4 @@
-"""The runs of a sweep: composed as Hydra would, and known again."""
+"""The runs of a sweep are composed as Hydra would, and complete ones are recognized."""
 
 import os
 import shutil

@@ -4,7 +4,7 @@ A program defines a rule that chooses the next city. Replace this file by your o
 
 1. ENTRY_POINT, ARGUMENTS and drive: what a program defines, and how it is called
 2. score: how good its result is
-3. DESCRIPTION: what a language model is told
+3. DESCRIPTION: the task in words, for a language model
 4. COLUMNS and draw: what you want to see in the log and in the picture
 
 After each step, run `evodiverse … budget.oracle_calls=1 overwrite=true`, which tries only the start program.
