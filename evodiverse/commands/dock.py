@@ -16,7 +16,7 @@ are stored in the cache, so that the same command resumes after an interruption.
 examples:
   evodiverse-dock outputs/jnk3 --receptor jnk3.pdbqt --box 22.5,12.1,31.0,24,24,24
   evodiverse-dock outputs --targets targets.yaml
-  evodiverse-dock outputs/jnk3/pt/off/default/seed0 --receptor {PUBLISHED}     # fetched, for a trial
+  evodiverse-dock outputs/jnk3/pt/off/default/seed0 --receptor {PUBLISHED}     # fetched; for a trial
 
 targets.yaml, by task; paths are relative to it; boxes are in Å, or paths of Vina configuration files:
   jnk3:  {{receptor: jnk3.pdbqt, box: [22.5, 12.1, 31.0, 24, 24, 24]}}

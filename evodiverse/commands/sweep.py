@@ -95,7 +95,8 @@ def _launch(
     # Compare names: Hydra imports the module again when it looks for plugins, which gives another class.
     is_here = str(master.hydra.launcher._target_).endswith(f".{BasicLauncher.__name__}")
     loader = composer if is_here else composer.loader
-    context = HydraContext(config_loader=loader, callbacks=Callbacks(master))  # type: ignore[arg-type] # used only to compose runs
+    # A launcher uses the loader only to compose runs.
+    context = HydraContext(config_loader=loader, callbacks=Callbacks(master))  # type: ignore[arg-type]
     launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=master)
     failed: dict[int, str] = {}
     results = _launch_each(launcher, todo, overview) if is_here else _launch_together(launcher, todo)

@@ -225,9 +225,7 @@ def _locked(folder: Path) -> Iterator[None]:
         if not lock(file.fileno(), waits=False):
             _LOG.info("waiting for another process that is filling %s ...", folder)
             lock(file.fileno(), waits=True)
-        for abandoned in folder.glob(
-            f"{_DOWNLOAD_PREFIX}*"
-        ):  # left by a process that was killed while it held the lock
+        for abandoned in folder.glob(f"{_DOWNLOAD_PREFIX}*"):  # left by a process that was killed with the lock
             shutil.rmtree(abandoned, ignore_errors=True)
         yield
 

@@ -22,7 +22,7 @@ from evodiverse.runlog.record import REPORT
 from evodiverse.runlog.runs import Run
 
 N_AT: Final = 120
-"""How many numbers of calls runs are compared at."""
+"""The number of points along the axis of calls at which runs are averaged."""
 
 _SUBJECT: Final = ("task.name", "task.problem", "task.evaluator")
 
