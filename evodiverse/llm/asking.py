@@ -1,4 +1,4 @@
-"""Queries on their way: sent all at once, again where they failed, and kept the moment they are answered."""
+"""Sending queries: all at once, again after a failure, with each reply stored as soon as it arrives."""
 
 import asyncio
 import logging
@@ -16,16 +16,16 @@ from evodiverse.llm.failures import LONGEST_RETRY_AFTER, REMEDIES, RefusedError,
 from evodiverse.vocabulary import Finish, Query, Reply
 
 _LOG = logging.getLogger("evodiverse.llm")
-# What a provider says about one prompt, not about the account or the model.
+# Refusals that are about one prompt, not about the account or the model.
 SPENT_STATUS = frozenset({400, 413, 422})
-# How often the caller may stop the rest while no reply comes.
+# How often the caller is asked whether to stop while no reply arrives.
 _HEARTBEAT_SECONDS = 0.2
-# How long queries under way may still be answered once the rest was stopped.
+# How long queries in progress may still be answered after the rest was stopped.
 GRACE_SECONDS = 30.0
 _COMPLAINT_SECONDS = 15.0
-# A write to the cache that nobody needs to wait for elsewhere; litellm computes for 8 ms a reply.
+# A write to the cache that is faster than this blocks the event loop; litellm itself takes 8 ms per reply.
 _QUICK_SECONDS = 0.004
-# How long a reply waits for those that come at the same time, to be kept by one write with them.
+# How long a reply waits for others that arrive at the same time, so that one write stores them all.
 _TOGETHER_SECONDS = 0.005
 
 
@@ -33,11 +33,11 @@ class Asking:
     """One batch of queries.
 
     Args:
-        client: Asks the provider.
-        cache: Keeps every reply.
-        concurrency: Queries under way at once.
-        retries: Times a query that failed is sent again.
-        is_probe: A query that is refused ends the batch, even if that may be the query's fault.
+        client: The client of the provider.
+        cache: The cache that stores every reply.
+        concurrency: The largest number of queries in progress at the same time.
+        retries: How often a query that failed is sent again.
+        is_probe: Whether any refused query ends the batch, even one that may be refused because of its prompt.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Asking:
         self._all_replied = asyncio.Event()
         self._unkept: list[tuple[Query, Bought, asyncio.Future[Reply]]] = []
         self._failures: list[BaseException] = []
-        self._rng = np.random.default_rng()  # when a query is sent again, nothing that is logged
+        self._rng = np.random.default_rng()  # unseeded: it decides the time of retries and nothing that is logged
         self._complained = -_COMPLAINT_SECONDS
 
     async def run(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
@@ -66,7 +66,7 @@ class Asking:
             self._call(report, 0)
         await asyncio.wait([ended], timeout=GRACE_SECONDS)
         for task in tasks:
-            task.cancel()  # those that are done stay so
+            task.cancel()  # no effect on finished tasks
         await ended
         if self._failures:
             raise self._failures[0]
@@ -75,7 +75,7 @@ class Asking:
     def _call(self, report: Callable[[int], object], n: int) -> None:
         try:
             report(n)
-        except BaseException as error:  # noqa: BLE001 (goes on when all have ended)
+        except BaseException as error:  # noqa: BLE001 (raised after all have ended)
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
@@ -87,7 +87,7 @@ class Asking:
             reply = await self._ask(query)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001 (goes on when all have ended)
+        except BaseException as error:  # noqa: BLE001 (raised after all have ended)
             self._fail(error)
             return None
         if reply is not None:
@@ -95,8 +95,8 @@ class Asking:
         return reply
 
     async def _ask(self, query: Query) -> Reply | None:
-        """Return the reply to one query, None if all was stopped before it was there."""
-        async with self._gate:  # also while it waits to ask again: a provider that fails gets fewer queries
+        """Return the reply to one query, None if the batch was stopped before it arrived."""
+        async with self._gate:  # held while waiting to retry too, so that a failing provider gets fewer queries
             failures = 0
             while not self._stop.is_set():
                 try:
@@ -124,21 +124,21 @@ class Asking:
                 self._all_replied.set()
 
     def _spend(self, query: Query, failures: int, error: RefusedError) -> Reply:
-        """Return the reply to a query that is refused.
+        """Return an empty reply to a query that is refused because of its prompt.
 
         Raises:
-            ModelUnavailableError: The others would be refused too.
+            ModelUnavailableError: The refusal is not about the prompt, so other queries would be refused too.
         """
         if self._is_probe or error.status not in SPENT_STATUS:
-            remedy = REMEDIES.get(error.status, "null what it refuses under llm.pools, or check llm.model")
+            remedy = REMEDIES.get(error.status, "set what it refuses to null under llm.pools, or check llm.model")
             raise ModelUnavailableError(f"{query.model} refused: {error}; {remedy}", status=error.status) from error
         return Reply("", Finish.ERROR, str(error), retries=failures)
 
     def _wait(self, query: Query, failures: int, error: TransientError) -> float:
-        """Return how long to wait before a query is sent again.
+        """Return how many seconds to wait before a query is sent again.
 
         Raises:
-            ModelUnavailableError: It has failed too often, or the wait would be too long.
+            ModelUnavailableError: The query has failed too often, or the wait would be too long.
         """
         if (error.retry_after or 0) > LONGEST_RETRY_AFTER:
             raise ModelUnavailableError(f"{query.model} asks to wait {error.retry_after:,.0f} s: {error}") from error
@@ -149,11 +149,11 @@ class Asking:
         wait = backoff(failures, error.retry_after, self._rng)
         if time.monotonic() - self._complained > _COMPLAINT_SECONDS:
             self._complained = time.monotonic()
-            _LOG.warning("%s: %s; asking again in %.1f s (%d of %d)", query.model, error, wait, failures, self._retries)
+            _LOG.warning("%s: %s; retrying in %.1f s (%d of %d)", query.model, error, wait, failures, self._retries)
         return wait
 
     async def _keep(self, query: Query, reply: Reply) -> Reply:
-        """Put a reply into the cache, with all others that come with it, and return what stands there."""
+        """Store a reply in the cache, together with others that arrive with it, and return the cache's reply."""
         stored: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._unkept.append((query, Bought(reply, self._client.price(query.model)), stored))
         async with self._keeping:
@@ -168,7 +168,7 @@ class Asking:
         return stored.result()
 
     async def _write(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
-        """Put replies into the cache, aside where the disk is slow: handing over to a thread takes milliseconds."""
+        """Store replies in the cache, in a thread only if the disk is slow: the hand-over takes milliseconds."""
         if self._cache.seconds < _QUICK_SECONDS:
             return self._cache.keep(bought)
         return await asyncio.to_thread(self._cache.keep, bought)

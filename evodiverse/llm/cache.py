@@ -25,19 +25,19 @@ from evodiverse.vocabulary import Finish, Query, Reply
 _LOG = logging.getLogger("evodiverse.llm")
 _BUSY_SECONDS = 60.0
 _KEYS_A_SELECT = 500
-# A round asks for the key of a query three times.
+# A round needs the key of each query three times.
 _KEYS_AT_HAND = 256
 _TABLE = "CREATE TABLE replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
-# The longest reply whose characters all take 12 bytes of JSON, such as 🧪, and the rest of its row.
+# The longest reply, all of characters such as 🧪 that take 12 bytes of JSON, and the rest of its row.
 _MAX_ROW_BYTES = 12 * MAX_CHARACTERS + 10_000
 _MAX_ERROR_CHARACTERS = 1_000
 _MAX_USD = 1_000_000.0
 _MAX_USD_A_TOKEN = 1.0
 _MAX_SECONDS = 1e9
 _MAX_RETRIES = 1_000_000
-# Half a character, which JSON can say and no file can hold.
+# Lone surrogates, which JSON can express but no UTF-8 file can hold.
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# The content of a row, NULL where it cannot be one; SQLite then does not load it.
+# The content of a row, NULL if its type or length is impossible; SQLite then does not load it.
 _CONTENT = f"CASE WHEN typeof(reply) = 'blob' AND length(reply) <= {_MAX_ROW_BYTES} THEN reply END"
 Result = TypeVar("Result")
 
@@ -57,17 +57,19 @@ def query_key(query: Query) -> bytes:
 
 
 class ReplyCache:
-    """Replies by query. Any number of processes may use one file at once.
+    """A store of replies by query. Any number of processes may use the same file at once.
 
-    A file that SQLite cannot read is set aside, with a warning, and rebuilt from the rows that are sound; a single row
-    that is not is passed over. ``seconds`` is what the last `keep` took, infinite before the first. Use it as a context
-    manager.
+    If SQLite cannot read the file, it is set aside with a warning and rebuilt from its intact rows. A single damaged
+    row is ignored. Use it as a context manager.
 
     Args:
-        path: The file; made if absent.
+        path: The file, which is created if it does not exist.
+
+    Attributes:
+        seconds: How long the last `keep` took, infinite before the first one.
 
     Raises:
-        InputError: It cannot be opened.
+        InputError: The file cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,10 +99,10 @@ class ReplyCache:
         return self._path
 
     def find(self, queries: Sequence[Query]) -> list[Bought | None]:
-        """Return for each query what was bought, None where nothing was.
+        """Return the stored reply to each query, None if there is none.
 
         Raises:
-            ServiceError: The file cannot be read any more.
+            ServiceError: The file can no longer be read.
         """
         keys = [query_key(query) for query in queries]
         rows: dict[bytes, Bought | None] = {}
@@ -109,14 +111,14 @@ class ReplyCache:
             rows |= self._reporting(partial(self._select, some))
         n_damaged = sum(key in rows and rows[key] is None for key in keys)
         if n_damaged:
-            _LOG.warning("%s: %d replies are damaged and asked for again", self._path, n_damaged)
+            _LOG.warning("%s has %d damaged rows; their replies are requested again", self._path, n_damaged)
         return [rows.get(key) for key in keys]
 
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
-        """Add replies, which survive the death of the process and a power cut, and return what is kept.
+        """Add replies durably, so that they survive a kill and a power cut, and return the stored reply to each query.
 
-        That is the first reply to each query: where another process was faster its reply counts, so that a repeat gives
-        the log of either.
+        The first reply to a query is the one that is stored. If another process was faster, its reply is returned, so
+        that a repetition of either run gives the same log.
 
         Raises:
             ServiceError: The disk is full or gone.
@@ -128,7 +130,7 @@ class ReplyCache:
         return [entry if kept is None else kept for (_, entry), kept in zip(bought, first, strict=True)]
 
     def _insert(self, rows: Sequence[tuple[bytes, str, bytes]]) -> list[Bought | None]:
-        """Insert rows, and return for each the sound one that was there before, None where there was none."""
+        """Insert rows, and return for each the intact row that existed before, None if there was none."""
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             there = self._select([key for key, _, _ in rows])
@@ -138,7 +140,7 @@ class ReplyCache:
         return first
 
     def _select(self, keys: Sequence[bytes]) -> dict[bytes, Bought | None]:
-        """Return the rows of these keys, None for one that is damaged."""
+        """Return the rows of these keys, None for a damaged one."""
         marks = ",".join("?" * len(keys))
         rows = self._connection.execute(f"SELECT key, {_CONTENT} FROM replies WHERE key IN ({marks})", keys)  # noqa: S608
         return {key: _decode(content) for key, content in rows}
@@ -155,14 +157,15 @@ class ReplyCache:
                 return work()
         except (OSError, sqlite3.OperationalError) as error:
             raise ServiceError(
-                f"cannot use the reply cache {self._path} ({error}); mend that and start the same command to resume"
+                f"cannot use the reply cache {self._path} ({error}); fix that, then run the same command again "
+                "to resume"
             ) from error
 
     def _repairing(self, work: Callable[[], Result]) -> Result:
-        """Return what ``work`` does, on a rebuilt file if this one is damaged."""
+        """Return the result of ``work``. If the file is damaged, rebuild it and try again."""
         try:
             return work()
-        except sqlite3.OperationalError:  # the disk, or another process: nothing is wrong with the file
+        except sqlite3.OperationalError:  # caused by the disk or another process, not by a damaged file
             raise
         except sqlite3.DatabaseError as error:
             self._rebuild(error)
@@ -171,7 +174,7 @@ class ReplyCache:
     def _rebuild(self, reason: sqlite3.DatabaseError) -> None:
         self._connection.close()
         with _locked(self._path.with_name(f"{self._path.name}.lock")):
-            if _is_damaged(self._path):  # else another process was faster
+            if _is_damaged(self._path):  # else another process has already rebuilt it
                 aside = _free_name(self._path)
                 rebuilt = self._path.with_name(f".{self._path.name}.rebuilt")
                 rebuilt.unlink(missing_ok=True)
@@ -200,29 +203,30 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _keep_journal(connection: sqlite3.Connection) -> None:
-    """Overwrite the rollback journal at each commit in place of deleting it, which takes three times as long."""
+    """Overwrite the rollback journal at each commit instead of deleting it, which takes three times as long."""
     connection.execute("PRAGMA journal_mode=PERSIST")
 
 
 def _check(connection: sqlite3.Connection) -> None:
-    """Make the table if absent, and see that the file is whole and holds nothing else.
+    """Create the table if it does not exist, and check that the file is intact and holds nothing else.
 
-    The latter comes first: the views, triggers and constraints of somebody else's file are statements of theirs.
+    The content is checked before anything is read: a foreign file's views, triggers and constraints are SQL that would
+    be executed.
 
     Raises:
-        DatabaseError: It is not whole, or holds something else.
+        DatabaseError: The file is damaged or holds something else.
     """
     if not _find_statements(connection):
         connection.execute(_TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))  # another process may be faster
     if _find_statements(connection) != {_TABLE}:
-        raise sqlite3.DatabaseError("it is not just the table of a reply cache")
+        raise sqlite3.DatabaseError("it holds something other than the table of a reply cache")
     (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if answer != "ok":
         raise sqlite3.DatabaseError(answer)
 
 
 def _find_statements(connection: sqlite3.Connection) -> set[str]:
-    """Return the statements that made all that a file holds."""
+    """Return the SQL statements that created the tables, indexes, views and triggers of a file."""
     return {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
 
 
@@ -236,9 +240,9 @@ def _is_damaged(path: Path) -> bool:
 
 
 def _copy_sound(damaged: Path, rebuilt: Path) -> int:
-    """Copy the rows of a damaged file that can be read, from both of its ends, and return how many.
+    """Copy the readable rows of a damaged file, reading from both of its ends, and return their number.
 
-    None are read from a table that is not as we make it, for to read it would run somebody else's statements.
+    Nothing is read from a table with another definition than ours, since that could execute SQL of whoever made it.
     """
     with closing(_connect(rebuilt)) as target:
         _check(target)
@@ -278,16 +282,16 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _encode(bought: Bought) -> bytes:
-    """Return a reply as compressed JSON, whose checksum tells a damaged one."""
+    """Return a reply as compressed JSON, whose checksum reveals damage."""
     content = {"reply": asdict(replace(bought.reply, cached=True)), "price": bought.price}
     return zlib.compress(json.dumps(content).encode())
 
 
 def _decode(content: bytes | None) -> Bought | None:
-    """Return the reply of a row, None if it cannot have been written here.
+    """Return the reply of a row, None if this program cannot have written the row.
 
-    The row may be somebody else's: it is unpacked to a bounded size, and each of its values must be one that the answer
-    of a provider could have led to.
+    The row is untrusted: it is decompressed to a bounded size, and each value must be one that a provider's answer
+    could have led to.
     """
     try:
         unpacker = zlib.decompressobj()
@@ -303,7 +307,7 @@ def _decode(content: bytes | None) -> Bought | None:
 
 
 def _is_possible(reply: Reply) -> bool:
-    """Return whether each value of a reply has its type and a possible size, and its texts can be written."""
+    """Return whether each value of a reply has the right type and a possible size, and its texts can be written."""
     return (
         isinstance(reply.text, str)
         and len(reply.text) <= MAX_CHARACTERS
@@ -325,5 +329,5 @@ def _is_possible_price(price: Price | None) -> bool:
 
 
 def _is_number(value: object, most: float) -> bool:
-    """Return whether this is a number from 0 to ``most``, which NaN and a truth value are not."""
+    """Return whether this is a number from 0 to ``most``; NaN and booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most

@@ -16,37 +16,37 @@ from evodiverse.llm.transfer import Transfer, watched
 from evodiverse.vocabulary import Decoding, Finish, Query, Reply
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
-# No model answers so much; what lies beyond is cut off, and the reply counts as cut.
+# Longer than any real reply; a longer one is cut off, and counts as cut.
 MAX_CHARACTERS = 1_000_000
 
 
 class Client(Protocol):
-    """Sends queries."""
+    """A connection to a provider."""
 
     async def ask(self, query: Query) -> Reply:
-        """Send one query.
+        """Send one query and return the reply.
 
         Raises:
-            TransientError: It may be answered another time.
-            RefusedError: It never will.
+            TransientError: The query failed but may succeed when it is sent again.
+            RefusedError: The query will never be answered.
         """
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, None if it is unknown."""
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
 
 
 class LiteLlmClient:
-    """Sends queries through litellm.
+    """A client that sends queries through litellm.
 
     Args:
-        names: litellm's names of models, by their names in queries.
-        api_base: Address of the provider, None for its usual one.
-        api_key: None leaves it to litellm to find the provider's own variable.
-        timeout_s: Longest a reply may take.
-        prices: Of models whose price litellm does not know.
+        names: litellm's names of the models, by their names in queries.
+        api_base: The address of the provider, None for its usual one.
+        api_key: The key, None to let litellm read it from the provider's own environment variable.
+        timeout_s: The longest that a reply may take, in seconds.
+        prices: The prices of models that litellm does not know.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class LiteLlmClient:
         self._known: dict[str, Price | None] = {}
 
     async def ask(self, query: Query) -> Reply:
-        """Send one query; a content filter's answer is a reply without text."""
+        """Send one query and return the reply; if a content filter blocks it, the reply has no text."""
         with watched() as transfer:
             return await self._ask(query, transfer)
 
@@ -85,24 +85,29 @@ class LiteLlmClient:
                 )
         except TimeoutError as error:
             raise TransientError(f"no reply within {self._timeout_s:g} s") from error
-        except Exception as error:  # whatever a provider's answer makes litellm raise
-            if transfer.failure is not None:  # litellm says of it no more than "connection error"
+        except Exception as error:  # litellm raises many kinds, depending on the provider's answer
+            if transfer.failure is not None:  # litellm would report no more than "connection error"
                 raise transfer.failure from error
             return self._refused(error, transfer.secrets)
         return self._read(response, query.model, time.perf_counter() - began, transfer.secrets)
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model by litellm's map, None if it is not there."""
+        """Return the price of a model, None if litellm's price map does not have it."""
         if model not in self._known:
             self._known[model] = self._prices.get(model) or find_price(self._names[model])
         return self._known[model]
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._litellm.close_litellm_async_clients()
 
     def _refused(self, error: Exception, secrets: Iterable[str]) -> Reply:
-        """Return the reply of a provider that will not answer this query, and raise for all other failures."""
+        """Return an empty reply if the content filter or the context length refused the query, else raise.
+
+        Raises:
+            TransientError: The query may succeed when it is sent again.
+            RefusedError: The query will never be answered.
+        """
         status = getattr(error, "status_code", None)
         message = redact(describe(error).partition(" Traceback (most recent call last)")[0], self._api_key, *secrets)
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
@@ -114,7 +119,7 @@ class LiteLlmClient:
 
     def _read(self, response: Any, model: str, seconds: float, secrets: Iterable[str]) -> Reply:
         if not response.choices:
-            raise TransientError("the provider answered without a choice")
+            raise TransientError("the provider's answer contains no choice")
         choice = response.choices[0]
         text = redact_reply((choice.message.content or "").encode("utf-8", "backslashreplace").decode(), *secrets)
         finish = {"length": Finish.LENGTH, "content_filter": Finish.ERROR}.get(choice.finish_reason, Finish.STOP)
@@ -134,7 +139,7 @@ class LiteLlmClient:
         )
 
     def _cost(self, model: str, prompt_tokens: int | None, completion_tokens: int | None, usage: Any) -> float | None:
-        """Return what a reply cost, by the model that was asked for, whatever its server says it is."""
+        """Return the cost of a reply in USD, by the model that was requested, whatever name the server reports."""
         if prompt_tokens is None or completion_tokens is None or self.price(model) is None:
             return None
         if model in self._prices:
@@ -144,21 +149,21 @@ class LiteLlmClient:
             model=self._names[model],
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
-            usage_object=usage,  # with what the provider says of cached tokens, which are cheaper
+            usage_object=usage,  # it may report cached tokens, which are cheaper
         )
         cost = float(sum(costs))
         return cost if 0 <= cost < math.inf else None
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens, None where it is not known; litellm says 0 where a provider said nothing."""
+    """Return a number of tokens, None if unknown; litellm reports 0 if the provider reported nothing."""
     if not isinstance(number, int) or not is_count(number):
         return None
     return None if number == 0 and is_zero_unknown else number
 
 
 def sent_parameters(decoding: Decoding) -> dict[str, Any]:
-    """Return the parameters of a request; those that are None are left out."""
+    """Return the parameters of a request, without those that are None."""
     named = {
         "temperature": decoding.temperature,
         "top_p": decoding.top_p,

@@ -1,28 +1,28 @@
-"""Counts of tokens as providers report them, which may be anything that JSON can say."""
+"""Counts of tokens as providers report them, which may be any JSON value."""
 
 import json
 import re
 from typing import Any
 
-# More than any model reads or writes for one query.
+# The largest count that one query can plausibly have; more than any model reads or writes.
 MAX_TOKENS = 10_000_000
 _COUNT_NAME = re.compile(r".+tokens|.*token_?count|(prompt_)?eval_count", re.IGNORECASE)
 _USAGE_NAMES = ("usage", "usageMetadata")
-# Python refuses to read much longer integers; no count has so many digits.
+# Longer integers are read as floats, since Python refuses to parse very long ones.
 _MAX_DIGITS = 20
 
 
 def is_count(value: object) -> bool:
-    """Return whether this is a number of tokens that one query can have used: an int from 0 to `MAX_TOKENS`."""
+    """Return whether this is a possible number of tokens of one query: an int from 0 to `MAX_TOKENS`."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS
 
 
 def drop_impossible_counts(body: bytes) -> bytes:
-    """Return the JSON of a reply without the counts of tokens that cannot be.
+    """Return the JSON of a reply without its impossible counts of tokens.
 
-    litellm refuses a whole reply for the sake of one such count. Without it the count is unknown, as if the provider
-    had not counted. Impossible is what is fractional, negative, not finite or above `MAX_TOKENS`, and a truth value, a
-    text or a list; 7.0 is 7. A body that is no JSON, or is nested too deep to be read, is returned as it is.
+    A single such count would make litellm reject the whole reply. Without it, the count is unknown, as if the provider
+    had not reported it. A count is impossible if it is fractional, negative, not finite, above `MAX_TOKENS`, a boolean,
+    a string or a list; 7.0 counts as 7. A body that is not JSON, or is nested too deeply, is returned unchanged.
     """
     try:
         content = json.loads(body, object_hook=_drop_from, parse_int=_parse_int)
@@ -45,7 +45,7 @@ def _drop_from(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usable_usage(usage: Any) -> dict[str, Any]:
-    """Return what a provider says of the tokens that a reply used, whose parts hold counts and further parts alone."""
+    """Return a provider's usage report, cleaned so that its parts hold only counts and further parts."""
     if not isinstance(usage, dict):
         return {}
     return {
@@ -56,7 +56,7 @@ def _usable_usage(usage: Any) -> dict[str, Any]:
 
 
 def _usable_part(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part of the usage, such as ``prompt_tokens_details``, without what litellm would stumble over."""
+    """Return a part of the usage report, such as ``prompt_tokens_details``, without values that litellm rejects."""
     return {
         name: _usable_part(value) if isinstance(value, dict) else value
         for name, value in part.items()

@@ -1,4 +1,4 @@
-"""What a run will ask of its models, told before it asks."""
+"""An estimate of a run's requests to its models, for a dry run."""
 
 from collections.abc import Sequence
 
@@ -6,34 +6,35 @@ from evodiverse.llm.clients import KINDS
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.vocabulary import Query
 
-# Of prompts that are half prose and half SMILES or code; a rough figure, for estimates alone.
+# For prompts that are half prose and half SMILES or code; a rough figure, used for estimates only.
 BYTES_A_TOKEN = 3.0
 
 
 def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest: int, most: int) -> list[str]:
-    """Return lines on how many requests there will be, how many tokens they have, and what they cost.
+    """Return lines on the number of requests, their tokens and their cost.
 
     Args:
-        queries: A typical one of each pool.
-        settings: Of the models.
-        fewest: Requests if each first attempt at a slot is evaluated.
-        most: Requests if each slot takes all its attempts.
+        queries: A typical query of each pool.
+        settings: The settings of the models.
+        fewest: The number of requests if the first attempt at each slot is evaluated.
+        most: The number of requests if each slot takes all its attempts.
     """
     prompt = sum(len(message.content.encode()) for query in queries for message in query.messages)
     prompt_tokens = prompt / len(queries) / BYTES_A_TOKEN
     reply_tokens = sum(query.decoding.max_tokens for query in queries) / len(queries)
+    replies = _range(fewest * reply_tokens, most * reply_tokens)
     lines = [
-        f"and {_range(fewest, most)} requests to {', '.join(settings.models)}, if no early stop ends it before",
-        f"of about {prompt_tokens:,.0f} tokens each: {_range(fewest * prompt_tokens, most * prompt_tokens)} in all",
-        f"and {reply_tokens:,.0f} a reply at most: {_range(fewest * reply_tokens, most * reply_tokens)} in all",
+        f"and {_range(fewest, most)} requests to {', '.join(settings.models)}, unless the search stops early",
+        f"of about {prompt_tokens:,.0f} tokens each: {_range(fewest * prompt_tokens, most * prompt_tokens)} in total",
+        f"with replies of at most {reply_tokens:,.0f} tokens: {replies} in total",
     ]
     kind = KINDS[settings.client]
     if not kind.asks:
-        return [*lines, "for nothing: they come from the cache"]
+        return [*lines, "at no cost: the replies come from the cache"]
     prices = [kind.price(query.model, settings) for query in queries]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):
-        return [*lines, "at a price that is unknown"]
+        return [*lines, "at an unknown price"]
     cost = sum(price.prompt * prompt_tokens + price.completion * reply_tokens for price in known) / len(known)
     return [*lines, f"for ${fewest * cost:,.2f} to ${most * cost:,.2f} at most"]
 

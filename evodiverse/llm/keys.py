@@ -1,4 +1,4 @@
-"""Keys: from the environment or a ``.env`` file, and out of every message and reply."""
+"""Keys: read from the environment or a ``.env`` file, and redacted from every message and reply."""
 
 import base64
 import json
@@ -14,37 +14,38 @@ from dotenv import dotenv_values
 from evodiverse.errors import InputError, describe
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
-_SHORTEST_SECRET = 8  # characters; a shorter value would stand in many words
+# In characters. Shorter values occur within ordinary words, so they are not redacted.
+_SHORTEST_SECRET = 8
 _HIDDEN = "***"
 
 
 def load_env_file(path: Path) -> None:
-    """Add the variables of a ``.env`` file to the environment, where those that are there already stay.
+    """Add the variables of a ``.env`` file to the environment, without replacing existing ones.
 
     Raises:
-        InputError: The file cannot be read.
+        InputError: The file cannot be read, or a variable in it is invalid.
     """
     try:
         values = dotenv_values(path) if path.is_file() else {}
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path.absolute()} ({describe(error)}); mend or remove it") from error
+        raise InputError(f"cannot read {path.absolute()} ({describe(error)}); fix or remove it") from error
     for name, value in values.items():
-        if value and not os.environ.get(name):  # an empty variable is none
+        if value and not os.environ.get(name):  # an empty variable counts as unset
             try:
                 os.environ[name] = value
             except ValueError as error:
-                raise InputError(f"{path.absolute()}: {name} cannot be a variable ({error}); mend it") from error
+                raise InputError(f"{path.absolute()}: {name} is not a valid variable ({error}); fix it") from error
     for name, value in list(os.environ.items()):
         if name.endswith("_API_KEY") and not value.strip():
             del os.environ[name]
 
 
 def redact(text: str, *secrets: str | None) -> str:
-    """Return a message without secrets, and without the beginning of one that the end of the message cuts off.
+    """Return a message without secrets, including one that is cut off at the end of the message.
 
     Args:
         text: The message.
-        secrets: What is hidden besides the values of variables whose name says that they are secret.
+        secrets: Secrets to hide in addition to the values of variables whose names mark them as secret.
     """
     found = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     forms = _all_forms(found.union(secret for secret in secrets if secret is not None))
@@ -57,14 +58,14 @@ def redact(text: str, *secrets: str | None) -> str:
 
 
 def redact_reply(text: str, *secrets: str) -> str:
-    """Return what a model answered without secrets.
+    """Return a model's reply without secrets.
 
-    A reply is data, and a variable such as MAX_TOKENS may hold a number that stands in it; so of the environment only
-    the keys of providers are hidden.
+    A reply is data, and may contain the value of a harmless variable such as MAX_TOKENS. So only the variables that
+    hold providers' keys are hidden.
 
     Args:
         text: The reply.
-        secrets: What is hidden besides those.
+        secrets: Secrets to hide in addition to these keys.
     """
     found = {value for name, value in os.environ.items() if name.endswith("_API_KEY")}
     return _hide(text, _all_forms(found.union(secrets)))
@@ -82,7 +83,7 @@ def _all_forms(secrets: Iterable[str]) -> set[str]:
 
 @lru_cache(maxsize=256)
 def _forms(secret: str) -> frozenset[str]:
-    """Return a secret as it is, and as JSON, addresses, hexadecimal digits and base64 write it."""
+    """Return a secret as it is, and as it is written in JSON, URLs, hexadecimal digits and base64."""
     content = secret.encode("utf-8", "surrogateescape")
     in_json = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
     in_address = (quote(content, safe=""), quote(content), quote_plus(content))
@@ -90,7 +91,7 @@ def _forms(secret: str) -> frozenset[str]:
 
 
 def _base64_forms(content: bytes) -> Iterator[str]:
-    """Yield the digits that stand for ``content`` in the base64 of any text around it."""
+    """Yield the digits that encode ``content`` within the base64 of any longer text."""
     for n_before in range(3):
         first, end = (8 * n_before + 5) // 6, 8 * (n_before + len(content)) // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):

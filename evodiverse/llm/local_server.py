@@ -1,4 +1,4 @@
-"""A model that runs here: a server in a process of its own, for as long as a run."""
+"""A server of a local model, in a separate process that lives as long as the run."""
 
 import secrets
 import subprocess
@@ -11,19 +11,19 @@ from typing import Self
 from evodiverse.errors import ServiceError
 
 _STOP_SECONDS = 10
-# Tokens a slot has for the prompt.
+# The number of tokens that a slot reserves for the prompt.
 _PROMPT_TOKENS = 4096
 
 
 class LocalServer:
-    """Serves a GGUF file over OpenAI's protocol, on the loopback interface, a free port, and with a random key.
+    """A server of a GGUF file over OpenAI's protocol, on the loopback interface, a free port and with a random key.
 
-    It ends with this process, whatever ends it: it watches a pipe. Use it as a context manager.
+    The server watches a pipe and ends with this process, however that ends. Use it as a context manager.
 
     Args:
-        gguf: The model.
-        slots: Queries answered at once.
-        max_tokens: Longest reply.
+        gguf: The model file.
+        slots: The number of queries answered at the same time.
+        max_tokens: The length of the longest reply.
     """
 
     def __init__(self, gguf: Path, slots: int, max_tokens: int) -> None:
@@ -37,7 +37,7 @@ class LocalServer:
         """Start the server and wait until it has loaded the model.
 
         Raises:
-            ServiceError: It does not start.
+            ServiceError: The server does not start.
         """
         with tempfile.TemporaryFile("w+", errors="replace") as messages:
             self._process = subprocess.Popen(
@@ -46,7 +46,7 @@ class LocalServer:
                 stdout=subprocess.PIPE,
                 stderr=messages,
                 text=True,
-                start_new_session=True,  # a terminal's Ctrl-C is the run's business
+                start_new_session=True,  # Ctrl-C goes to the run alone
             )
             if self._process.stdin is None or self._process.stdout is None:
                 raise RuntimeError("the server was started without pipes")
@@ -57,7 +57,9 @@ class LocalServer:
                 self._stop()
                 messages.seek(0)
                 last = messages.read().strip().splitlines()[-1:]
-                raise ServiceError(f"cannot serve {self._gguf} ({''.join(last)}); is it a whole GGUF file?")
+                raise ServiceError(
+                    f"cannot serve {self._gguf} ({''.join(last)}); check that it is a complete GGUF file"
+                )
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""The language model of a run: answers from the cache, and asks the provider for the rest, all at once."""
+"""The language model of a run: answers from the cache where it can, and asks the provider for the rest."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -12,19 +12,19 @@ from evodiverse.llm.client import Client
 from evodiverse.llm.prices import Price
 from evodiverse.vocabulary import CostBound, Query, Reply
 
-# What a chat template adds to a message, in tokens, with a system prompt of its own; generous.
+# A generous bound on the tokens that a chat template adds to a message, including its own system prompt.
 TOKENS_A_MESSAGE = 64
 _PROBE_RETRIES = 2
 
 
 class CachedModel:
-    """Answers queries, see `evodiverse.ports.LanguageModel`. Use it as a context manager.
+    """A language model behind a cache, see `evodiverse.ports.LanguageModel`. Use it as a context manager.
 
     Args:
-        cache: What was answered before; every new reply is added the moment it is there.
-        client: Asks the provider; None answers from the cache alone.
-        concurrency: Queries under way at once.
-        retries: Times a query that failed is sent again.
+        cache: The cache of earlier replies. Every new reply is added as soon as it arrives.
+        client: The client of the provider; None answers from the cache alone.
+        concurrency: The largest number of queries in progress at the same time.
+        retries: How often a query that failed is sent again.
     """
 
     def __init__(self, cache: ReplyCache, client: Client | None, concurrency: int, retries: int) -> None:
@@ -47,9 +47,9 @@ class CachedModel:
         self._loop.close()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return what each query costs at most; one that was answered before, at the price of that time.
+        """Return the most that each query can cost; for one in the cache, at the price it was bought for.
 
-        A token of a prompt is a byte at least, so its bytes bound its tokens.
+        Each token of a prompt has at least one byte, so the number of bytes bounds the number of tokens.
         """
         bounds = []
         for query, bought in zip(queries, self._cache.find(queries), strict=True):
@@ -64,23 +64,23 @@ class CachedModel:
         """Return one reply per query, in order.
 
         Args:
-            queries: What to ask.
-            report: Is told now and then how many more replies are there and kept, 0 while none comes. Where this
-                raises, or a query fails for good, no other is sent, those under way are kept, and the first error goes
-                on.
+            queries: The queries to answer.
+            report: Called now and then with the number of new replies, 0 while none arrives. If it raises, or a query
+                fails for good, no more queries are sent, the replies to those in progress are kept, and the first
+                error is raised.
 
         Raises:
-            InputError: There is no client, and the cache has no reply; names the query.
-            ModelUnavailableError: The provider does not answer, or not any more.
+            InputError: There is no client, and the cache lacks a reply. The message names the query.
+            ModelUnavailableError: The provider does not answer, or has stopped answering.
             ServiceError: The cache cannot be used.
         """
         return self._complete(queries, report, self._retries, is_probe=False)
 
     def probe(self, queries: Sequence[Query]) -> None:
-        """Ask what was not asked before, with less patience.
+        """Send those queries that are not in the cache, with fewer retries.
 
         Raises:
-            ModelUnavailableError: A query is refused, even if that may be the query's fault, or not answered.
+            ModelUnavailableError: A query is not answered, or is refused for any reason.
         """
         if self._client is not None:
             self._complete(queries, lambda _: None, min(self._retries, _PROBE_RETRIES), is_probe=True)
@@ -93,7 +93,7 @@ class CachedModel:
         report(len(queries) - len(missing))
         if missing and self._client is None:
             raise InputError(
-                f"{self._cache.path} has no reply to {_place(missing[0])}; replay what was recorded there, with the "
+                f"{self._cache.path} has no reply to {_place(missing[0])}; replay only runs recorded there, with the "
                 "same llm.pools and llm.extra"
             )
         fresh: Iterator[Reply] = iter(())
@@ -107,7 +107,7 @@ class CachedModel:
 
 
 def _place(query: Query) -> str:
-    """Return what a query was for."""
+    """Return the place of a query in its run, in words."""
     stream = query.stream
     return (
         f"iteration {stream.iteration}, pool {stream.pool}, slot {stream.slot}, attempt {stream.attempt} "

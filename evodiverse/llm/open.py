@@ -1,4 +1,4 @@
-"""From the settings of a language model to one that answers."""
+"""Opening a language model from its settings."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ from evodiverse.llm.model import CachedModel
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.vocabulary import Message, Query, Stream
 
-# Sent once a model, to see that the key is right and that the model takes the parameters.
+# Sent once to each model, to check that the key is right and that the model accepts the parameters.
 _PROBE = (Message("user", "Reply with the single word: ready"),)
 _PROBE_TOKENS = 16
 
 
 @contextmanager
 def opened(settings: ModelSettings) -> Iterator[CachedModel]:
-    """Open the cache, reach the models and see that they answer.
+    """Open the cache, connect to the models and check that they answer.
 
     Raises:
         InputError: The cache cannot be opened, or a model refuses the key, its name or a parameter.
@@ -35,11 +35,11 @@ def opened(settings: ModelSettings) -> Iterator[CachedModel]:
 
 
 def _probe(model: CachedModel, settings: ModelSettings) -> None:
-    """Ask each model for one word, unless it was asked before and the reply is in the cache.
+    """Ask each model for one word, unless the reply is already in the cache.
 
     Raises:
-        InputError: A model refuses, for instance the key or a parameter.
-        ModelUnavailableError: It does not answer.
+        InputError: A model refuses, for instance because of the key or a parameter.
+        ModelUnavailableError: A model does not answer.
     """
     queries = [
         Query(used.model, _PROBE, replace(used.decoding, max_tokens=_PROBE_TOKENS), Stream(0, 0))

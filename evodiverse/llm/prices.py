@@ -1,4 +1,4 @@
-"""What models cost."""
+"""Prices of models."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,14 @@ from evodiverse.llm.library import load_litellm
 
 
 class Price(NamedTuple):
-    """USD per token of the prompt and of the reply."""
+    """The price of a model, in USD per token of the prompt and of the reply."""
 
     prompt: float
     completion: float
 
 
 def find_price(name: str) -> Price | None:
-    """Return the price of a model by its name in litellm, None if its map has none."""
+    """Return the price of a model by its name in litellm, None if litellm's price map does not have it."""
     litellm = load_litellm()
     try:
         info = litellm.get_model_info(name)

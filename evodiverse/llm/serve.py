@@ -1,6 +1,6 @@
 """The process that serves a local model, started as ``python -m evodiverse.llm.serve`` (see `LocalServer`).
 
-The key comes by standard input, so that no list of processes shows it; the end of standard input ends the server.
+The key is read from standard input, so that no list of processes shows it. The end of standard input ends the server.
 """
 
 import os
@@ -8,7 +8,7 @@ import sys
 
 
 def main() -> None:
-    """Serve the GGUF file named by the arguments, which are its path, slots and tokens of context."""
+    """Serve a GGUF file; the arguments are its path, the number of slots and the number of context tokens."""
     import xllamacpp
 
     path, slots, context = sys.argv[1:]
@@ -23,7 +23,7 @@ def main() -> None:
     sys.stdout.write(f"{server.listening_address}/v1\n")
     sys.stdout.flush()
     sys.stdin.read()
-    os._exit(0)  # a reply under way is nobody's any more
+    os._exit(0)  # at once: nobody waits for the replies in progress
 
 
 if __name__ == "__main__":

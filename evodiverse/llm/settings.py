@@ -9,19 +9,19 @@ from evodiverse.vocabulary import Sampler
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Which models answer, and how they are reached.
+    """The settings of the models and of the way to reach them.
 
     Attributes:
-        client: Name of the kind of client, see `evodiverse.llm.clients`.
-        samplers: By name, cold and hot.
-        provider: Stands before the models' names as litellm wants them; None where the names have one.
-        api_base: Address of the provider, None for its usual one.
-        api_key_env: Variable that holds the key, None for the provider's usual one.
-        concurrency: Queries under way at once.
-        retries: Times a query that failed is sent again.
-        timeout_s: Longest a reply may take.
-        cache: File that keeps all replies.
-        gguf: Model file that ``local`` serves.
+        client: The name of the kind of client, see `evodiverse.llm.clients`.
+        samplers: The samplers, named cold and hot.
+        provider: The provider that litellm's names of the models begin with; None if ``llm.model`` includes it.
+        api_base: The address of the provider, None for its usual one.
+        api_key_env: The environment variable that holds the key, None for the provider's usual one.
+        concurrency: The largest number of queries in progress at the same time.
+        retries: How often a query that failed is sent again.
+        timeout_s: The longest that a reply may take, in seconds.
+        cache: The file that stores all replies.
+        gguf: The model file that ``local`` serves, None for the published one.
     """
 
     client: str
@@ -37,14 +37,14 @@ class ModelSettings:
 
     @property
     def is_compatible_server(self) -> bool:
-        """Whether a server of the user's own answers over OpenAI's protocol, with or without a key."""
+        """Whether the models are on a user's own server that speaks OpenAI's protocol, with or without a key."""
         return self.provider == "openai" and self.api_base is not None
 
     def litellm_name(self, model: str) -> str:
-        """Return a model's name as litellm wants it."""
+        """Return litellm's name of a model."""
         return model if self.provider is None else f"{self.provider}/{model}"
 
     @property
     def models(self) -> list[str]:
-        """Names of the models, each once."""
+        """The names of the models, each once."""
         return list(dict.fromkeys(sampler.model for sampler in self.samplers.values()))

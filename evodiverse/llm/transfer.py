@@ -1,8 +1,7 @@
-"""What goes over HTTP while a provider is asked: nothing to another host than that, and a bounded body back.
+"""Rules for the HTTP traffic with a provider: nothing is sent to another host, and the response is bounded.
 
-litellm makes its HTTP clients in many places and keeps them, and so do the libraries that it uses. Whichever it is,
-each request passes `httpx.AsyncClient.send`; the rules are laid around that method, and hold for what is sent within
-`watched`, nothing else.
+litellm and the libraries it uses create HTTP clients in many places and reuse them, but every request passes through
+`httpx.AsyncClient.send`. The rules wrap that method, and apply only to requests sent within `watched`.
 """
 
 import functools
@@ -21,26 +20,26 @@ from evodiverse.llm.counts import drop_impossible_counts
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.keys import redact
 
-# Four for each character of the longest reply that is kept, and far beyond any real one. Headers are bounded too, by
-# aiohttp: 8 kB a line, 128 lines.
+# Four bytes for each character of the longest reply that is kept, which is far longer than any real one. aiohttp
+# bounds the headers: 8 kB per line, 128 lines.
 MAX_BODY_BYTES = 4_000_000
-# Of the body of an error, the rest of which is left unread: nobody is shown so much, and its status must not be lost.
+# The rest of an error's body is left unread. It is not an error to exceed this, or the HTTP status would be lost.
 MAX_ERROR_BYTES = 20_000
-# Besides the texts of a reply; litellm computes for seconds over a hundred thousand empty lists.
+# The JSON of a reply outside of its texts. litellm takes seconds to process a hundred thousand empty lists.
 MAX_STRUCTURE_BYTES = 100_000
 _SHOWN_CHARACTERS = 200
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
-# The names of what a model writes: its answer, its thoughts, and the arguments of a call.
+# The names of fields that a model writes: its answer, its reasoning, and the arguments of a call.
 _WRITTEN = re.compile(r"content|text|parts|arguments|refusal|data|signature|.*(reasoning|thinking|thought).*")
 _GZIP = 16 + zlib.MAX_WBITS
 
 
 class Transfer:
-    """The requests of one query, and what came back.
+    """The requests and responses of one query.
 
     Attributes:
-        secrets: The credentials that were sent, which no answer may repeat.
-        failure: Why an answer was not let through, None if all were.
+        secrets: The credentials that were sent, which are redacted from all answers.
+        failure: The error with which an answer was rejected, None if none was.
     """
 
     def __init__(self) -> None:
@@ -48,43 +47,43 @@ class Transfer:
         self.failure: TransientError | RefusedError | None = None
 
     def prepare(self, request: httpx.Request) -> None:
-        """Take note of the credentials in a request, and ask for the one packing that can be bounded."""
+        """Record the credentials in a request, and accept only gzip, which can be decompressed with a bound."""
         for name, value in [*request.headers.items(), *request.url.params.items()]:
             if _SECRET_NAME.search(name):
                 self.secrets |= {value, value.partition(" ")[2]}  # with and without a scheme such as Bearer
         request.headers["accept-encoding"] = "gzip"
 
     def refuse_redirect(self, response: httpx.Response) -> None:
-        """Refuse an answer that sends the query somewhere else, even on the same host.
+        """Reject a redirect, even one to the same host.
 
         Raises:
-            RefusedError: It does; the message names the place, without credentials and parameters.
+            RefusedError: The answer is a redirect. The message names its target, without credentials and parameters.
         """
         if response.next_request is not None:
             place = response.next_request.url.copy_with(userinfo=b"", query=None, fragment=None)
             self.failure = RefusedError(
-                f"{response.request.url.host} redirects to {self._shown(str(place))}, and no redirect is followed",
+                f"{response.request.url.host} redirects to {self._shown(str(place))}, and redirects are not followed",
                 response.status_code,
             )
             raise self.failure
 
     async def unpack(self, body: httpx.AsyncByteStream, encoding: str, *, is_error: bool) -> AsyncIterator[bytes]:
-        """Yield the body of an answer, unpacked, or the first `MAX_ERROR_BYTES` of that of an error.
+        """Yield the decompressed body of an answer, or the first `MAX_ERROR_BYTES` of an error's body.
 
         Raises:
-            TransientError: It is longer than `MAX_BODY_BYTES`, packed or not, or packed in another way than gzip. That
-                is no reply, like half a body, and may be one the next time: a proxy that fails answers with all kinds
+            TransientError: The body is longer than `MAX_BODY_BYTES`, before or after decompression, or its encoding
+                is not gzip. Such an answer is not a reply, but the next one may be: a failing proxy sends all kinds
                 of pages.
         """
         if encoding not in {"", "identity", "gzip"}:
-            raise self._failed(f"the answer is packed as {self._shown(encoding)}, expected gzip or nothing")
+            raise self._failed(f"the answer is encoded as {self._shown(encoding)}, expected gzip or no encoding")
         unpacker = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
         left = MAX_ERROR_BYTES if is_error else MAX_BODY_BYTES
         async for chunk in body:
             try:
                 piece = chunk if unpacker is None else unpacker.decompress(chunk, left + 1)
             except zlib.error as error:
-                raise self._failed("the answer says that it is packed as gzip, and is not") from error
+                raise self._failed("the answer is declared as gzip but cannot be decompressed") from error
             left -= max(len(chunk), len(piece))
             if left < 0 and not is_error:
                 raise self._failed(f"the answer is longer than {MAX_BODY_BYTES:,} bytes, expected a reply")
@@ -93,11 +92,11 @@ class Transfer:
                 break
 
     def check_structure(self, body: bytes) -> None:
-        """Refuse an answer that nests, lists or names more than a reply; litellm would compute on it for a minute.
+        """Reject an answer with more structure than a reply can have, which would keep litellm busy for a minute.
 
         Raises:
-            TransientError: It has more than `MAX_STRUCTURE_BYTES` outside of its texts, or in one that no model wrote,
-                such as its own name.
+            TransientError: The answer has more than `MAX_STRUCTURE_BYTES` outside of its texts, or in one text that
+                the model did not write, such as the model's name.
         """
         without_escapes = body.replace(rb"\\", b"").replace(rb"\"", b"")
         if sum(map(len, without_escapes.split(b'"')[::2])) > MAX_STRUCTURE_BYTES:
@@ -108,7 +107,7 @@ class Transfer:
             return
         try:
             long = [name for name, text in _find_texts("", json.loads(body)) if len(text) > MAX_STRUCTURE_BYTES]
-        except (ValueError, RecursionError):  # no JSON, which litellm says by itself
+        except (ValueError, RecursionError):  # not JSON, which litellm reports itself
             return
         odd = [name for name in long if not _WRITTEN.fullmatch(name)]
         if odd:
@@ -126,7 +125,7 @@ class Transfer:
 
 
 def _find_texts(name: str, content: Any) -> Iterator[tuple[str, str]]:
-    """Yield the texts in a JSON value, each with the name that it has in its object."""
+    """Yield the strings in a JSON value, each with the name of its field."""
     match content:
         case str():
             yield name, content
@@ -139,7 +138,7 @@ def _find_texts(name: str, content: Any) -> Iterator[tuple[str, str]]:
 
 
 class _UnpackedStream(httpx.AsyncByteStream):
-    """A body that is read piece by piece, under the rules of `Transfer.unpack`."""
+    """A body that is read in pieces, under the rules of `Transfer.unpack`."""
 
     def __init__(self, pieces: AsyncIterator[bytes], body: httpx.AsyncByteStream) -> None:
         self._pieces = pieces
@@ -157,7 +156,7 @@ _CURRENT: ContextVar[Transfer | None] = ContextVar("transfer", default=None)
 
 @contextmanager
 def watched() -> Iterator[Transfer]:
-    """Lay the rules around all requests that are sent within; needs `watch_httpx`."""
+    """Apply the rules to all requests sent within this context; requires `watch_httpx`."""
     transfer = Transfer()
     token = _CURRENT.set(transfer)
     try:
@@ -167,7 +166,7 @@ def watched() -> Iterator[Transfer]:
 
 
 def watch_httpx() -> None:
-    """Make `httpx.AsyncClient.send` keep the rules within `watched`; to be called once a process."""
+    """Make `httpx.AsyncClient.send` follow the rules within `watched`. Call it once per process."""
     send = httpx.AsyncClient.send
 
     @functools.wraps(send)
@@ -191,7 +190,7 @@ def watch_httpx() -> None:
 
 
 async def _replace_body(transfer: Transfer, response: httpx.Response, *, is_read: bool) -> None:
-    """Give a response the unpacked body, and read it where the caller wants no stream."""
+    """Replace the body of a response with the decompressed one, and read it unless the caller wants a stream."""
     encoding = response.headers.pop("content-encoding", "").strip().lower()
     response.headers.pop("content-length", None)
     body = cast("httpx.AsyncByteStream", response.stream)

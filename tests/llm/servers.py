@@ -13,7 +13,7 @@ Body = dict[str, Any]
 
 @dataclass
 class Answer:
-    """What the server does with one request.
+    """The server's response to one request.
 
     ``content`` is the model's text; ``body``, if given, is sent in place of a well-formed reply. The connection is cut
     after ``cut`` bytes of the body, where that is given; a negative one cuts it before the status line. The answer is
@@ -32,13 +32,13 @@ class Answer:
 
 
 def error(status: int, message: str = "scripted failure", **headers: str) -> Answer:
-    """An error as OpenAI's API words it."""
+    """Return an error in the format of OpenAI's API."""
     body = json.dumps({"error": {"message": message, "type": "scripted", "code": None}}).encode()
     return Answer(status=status, body=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
 class ModelServer:
-    """Answers chat completions as ``script`` says.
+    """A server that answers chat completions as ``script`` says.
 
     Args:
         script: From a request's JSON and its number, counted from 0, to what the server does.
@@ -95,7 +95,7 @@ class ModelServer:
 
 
 class FloodServer(ModelServer):
-    """Answers a request with ``head``, and then with ``chunk`` until the client hangs up or 200 MB are sent.
+    """A server that answers with ``head``, and then with ``chunk`` until the client hangs up or 200 MB are sent.
 
     ``n_sent`` counts the bytes that left the server, those that only reached a buffer of the system included.
     """
@@ -119,7 +119,7 @@ class FloodServer(ModelServer):
 def reply_body(
     content: str | None = "hello", finish_reason: str = "stop", usage: tuple[int, int] | None = None
 ) -> bytes:
-    """A reply as OpenAI's API words it."""
+    """Return a reply in the format of OpenAI's API."""
     reply: Body = {
         "id": "scripted",
         "object": "chat.completion",

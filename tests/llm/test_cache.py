@@ -1,4 +1,4 @@
-"""The reply cache on real files, with real harm done to them."""
+"""The reply cache on real files, some of them really damaged."""
 
 import json
 import math
@@ -75,7 +75,7 @@ def test_a_query_that_differs_in_anything_is_another(tmp_path: Path, other: Quer
     assert query_key(replace(QUERY)) == query_key(QUERY)
 
 
-def test_answers_stand_in_the_order_of_the_queries(tmp_path: Path) -> None:
+def test_answers_come_in_the_order_of_the_queries(tmp_path: Path) -> None:
     fill(tmp_path / "cache", 1200)
     with ReplyCache(tmp_path / "cache") as cache:
         numbers = [1199, 3, 5000, 3, *range(700)]
@@ -122,7 +122,7 @@ def overwrite(path: Path, at: int, length: int) -> None:
     ],
     ids=["garbage", "head", "cut", "pages"],
 )
-def test_a_damaged_file_is_set_aside_and_rebuilt_from_what_is_sound(
+def test_a_damaged_file_is_set_aside_and_rebuilt_from_its_intact_rows(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: Callable[[Path], object], n_saved: int
 ) -> None:
     path = tmp_path / "cache"
@@ -151,7 +151,7 @@ def test_a_file_that_is_damaged_while_in_use_is_rebuilt(tmp_path: Path, caplog: 
     assert "set aside as cache.damaged-1" in caplog.text
 
 
-def test_a_process_goes_on_when_another_one_has_rebuilt_the_file(tmp_path: Path) -> None:
+def test_a_process_continues_when_another_one_has_rebuilt_the_file(tmp_path: Path) -> None:
     path = tmp_path / "cache"
     fill(path, 600)
     with ReplyCache(path) as first:
@@ -173,7 +173,7 @@ def test_the_first_reply_to_a_query_stays(tmp_path: Path) -> None:
         assert cache.find([QUERY]) == [kept]
 
 
-def test_a_damaged_row_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_row_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "cache"
     fill(path, 3)
     connection = sqlite3.connect(path)
@@ -183,7 +183,7 @@ def test_a_damaged_row_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureF
     with ReplyCache(path) as cache:
         found = cache.find([query(number) for number in range(3)])
     assert [entry is not None for entry in found] == [True, False, True]
-    assert "1 replies are damaged and asked for again" in caplog.text
+    assert "has 1 damaged rows; their replies are requested again" in caplog.text
 
 
 def execute(path: Path, statement: str, *values: object) -> None:
@@ -239,9 +239,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_a_row_that_no_reply_can_have_made_counts_as_absent(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
-) -> None:
+def test_an_impossible_row_counts_as_missing(tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str) -> None:
     path = tmp_path / "cache"
     fill(path, 3)
     packed = zlib.compress(IMPOSSIBLE[name])
@@ -255,12 +253,13 @@ def test_a_row_that_no_reply_can_have_made_counts_as_absent(
         (kept,) = cache.keep([(query(1), bought(1))])
         assert kept == bought(1)
         assert None not in cache.find([query(number) for number in range(3)])
-    assert [record.getMessage() for record in caplog.records] == [f"{path}: 1 replies are damaged and asked for again"]
+    expected = f"{path} has 1 damaged rows; their replies are requested again"
+    assert [record.getMessage() for record in caplog.records] == [expected]
     assert peak < 8 * 12 * MAX_CHARACTERS
 
 
 @pytest.mark.parametrize("value", ["text", 5, 1.5, b"", b"\x99" * 50, zlib.compress(row())[:-1]], ids=repr)
-def test_a_row_that_is_not_packed_counts_as_absent(tmp_path: Path, value: object) -> None:
+def test_a_row_that_is_not_compressed_counts_as_missing(tmp_path: Path, value: object) -> None:
     fill(tmp_path / "cache", 2)
     execute(tmp_path / "cache", "UPDATE replies SET reply = ? WHERE key = ?", value, query_key(query(1)))
     with ReplyCache(tmp_path / "cache") as cache:
@@ -278,7 +277,7 @@ def test_a_row_of_any_length_is_not_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", ["other", b"\xff\xfe", 5, "x" * 1_000_000])
-def test_the_name_beside_a_reply_changes_nothing(tmp_path: Path, model: object) -> None:
+def test_the_model_name_in_a_row_changes_nothing(tmp_path: Path, model: object) -> None:
     fill(tmp_path / "cache", 1)
     execute(tmp_path / "cache", "UPDATE replies SET model = CAST(? AS TEXT)", model)
     with ReplyCache(tmp_path / "cache") as cache:
@@ -315,7 +314,7 @@ ENDLESS = (
     ],
     ids=["trigger", "table", "columns", "view", "computed"],
 )
-def test_a_file_that_holds_statements_of_others_is_set_aside(
+def test_a_file_with_foreign_statements_is_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, statements: list[str], n_kept: int
 ) -> None:
     path = tmp_path / "cache"
@@ -327,7 +326,7 @@ def test_a_file_that_holds_statements_of_others_is_set_aside(
         assert sum(entry is not None for entry in found) == n_kept
         cache.keep([(query(number), bought(number)) for number in range(3)])
         assert None not in cache.find([query(number) for number in range(3)])
-    assert "it is not just the table of a reply cache" in caplog.text
+    assert "it holds something other than the table of a reply cache" in caplog.text
     assert (tmp_path / "cache.damaged-1").exists()
 
 
@@ -336,8 +335,8 @@ def test_a_path_that_cannot_be_a_file_is_refused(tmp_path: Path) -> None:
         ReplyCache(tmp_path)
 
 
-def test_a_disk_that_refuses_is_a_failure_that_can_be_resumed(tmp_path: Path) -> None:
+def test_after_a_failure_of_the_disk_a_run_can_be_resumed(tmp_path: Path) -> None:
     with ReplyCache(tmp_path / "cache") as cache:
         cache._connection.execute("PRAGMA query_only = ON")
-        with pytest.raises(ServiceError, match="mend that and start the same command to resume"):
+        with pytest.raises(ServiceError, match="fix that, then run the same command again to resume"):
             cache.keep([(QUERY, BOUGHT)])

@@ -113,12 +113,18 @@ def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> No
         ),
         (["llm=litellm"], "llm.model has no value; name the model for llm=litellm"),
         (["llm.model=openai/gpt-5"], "llm=off takes no model; use llm=litellm llm.model=provider/name"),
-        (["llm=local", "llm.local.gguf=/no/file"], "llm.local.gguf=/no/file is not a file; give the path of a GGUF file"),
+        (
+            ["llm=local", "llm.local.gguf=/no/file"],
+            "llm.local.gguf=/no/file is not a file; give the path of a GGUF file",
+        ),
         (
             ["llm=local", "llm.local.gguf='~no-such-user/m.gguf'"],
             "llm.local.gguf=~no-such-user/m.gguf is not a file; give the path of a GGUF file",
         ),
-        (["llm=local", "llm.local.gguf=/dev/zero"], "llm.local.gguf=/dev/zero is not a file; give the path of a GGUF file"),
+        (
+            ["llm=local", "llm.local.gguf=/dev/zero"],
+            "llm.local.gguf=/dev/zero is not a file; give the path of a GGUF file",
+        ),
         (
             ["llm=replay", "llm.model=m", "llm.cache=/no/cache"],
             "llm=replay: the reply cache /no/cache does not exist; name another one with llm.cache=…",

@@ -100,19 +100,19 @@ TRANSIENT = {
 
 
 @pytest.mark.parametrize("name", TRANSIENT)
-def test_what_may_pass_is_transient(server: ModelServer, name: str) -> None:
+def test_a_failure_that_may_pass_is_transient(server: ModelServer, name: str) -> None:
     with pytest.raises(TransientError):
         ask(server, TRANSIENT[name])
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 418, 422])
-def test_what_will_not_pass_is_refused_with_its_status(server: ModelServer, status: int) -> None:
+def test_a_failure_that_will_not_pass_is_a_refusal_with_its_status(server: ModelServer, status: int) -> None:
     with pytest.raises(RefusedError, match="scripted failure") as refused:
         ask(server, error(status))
     assert refused.value.status == status
 
 
-def test_a_server_that_hangs_is_given_up(server: ModelServer) -> None:
+def test_a_server_that_hangs_times_out(server: ModelServer) -> None:
     with pytest.raises(TransientError, match=r"0\.3 s"):
         ask(server, Answer(delay=5.0), timeout_s=0.3)
 
@@ -139,12 +139,12 @@ def test_a_key_in_an_error_is_hidden(server: ModelServer) -> None:
 
 
 @pytest.mark.parametrize("name", ["half a body", "half a JSON", "a page", "null", "a list"])
-def test_what_may_pass_is_transient_with_a_provider_of_its_own_too(server: ModelServer, name: str) -> None:
+def test_a_failure_that_may_pass_is_transient_with_other_providers_too(server: ModelServer, name: str) -> None:
     with pytest.raises(TransientError):
         ask(server, TRANSIENT[name], name="deepseek/toy")
 
 
-def test_a_wait_that_cannot_be_is_none(server: ModelServer) -> None:
+def test_an_impossible_wait_is_ignored(server: ModelServer) -> None:
     with pytest.raises(TransientError) as failed:
         ask(server, error(429, Retry_After="Sat, 21 Nov 2026 12:01:30 +99999999999999999999"))
     assert failed.value.retry_after is None
@@ -266,7 +266,7 @@ IMPOSSIBLE = ["-5", "1.5", "NaN", "Infinity", "1e400", "1e30", "true", '"12"', '
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "deepseek/deepseek-chat"])
 @pytest.mark.parametrize("count", IMPOSSIBLE, ids=lambda count: count[:8])
-def test_tokens_that_cannot_be_are_unknown(server: ModelServer, name: str, count: str) -> None:
+def test_impossible_counts_of_tokens_are_unknown(server: ModelServer, name: str, count: str) -> None:
     for prompt, completion, known in ((count, 3, [None, 3]), (7, count, [7, None])):
         usage = f'{{"prompt_tokens": {prompt}, "completion_tokens": {completion}, "total_tokens": {count}}}'
         reply = ask(server, with_usage(usage), name=name)
@@ -318,5 +318,5 @@ def test_an_unknown_price_is_no_price(server: ModelServer) -> None:
     assert ask(server, Answer()).cost_usd is None
 
 
-def test_a_model_of_this_machine_is_free(server: ModelServer) -> None:
+def test_a_local_model_is_free(server: ModelServer) -> None:
     assert ask(server, Answer(), prices={"toy": Price(0.0, 0.0)}).cost_usd == 0

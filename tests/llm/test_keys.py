@@ -23,7 +23,7 @@ def test_a_file_adds_variables_and_replaces_none(tmp_path: Path) -> None:
     assert added() == {"THERE": "from the shell", "TOY_API_KEY": "sk-abc def", "OTHER": "1"}
 
 
-def test_an_empty_variable_is_none(tmp_path: Path) -> None:
+def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
     os.environ |= {"TOY_API_KEY": "", "EMPTY_API_KEY": " "}
     (tmp_path / ".env").write_text("TOY_API_KEY=sk-1\n")
     load_env_file(tmp_path / ".env")
@@ -36,7 +36,7 @@ def test_no_file_is_fine(tmp_path: Path) -> None:
     assert added() == {"THERE": "from the shell"}
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / ".env"
     path.write_bytes(b"KEY=\xff\xfe\x00")
     with pytest.raises(InputError, match=r"cannot read .*/\.env"):
@@ -44,10 +44,10 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["A=b\0c", "'A=B'=c"])
-def test_a_variable_that_cannot_be_is_refused(tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_variable_is_refused(tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # a real environment refuses, a dictionary does not
     (tmp_path / ".env").write_text(content)
-    with pytest.raises(InputError, match=r"\.env.* cannot be a variable|cannot read"):
+    with pytest.raises(InputError, match=r"\.env.* is not a valid variable|cannot read"):
         load_env_file(tmp_path / ".env")
 
 
@@ -57,12 +57,12 @@ def test_values_of_secret_variables_are_hidden() -> None:
     assert redact("from the shell", "the shell", None) == "from ***"
 
 
-def test_short_values_are_left_since_they_stand_in_many_words() -> None:
+def test_short_values_are_kept_since_they_occur_in_many_words() -> None:
     os.environ |= {"USE_KEY": "no"}
     assert redact("there is no model") == "there is no model"
 
 
-def test_a_reply_keeps_what_is_not_a_key_for_certain() -> None:
+def test_a_reply_keeps_everything_that_may_not_be_a_key() -> None:
     os.environ |= {"MAX_TOKENS": "100000000", "TOY_API_KEY": "sk-12345678"}
     assert redact_reply("100000000 by sk-12345678") == "100000000 by ***"
     assert redact_reply("by sk-87654321", "sk-87654321") == "by ***"

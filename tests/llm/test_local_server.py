@@ -1,4 +1,4 @@
-"""A real small model, served here, and what it cannot do."""
+"""A real small model, served on this machine."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def post(address: str, key: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_the_server_answers_who_has_its_key_on_the_loopback_interface_and_ends() -> None:
+def test_the_server_answers_only_with_its_key_and_on_the_loopback_interface_and_ends() -> None:
     with LocalServer(artifact_path("smollm2"), 2, 64) as server:
         assert server.address.startswith("http://127.0.0.1:")
         assert post(server.address, server.key)["usage"]["completion_tokens"] > 0
@@ -77,9 +77,9 @@ def test_a_small_model_runs_a_search_to_its_end_and_every_outcome_is_logged(tmp_
     assert {call["model"] for call in calls} == {"local/SmolLM2-135M-Instruct.Q4_1@b179c952"}
 
 
-def test_a_file_that_is_no_model_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_text("no model")
-    with pytest.raises(ServiceError, match=r"cannot serve .*model\.gguf \(.*\); is it a whole GGUF file"):
+    with pytest.raises(ServiceError, match=r"cannot serve .*model\.gguf \(.*\); check that it is a complete GGUF file"):
         LocalServer(tmp_path / "model.gguf", 1, 64).__enter__()
 
 

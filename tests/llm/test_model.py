@@ -1,4 +1,4 @@
-"""What a cached model promises, on a client that does as it is told."""
+"""The promises of a cached model, on a scripted client."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,10 @@ def query(number: int, content: str = "hello") -> Query:
 
 
 class ToldClient:
-    """Answers a query with its slot; ``script`` may raise instead, and says how many turns of the loop it takes."""
+    """A client that answers a query with its slot.
+
+    ``script`` may raise instead, and returns how many turns of the event loop an answer takes.
+    """
 
     def __init__(self, script: Callable[[int, int], int] = lambda slot, n_before: 1) -> None:
         self.script = script
@@ -62,7 +65,7 @@ def cache(tmp_path: Path) -> Iterator[ReplyCache]:
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float | None]]:
-    """The failures and the provider's wish at each wait; none takes any time."""
+    """The number of failures and the provider's requested delay at each wait; no wait takes any time."""
     waited: list[tuple[int, float | None]] = []
 
     def note(failures: int, retry_after: float | None, rng: object) -> float:
@@ -78,19 +81,19 @@ def texts(cache: ReplyCache, client: ToldClient | None, numbers: list[int], **op
         return [reply.text for reply in model.complete([query(number) for number in numbers])]
 
 
-def test_replies_stand_in_the_order_of_the_queries_whichever_comes_first(cache: ReplyCache) -> None:
+def test_replies_come_in_the_order_of_the_queries_whichever_arrives_first(cache: ReplyCache) -> None:
     client = ToldClient(lambda slot, n_before: 50 - slot)
     assert texts(cache, client, list(range(50))) == [f"reply {slot}" for slot in range(50)]
     assert client.most_in_flight == 50
     assert client.is_closed
 
 
-def test_no_query_is_no_reply(cache: ReplyCache) -> None:
+def test_no_queries_have_no_replies(cache: ReplyCache) -> None:
     assert texts(cache, ToldClient(), []) == []
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, 16])
-def test_no_more_than_the_bound_are_under_way(cache: ReplyCache, concurrency: int) -> None:
+def test_no_more_queries_than_allowed_are_in_progress(cache: ReplyCache, concurrency: int) -> None:
     client = ToldClient(lambda slot, n_before: 1 + slot % 7)
     assert len(texts(cache, client, list(range(40)), concurrency=concurrency)) == 40
     assert client.most_in_flight == concurrency
@@ -115,7 +118,9 @@ def test_a_reply_is_bought_once(cache: ReplyCache) -> None:
         assert [reply.cached for reply in model.complete([query(4), query(5)])] == [True, False]
 
 
-def test_what_fails_for_a_moment_is_sent_again(cache: ReplyCache, waits: list[tuple[int, float | None]]) -> None:
+def test_a_query_that_fails_for_a_moment_is_sent_again(
+    cache: ReplyCache, waits: list[tuple[int, float | None]]
+) -> None:
     def script(slot: int, n_before: int) -> int:
         if slot % 2 and n_before < 2:
             raise TransientError("not now", retry_after=3.0 if n_before else None)
@@ -136,7 +141,7 @@ def fail_at(bad: int, error: Exception) -> Callable[[int, int], int]:
     return script
 
 
-def test_when_retries_run_out_the_others_under_way_are_kept_and_no_more_is_sent(cache: ReplyCache) -> None:
+def test_when_retries_run_out_queries_in_progress_are_kept_and_no_more_are_sent(cache: ReplyCache) -> None:
     client = ToldClient(fail_at(2, TransientError("still not")))
     with pytest.raises(ModelUnavailableError, match="toy failed 3 times in a row, the last time with: still not"):
         texts(cache, client, list(range(100)), concurrency=10)
@@ -160,12 +165,12 @@ def test_a_provider_that_asks_for_a_day_ends_the_run(cache: ReplyCache) -> None:
     assert client.sent[0] == 1
 
 
-def test_a_bug_goes_on_as_it_is(cache: ReplyCache) -> None:
+def test_a_bug_is_raised_unchanged(cache: ReplyCache) -> None:
     with pytest.raises(ZeroDivisionError):
         texts(cache, ToldClient(fail_at(0, ZeroDivisionError())), [0, 1])
 
 
-def test_the_caller_is_told_of_each_reply_that_is_kept(cache: ReplyCache, tmp_path: Path) -> None:
+def test_each_stored_reply_is_reported_to_the_caller(cache: ReplyCache, tmp_path: Path) -> None:
     texts(cache, ToldClient(), [0, 1])
     told: list[int] = []
 
@@ -180,7 +185,7 @@ def test_the_caller_is_told_of_each_reply_that_is_kept(cache: ReplyCache, tmp_pa
     assert [n for n in told if n] == [2, 1, 1, 1, 1]
 
 
-def test_an_interruption_keeps_what_is_under_way_and_sends_no_more(cache: ReplyCache) -> None:
+def test_an_interruption_keeps_queries_in_progress_and_sends_no_more(cache: ReplyCache) -> None:
     client = ToldClient()
 
     def stop(n: int) -> None:
@@ -194,7 +199,7 @@ def test_an_interruption_keeps_what_is_under_way_and_sends_no_more(cache: ReplyC
 
 
 class SilentClient(ToldClient):
-    """Never answers."""
+    """A client that never answers."""
 
     async def ask(self, query: Query) -> Reply:
         await super().ask(query)
@@ -218,7 +223,7 @@ def interrupt_when_nothing_comes() -> Callable[[int], None]:
     [SilentClient(), ToldClient(fail_at(0, TransientError("not now")))],
     ids=["silence", "failures"],
 )
-def test_an_interruption_is_heard_while_no_reply_comes(
+def test_an_interruption_is_noticed_while_no_reply_arrives(
     cache: ReplyCache, client: ToldClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "GRACE_SECONDS", 0.05)
@@ -232,7 +237,7 @@ def test_an_interruption_is_heard_while_no_reply_comes(
 def test_a_refusal_of_one_prompt_is_a_reply_without_text_but_a_probe_fails(cache: ReplyCache, status: int) -> None:
     client = ToldClient(fail_at(1, RefusedError("not this one", status)))
     with CachedModel(cache, client, 64, 0) as model:
-        with pytest.raises(ModelUnavailableError, match="not this one; null what it refuses"):
+        with pytest.raises(ModelUnavailableError, match="not this one; set what it refuses to null"):
             model.probe([query(1)])
         first, second = model.complete([query(0), query(1)])
     assert (first.text, second.text, second.finish, second.error) == ("reply 0", "", Finish.ERROR, "not this one")
@@ -256,7 +261,7 @@ def test_without_a_client_the_first_missing_reply_is_named(cache: ReplyCache) ->
         texts(cache, None, [0, 7, 8])
 
 
-def test_a_quote_bounds_what_a_query_can_cost(cache: ReplyCache) -> None:
+def test_a_quote_bounds_the_cost_of_a_query(cache: ReplyCache) -> None:
     text = "C1=CC=CN1 β 药" * 10
     with CachedModel(cache, ToldClient(), 64, 0) as model:
         (bound,) = model.bound_costs([query(0, text)])
@@ -271,7 +276,7 @@ def test_an_unknown_price_is_no_price(cache: ReplyCache) -> None:
         assert model.bound_costs([query(0)])[0].usd is None
 
 
-def test_a_reply_that_was_bought_is_quoted_at_the_price_of_that_time(cache: ReplyCache) -> None:
+def test_a_cached_reply_is_quoted_at_the_price_it_was_bought_for(cache: ReplyCache) -> None:
     client = ToldClient()
     with CachedModel(cache, client, 64, 0) as model:
         then: list[CostBound] = model.bound_costs([query(0)])

@@ -1,4 +1,4 @@
-"""What a server cannot do to its client, over real HTTP and through real litellm."""
+"""The client withstands hostile servers, over real HTTP and through real litellm."""
 
 import asyncio
 import gzip
@@ -15,7 +15,7 @@ from tests.llm.servers import Answer, FloodServer, ModelServer, reply_body, serv
 from tests.llm.test_client import KEY, ask
 
 PROVIDERS = ["openai/toy", "deepseek/toy", "anthropic/toy"]
-# What the system's buffers take of what a server sends to nobody.
+# The amount of data that the system's buffers accept although nobody reads it.
 BUFFERS = 24_000_000
 
 
@@ -24,7 +24,7 @@ def head(*headers: str, status: int = 200) -> bytes:
 
 
 def endless_gzip() -> tuple[bytes, bytes]:
-    """The beginning of a packed body, and what can follow for ever: 1 kB for each MB."""
+    """Return the beginning of a gzip body, and a chunk that can follow forever, 1 kB for each MB."""
     packer = zlib.compressobj(9, wbits=31)
     begin = packer.compress(b" ") + packer.flush(zlib.Z_FULL_FLUSH)
     return begin, packer.compress(b" " * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -57,7 +57,7 @@ def _loaded() -> None:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("kind", FLOODS)
-def test_an_answer_without_end_is_not_read_and_takes_no_memory(kind: str, provider: str) -> None:
+def test_an_endless_answer_is_not_read_and_takes_no_memory(kind: str, provider: str) -> None:
     flood = FLOODS[kind]
     flood.n_sent = 0
     with serving(flood):
@@ -95,8 +95,10 @@ def test_a_packed_reply_is_read(server: ModelServer) -> None:
     assert server.headers[0]["accept-encoding"] == "gzip"
 
 
-@pytest.mark.parametrize(("encoding", "problem"), [("br", "packed as br, expected gzip"), ("gzip", "and is not")])
-def test_what_cannot_be_unpacked_is_transient(server: ModelServer, encoding: str, problem: str) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "problem"), [("br", "encoded as br, expected gzip"), ("gzip", "cannot be decompressed")]
+)
+def test_an_answer_that_cannot_be_decompressed_is_transient(server: ModelServer, encoding: str, problem: str) -> None:
     with pytest.raises(TransientError, match=problem):
         ask(server, Answer(headers={"Content-Encoding": encoding}))
 
@@ -117,7 +119,7 @@ def test_an_error_keeps_its_status_however_long_it_is(server: ModelServer) -> No
     ],
     ids=["model", "role", "whole"],
 )
-def test_an_answer_with_a_long_name_is_not_looked_into(server: ModelServer, filling: bytes) -> None:
+def test_an_answer_with_a_long_name_is_not_parsed(server: ModelServer, filling: bytes) -> None:
     with pytest.raises(
         TransientError, match=r"more than 100,000 characters in (model|role|one text), expected a reply"
     ):
@@ -129,7 +131,7 @@ def test_an_answer_with_a_long_name_is_not_looked_into(server: ModelServer, fill
     [b"[" + b"[]," * 1_000_000 + b"[]]", b"[" * 1_000_000, b'["",' * 500_000, b"1," * 1_000_000],
     ids=["lists", "depth", "texts", "numbers"],
 )
-def test_an_answer_with_more_structure_than_a_reply_is_not_looked_into(server: ModelServer, filling: bytes) -> None:
+def test_an_answer_with_more_structure_than_a_reply_is_not_parsed(server: ModelServer, filling: bytes) -> None:
     body = reply_body()[:-1] + b', "x": ' + filling + b"}"
     with pytest.raises(TransientError, match="more than 100,000 bytes besides its texts"):
         ask(server, Answer(body=body))
@@ -163,7 +165,7 @@ def test_no_redirect_is_followed(server: ModelServer, place: str) -> None:
 
 
 @pytest.mark.parametrize("place", ["\u001b[31m", "http://a:b:c/"])
-def test_a_redirect_to_no_place_is_transient(server: ModelServer, place: str) -> None:
+def test_a_redirect_to_an_invalid_address_is_transient(server: ModelServer, place: str) -> None:
     with pytest.raises(TransientError):
         ask(server, Answer(status=307, headers={"Location": place}))
 

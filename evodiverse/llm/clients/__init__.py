@@ -8,4 +8,4 @@ from evodiverse.llm.clients import litellm, local, replay
 from evodiverse.llm.clients.kind import Kind
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType({"litellm": litellm, "local": local, "replay": replay})
-"""By the name that ``llm.client`` has."""
+"""The kinds of clients, by the value of ``llm.client``."""

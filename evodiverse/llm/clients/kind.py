@@ -1,4 +1,4 @@
-"""What a kind of language-model client offers."""
+"""The interface of a kind of language-model client."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -13,52 +13,52 @@ if TYPE_CHECKING:
 
 
 class Kind(Protocol):
-    """What a module of this package offers: how models are checked, reached and paid."""
+    """A module of this package: how models are checked, reached and priced."""
 
     @property
     def takes_model(self) -> bool:
-        """Whether ``llm.model`` says which model answers."""
+        """Whether ``llm.model`` chooses the model."""
 
     @property
     def asks(self) -> bool:
-        """Whether somebody is asked for what the cache does not have."""
+        """Whether a model is asked for replies that the cache does not have."""
 
     def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:
-        """Return what is wrong with the models, each with the key that mends it.
+        """Return what is wrong with the settings, one line each, with the key to change.
 
         Args:
-            settings: Of the models.
-            needs_price: A cap on USD was set.
+            settings: The settings of the models.
+            needs_price: Whether a cap on USD is set, for which prices must be known.
         """
 
     def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str | None:
-        """Return the SHA-256 of the file that holds the model, None where it is not here.
+        """Return the SHA-256 of the model file, None if the model is not on this machine.
 
         Args:
-            settings: Of the models.
-            artifact_sha256: That of a published file by its name.
+            settings: The settings of the models.
+            artifact_sha256: Returns the SHA-256 of a published file by its name.
 
         Raises:
             InputError: The file cannot be read.
         """
 
     def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
-        """Return the settings with what has to be there before a model is opened.
+        """Return the settings with everything filled in that a model needs before it is opened.
 
         Args:
-            settings: Of the models.
-            artifact: The path of a published file by its name.
+            settings: The settings of the models.
+            artifact: Returns the path of a published file by its name.
 
         Raises:
-            InputError: It cannot be had.
+            InputError: A file cannot be obtained.
         """
 
     def price(self, model: str, settings: ModelSettings) -> Price | None:
-        """Return what a model costs, None if it is unknown."""
+        """Return the price of a model, None if it is unknown."""
 
     def open(self, settings: ModelSettings) -> "AbstractContextManager[Client | None]":
-        """Reach the models; None where nobody is asked.
+        """Return a context manager around the client, or around None if no model is asked.
 
         Raises:
-            ServiceError: They cannot be reached.
+            ServiceError: The models cannot be reached.
         """

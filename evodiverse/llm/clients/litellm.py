@@ -1,4 +1,4 @@
-"""A provider's model, or one of a server of the user's own, asked through litellm."""
+"""Models of a provider or of the user's own server, asked through litellm."""
 
 import os
 import re
@@ -20,51 +20,51 @@ if TYPE_CHECKING:
 takes_model: Final = True
 asks: Final = True
 
-# OpenAI's client wants a key even where a server does not.
+# OpenAI's client requires a key even for a server that does not.
 _NO_KEY: Final = "none"
 _SERVED_HERE = ("ollama", "ollama_chat")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
-    """Return what is wrong with the models: the address, the key, a name, a parameter, a price that must be known."""
+    """Return what is wrong with the address, the keys, the models' names, the parameters or the prices."""
     load_env_file(Path(".env"))
     violations = list(_find_in_address(settings))
-    if violations:  # to look closer would tell a key that stands in the wrong place
+    if violations:  # further checks could print a key that is in the wrong place
         return violations
     for name, used in settings.samplers.items():
         violations += _find_in_sampler(name, used, settings)
     for model in settings.models if needs_price and not violations else ():
         if price(model, settings) is None:
-            violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens in its place")
+            violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens instead")
     return list(dict.fromkeys(violations))
 
 
 def source(settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> None:
-    """Return None: the model is elsewhere."""
+    """Return None: the model is not on this machine."""
 
 
 def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG001
-    """Return the settings as they are."""
+    """Return the settings unchanged."""
     return settings
 
 
 def price(model: str, settings: ModelSettings) -> Price | None:
-    """Return the price of a model by litellm's map, None if it has none."""
+    """Return the price of a model, None if litellm's price map does not have it."""
     return find_price(settings.litellm_name(model))
 
 
 @contextmanager
-def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (`Kind` calls it so)
-    """Reach the models."""
-    from evodiverse.llm.client import LiteLlmClient  # here: a check of the settings does without httpx
+def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (the name is set by `Kind`)
+    """Open a client of the provider."""
+    from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
 
     names = {model: settings.litellm_name(model) for model in settings.models}
     yield LiteLlmClient(names, settings.api_base, _find_key(settings), settings.timeout_s)
 
 
 def _find_key(settings: ModelSettings) -> str | None:
-    """Return the key, None where litellm finds the provider's own."""
+    """Return the key, None if litellm is to read the provider's own variable."""
     if settings.api_key_env is not None:
         return os.environ.get(settings.api_key_env)
     return os.environ.get("OPENAI_API_KEY") or _NO_KEY if settings.is_compatible_server else None
@@ -75,14 +75,20 @@ def _find_in_address(settings: ModelSettings) -> Iterator[str]:
         try:
             address = urlsplit(settings.api_base)
             is_address = address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
-        except ValueError:  # of the port, or of brackets
+        except ValueError:  # an invalid port, or unbalanced brackets
             is_address = False
         if not is_address or any(character.isspace() for character in settings.api_base):
             yield "llm.api_base must be an address such as http://127.0.0.1:8000/v1"
         elif "@" in address.netloc:
-            yield "llm.api_base must hold no password, for it is logged; name a variable with llm.api_key_env"
+            yield (
+                "llm.api_base must not contain a password, since it is logged; put the key into an environment "
+                "variable and name that with llm.api_key_env"
+            )
     if settings.api_key_env is not None and not _VARIABLE.fullmatch(settings.api_key_env):
-        yield "llm.api_key_env must name a variable that holds the key, such as OPENAI_API_KEY, not be the key"
+        yield (
+            "llm.api_key_env must be the name of a variable that holds the key, such as OPENAI_API_KEY, not the key "
+            "itself"
+        )
 
 
 def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> Iterator[str]:
@@ -100,7 +106,7 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> It
         try:
             litellm.utils.get_optional_params(model=model, custom_llm_provider=provider, **{key: value})
         except litellm.UnsupportedParamsError:
-            yield f"{place}={value}: {used.model} refuses it; set {place}=null"
+            yield f"{place}={value}: {used.model} does not accept it; set {place}=null"
 
 
 def _find_missing_key(model: str, provider: str, settings: ModelSettings) -> Iterator[str]:
@@ -114,9 +120,9 @@ def _find_missing_key(model: str, provider: str, settings: ModelSettings) -> Ite
             name
             for name in load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
             if not (name.endswith("_API_BASE") and (settings.api_base or provider in _SERVED_HERE))
-            and not name.startswith("AWS_")  # a profile or a role will do too
+            and not name.startswith("AWS_")  # an AWS profile or role works too
         ]
-    keys = " or ".join(name for name in missing if name.endswith("_API_KEY"))  # one of several will do
+    keys = " or ".join(name for name in missing if name.endswith("_API_KEY"))  # any one of them is enough
     needed = [*([keys] if keys else []), *(name for name in missing if not name.endswith("_API_KEY"))]
     if needed:
-        yield f"{model} needs {' and '.join(needed)}; export it or write it into a file .env"
+        yield f"{model} needs {' and '.join(needed)}; export it or put it into a file named .env"

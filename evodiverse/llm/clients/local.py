@@ -1,4 +1,4 @@
-"""A small model that runs here, without an account or a network."""
+"""A small model that runs on this machine, without an account or a network."""
 
 import importlib.util
 from collections.abc import Callable, Iterator
@@ -19,18 +19,18 @@ takes_model: Final = False
 asks: Final = True
 
 ARTIFACT: Final = "smollm2"
-"""The published file that is served where the user names none."""
+"""The published model file that is served unless the user names another one."""
 
 _FREE: Final = Price(0.0, 0.0)
 
 
 def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG001 (it costs nothing)
-    """Return what is absent: the library that serves, or the user's own file."""
+    """Return what is missing: the library that serves models, or the user's own file."""
     violations = []
     if importlib.util.find_spec("xllamacpp") is None:
         violations.append("llm=local needs xllamacpp; pip install 'evodiverse[local]'")
     if settings.gguf is not None and not settings.gguf.is_file():
-        violations.append(f"llm.local.gguf={settings.gguf} is no file; name a GGUF file")
+        violations.append(f"llm.local.gguf={settings.gguf} is not a file; give the path of a GGUF file")
     return violations
 
 
@@ -40,7 +40,7 @@ def source(settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> st
 
 
 def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
-    """Return the settings with the model file in place, and models that are named by the file and its SHA-256."""
+    """Return the settings with the path of the model file, and with models named after the file and its SHA-256."""
     gguf = settings.gguf or artifact(ARTIFACT)
     name = f"local/{gguf.stem}@{_sha256(gguf)[:8]}"
     samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
@@ -48,17 +48,17 @@ def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelS
 
 
 def price(model: str, settings: ModelSettings) -> Price:  # noqa: ARG001
-    """Return that a model costs nothing."""
+    """Return a price of 0."""
     return _FREE
 
 
 @contextmanager
-def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (`Kind` calls it so)
-    """Serve the model for as long as it is open."""
+def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (the name is set by `Kind`)
+    """Serve the model within this context, and open a client of the server."""
     if settings.gguf is None:
         raise TypeError("the settings are not complete")
     longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
-    from evodiverse.llm.client import LiteLlmClient  # here: a check of the settings does without httpx
+    from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
 
     with LocalServer(settings.gguf, settings.concurrency, longest) as server:
         names = dict.fromkeys(settings.models, f"openai/{settings.gguf.stem}")

@@ -1,4 +1,4 @@
-"""Replies from the cache alone: what was recorded is repeated without a network."""
+"""Replies from the cache alone: a recorded run is repeated without a network."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,27 +12,27 @@ takes_model: Final = True
 asks: Final = False
 
 
-def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG001 (replies have theirs)
-    """Return that the cache is absent."""
-    absent = f"llm=replay: there is no reply cache {settings.cache}; name it with llm.cache=…"
-    return [] if settings.cache.is_file() else [absent]
+def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG001 (prices are those in the cache)
+    """Return a violation if the cache does not exist."""
+    missing = f"llm=replay: the reply cache {settings.cache} does not exist; name another one with llm.cache=…"
+    return [] if settings.cache.is_file() else [missing]
 
 
 def source(settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> None:
-    """Return None: the model is elsewhere."""
+    """Return None: the model is not on this machine."""
 
 
 def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG001
-    """Return the settings as they are."""
+    """Return the settings unchanged."""
     return settings
 
 
 def price(model: str, settings: ModelSettings) -> Price:  # noqa: ARG001
-    """Return that a reply which is there already costs nothing."""
+    """Return a price of 0, since no reply is bought."""
     return Price(0.0, 0.0)
 
 
 @contextmanager
-def open(settings: ModelSettings) -> Iterator[None]:  # noqa: A001, ARG001 (`Kind` calls it so)
-    """Reach nobody."""
+def open(settings: ModelSettings) -> Iterator[None]:  # noqa: A001, ARG001 (the name is set by `Kind`)
+    """Open nothing: no model is asked."""
     yield None
