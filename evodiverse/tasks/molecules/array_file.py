@@ -1,4 +1,4 @@
-"""Classifiers as files of plain arrays (``.npz``), which are read without unpickling anything."""
+"""Files of plain arrays (``.npz``) that hold classifiers; reading one unpickles nothing."""
 
 import hashlib
 import zipfile
@@ -20,12 +20,12 @@ def load_arrays(path: Path, names: Iterable[str], what: str) -> Arrays:
 
     Args:
         path: The file.
-        names: Of the arrays.
-        what: What they make up, as errors call it.
+        names: The names of the arrays to read.
+        what: What the arrays make up, such as "forest", for error messages.
 
     Raises:
         DataError: The file cannot be read.
-        Exception: It is damaged; zipfile, zlib, numpy and the parser of its headers raise whatever they meet.
+        Exception: The file is damaged. zipfile, zlib, numpy and its header parser raise various classes.
     """
     try:
         with path.open("rb") as file, zipfile.ZipFile(file):  # np.load would take other formats as well
@@ -37,15 +37,15 @@ def load_arrays(path: Path, names: Iterable[str], what: str) -> Arrays:
 
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays as they are, uncompressed, so that they load fast.
+    """Write arrays uncompressed, so that they load fast.
 
-    Other processes see all of the file or nothing; the same arrays give the same bytes.
+    Other processes see either the complete file or none. The same arrays always give the same bytes.
     """
     replace_file(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
 
 def hash_arrays(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> str:
-    """Return the SHA-256 over names, types, lengths and bytes of arrays, whatever file they came from."""
+    """Return the SHA-256 over the names, types, lengths and bytes of arrays; the file format does not matter."""
     digest = hashlib.sha256()
     for name, dtype in types.items():
         array: NDArray[Any] = np.ascontiguousarray(arrays[name], dtype=dtype)

@@ -1,4 +1,4 @@
-"""What a function that scores molecules answers, checked."""
+"""Call a function that scores molecules, and check what it returns."""
 
 import traceback
 from collections.abc import Sequence
@@ -11,19 +11,19 @@ from evodiverse.tasks.molecules.oracle import OracleFunction
 
 
 def ask(function: OracleFunction, smiles: Sequence[str], name: str) -> NDArray[np.float64]:
-    """Return what a function answers for molecules, which may be any numbers; NaN where it has none.
+    """Call a scoring function and return its numbers; they may have any value.
 
     Args:
-        function: Maps SMILES to numbers, in order.
-        smiles: n of them.
-        name: What the function is called in errors, such as "the oracle".
+        function: A function that maps SMILES to numbers, in order.
+        smiles: ``n`` SMILES.
+        name: The name of the function in error messages, such as "the oracle".
 
     Returns:
-        ``(n,)`` numbers.
+        ``(n,)`` float64, NaN where the function has no value.
 
     Raises:
-        ServiceError: The function raised something.
-        ContractError: It answered something else than one number for each molecule.
+        ServiceError: The function raised an exception.
+        ContractError: The function did not return one number for each molecule.
     """
     try:
         answer = function(list(smiles))
@@ -33,18 +33,20 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str) -> NDArray[n
         place = traceback.extract_tb(error.__traceback__)[-1]
         raise ServiceError(
             f"{name} raised {describe(error)} ({place.filename}, line {place.lineno})"
-        ) from None  # which may not be fit to be sent to another process
+        ) from None  # the user's exception may not be picklable, so it cannot cross to another process
     try:
         if isinstance(answer, np.ma.MaskedArray):
             answer = np.ma.filled(answer.astype(np.float64), np.nan)
         numbers = np.asarray(answer)
-    except Exception as error:  # whatever a user's objects raise
-        raise ContractError(f"{name} returned something else than numbers ({describe(error)})") from error
+    except Exception as error:  # a user's objects may raise anything
+        raise ContractError(
+            f"{name} must return one number for each molecule, got something else ({describe(error)})"
+        ) from error
     if numbers.shape != (len(smiles),):
         raise ContractError(
-            f"{name} returned an answer of shape {numbers.shape} for {len(smiles)} molecules; "
+            f"{name} returned an array of shape {numbers.shape} for {len(smiles)} molecules; "
             "it must return one score for each, in order"
         )
     if numbers.dtype.kind not in "bfiu":
-        raise ContractError(f"{name} returned something else than numbers (of type {numbers.dtype})")
+        raise ContractError(f"{name} must return one number for each molecule, got values of type {numbers.dtype}")
     return numbers.astype(np.float64)

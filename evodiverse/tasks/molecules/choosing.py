@@ -1,4 +1,4 @@
-"""Which molecules of a library a pool starts from: any, different ones, or good ones."""
+"""Choosing the molecules of a library that a pool starts from: at random, for diversity, or by score."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,9 +18,12 @@ from evodiverse.tasks.molecules.objective.transforms import Transform
 from evodiverse.tasks.molecules.settings import Initial
 
 Choose = Callable[[AnyLibrary, int, np.random.Generator], list[Molecule]]
-"""Returns so many molecules of a library, fewer where it has no more."""
+"""Returns the requested number of molecules of a library, or fewer if it does not have that many."""
 
 _PREFIX: Final = "task.initial.score."
+_UNUSED_SCORE: Final = (
+    "task.initial.score is set but not used; set task.initial.choose=score or task.initial.score=null"
+)
 
 
 def choose_any(library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
@@ -30,19 +33,19 @@ def choose_any(library: AnyLibrary, size: int, rng: np.random.Generator) -> list
 
 @dataclass(frozen=True, slots=True)
 class ChooseDifferent:
-    """Choose molecules that are far apart, among some drawn uniformly.
+    """Choose molecules that are far apart, from a uniformly drawn sample.
 
-    The first is drawn; each next one is that whose Tanimoto similarity to the nearest chosen before is lowest, by
-    Morgan fingerprints (MaxMin: Ashton et al. 2002; RDKit's picker).
+    The first molecule is drawn at random. Each next one is the molecule whose Tanimoto similarity (Morgan fingerprints)
+    to its nearest chosen neighbor is lowest (MaxMin: Ashton et al. 2002; RDKit's picker).
 
     Attributes:
-        among: Molecules drawn.
+        among: The size of the sample.
     """
 
     among: int
 
     def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Return the molecules in the order chosen."""
+        """Return up to ``size`` molecules in the order in which they were chosen."""
         drawn = _draw(library, self.among, rng)
         if len(drawn) <= size:
             return drawn
@@ -54,12 +57,12 @@ class ChooseDifferent:
 
 @dataclass(frozen=True, slots=True)
 class ChooseBest:
-    """Choose the molecules with the highest scores among some drawn uniformly; equal ones as they stand in the file.
+    """Choose the molecules with the highest scores from a uniformly drawn sample; ties keep the order of the file.
 
     Attributes:
-        among: Molecules drawn.
-        measure: Gives their raw values. One without, which is NaN, is not chosen.
-        transform: Makes scores of raw values, None where they are scores.
+        among: The size of the sample.
+        measure: The function that computes raw values. Molecules with a value of NaN are never chosen.
+        transform: The function that maps raw values to scores, or None if the raw values are scores already.
     """
 
     among: int
@@ -67,41 +70,41 @@ class ChooseBest:
     transform: Transform | None
 
     def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Return the molecules, the best first."""
+        """Return up to ``size`` molecules, best first."""
         drawn = _draw(library, self.among, rng)
         scores = ask(self.measure, [molecule.smiles for molecule in drawn], "task.initial.score")
         if self.transform is not None:
-            with np.errstate(over="ignore"):  # a number beyond all others scores 0 or 1
+            with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
                 scores = self.transform(scores)
         ranked = np.argsort(-scores, kind="stable")
         return [drawn[index] for index in ranked[~np.isnan(scores[ranked])][:size].tolist()]
 
 
 def find_violations(initial: Initial) -> list[str]:
-    """Return what is wrong with the keys of ``task.initial`` that say how to choose."""
+    """Return what is wrong with ``task.initial.choose``, ``.score`` and ``.among``."""
     if initial.choose == "random":
-        return [] if initial.score is None else [f"{_PREFIX[:-1]} is set, but not used; set task.initial.choose=score"]
+        return [] if initial.score is None else [_UNUSED_SCORE]
     violations = []
     if initial.among < initial.size:
         violations.append(
-            f"task.initial.among={initial.among} is less than task.initial.size={initial.size}; choose among more"
+            f"task.initial.among={initial.among} must be at least task.initial.size={initial.size}; raise it"
         )
     if initial.choose == "score":
         violations += _read_score(initial.score)[2]
     elif initial.score is not None:
-        violations.append(f"{_PREFIX[:-1]} is set, but not used; set task.initial.choose=score")
+        violations.append(_UNUSED_SCORE)
     return violations
 
 
 def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
-    """Return what chooses.
+    """Return the function that chooses initial molecules.
 
     Args:
-        initial: How.
-        artifact: Gives the path of a published file by its name.
+        initial: The settings ``task.initial``.
+        artifact: A function that returns the path of a published file by its name.
 
     Raises:
-        InputError: The score cannot be used; names what is wrong.
+        InputError: The score cannot be used. The message lists everything that is wrong with it.
     """
     if initial.choose == "random":
         return choose_any
@@ -114,16 +117,18 @@ def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
 
 
 def _draw(library: AnyLibrary, among: int, rng: np.random.Generator) -> list[Molecule]:
-    """Return molecules drawn uniformly, as they stand in the file."""
+    """Draw molecules uniformly and return them in the order of the file."""
     return sorted(library.sample(among, rng), key=lambda molecule: molecule.line)
 
 
 def _read_score(score: object) -> tuple[Component | None, Transform | None, list[str]]:
-    """Return the component that a score names, its transform, and what is wrong with it."""
+    """Return the component that ``task.initial.score`` names, its transform, and what is wrong with them."""
     if score is None:
-        return None, None, [f"{_PREFIX[:-1]} has no value; name what is scored, such as qed"]
+        return None, None, [f"{_PREFIX[:-1]} has no value; set it to a property to choose by, such as qed"]
     values = score if isinstance(score, Mapping) else {"kind": score}
     component, transform, violations = read_component(values, _PREFIX)
     if isinstance(component, OracleComponent):
-        violations = [f"{_PREFIX}kind=oracle would cost oracle calls; use another kind, such as qed"]
+        violations = [
+            f"{_PREFIX}kind=oracle is not allowed, as it would cost oracle calls; use another kind, such as qed"
+        ]
     return component, transform, violations

@@ -1,4 +1,4 @@
-"""How different the molecules of a set are: Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
+"""The diversity of sets of molecules, by the Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -29,7 +29,7 @@ def molecule_fingerprint(molecule: Chem.Mol) -> DataStructs.ExplicitBitVect:
 
 
 def unpack(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> NDArray[np.float32]:
-    """Return the bits of fingerprints as ``(n, 2048)`` numbers, 0 or 1."""
+    """Return the bits of ``n`` fingerprints as a ``(n, 2048)`` float32 array of 0 and 1."""
     packed = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
     rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, _N_BITS // 8)
     return np.unpackbits(rows, axis=1, bitorder="little").astype(np.float32)
@@ -42,20 +42,20 @@ def select_diverse(
     limit: float = SIMILARITY_LIMIT,
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
-    """Select good and different molecules greedily (paper, "Diversity-aware selection").
+    """Select good and mutually different molecules greedily (paper, "Diversity-aware selection").
 
-    In order of falling score, a molecule is taken if its *average* Tanimoto similarity to those taken before is below
-    ``limit``; nothing fills up a selection that stays short.
+    Molecules are visited by falling score. One is selected if its *average* Tanimoto similarity to those selected
+    before is below ``limit``. If fewer than ``count`` qualify, the selection stays short.
 
     Args:
         smiles: ``(n,)`` valid SMILES, all different.
-        scores: ``(n,)``, higher is better; equal scores keep the order given.
-        count: At most so many are selected.
-        limit: Average similarity, 0 to 1, that a molecule must stay below.
-        fingerprint: Returns that of a SMILES.
+        scores: ``(n,)`` scores, higher is better; ties keep the given order.
+        count: The maximum number of molecules to select.
+        limit: The average similarity, 0 to 1, that a molecule must stay below.
+        fingerprint: A function that returns the fingerprint of a SMILES.
 
     Returns:
-        Up to ``count`` indices in the order selected.
+        Up to ``count`` indices in the order of selection.
     """
     ranked = np.argsort(-scores, kind="stable").tolist()
     return [ranked[place] for place in select_ranked((smiles[index] for index in ranked), count, limit, fingerprint)]
@@ -67,7 +67,7 @@ def select_ranked(
     limit: float = SIMILARITY_LIMIT,
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
-    """Return which of the SMILES ``select_diverse`` takes, by their places in the order given, best first."""
+    """Return the indices that `select_diverse` selects from SMILES that are already ranked, best first."""
     return _select(ranked, count, limit, fingerprint, lambda similarities: sum(similarities) / len(similarities))
 
 
@@ -77,7 +77,14 @@ def select_apart(
     limit: float = SIMILARITY_LIMIT,
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
-    """Return the places of the first ``count`` SMILES whose similarity to *each* taken before is below ``limit``."""
+    """Select greedily by the similarity to *each* molecule selected before, and return the indices.
+
+    Args:
+        ranked: Valid SMILES, best first.
+        count: The maximum number of molecules to select.
+        limit: The pairwise similarity, 0 to 1, that a molecule must stay below.
+        fingerprint: A function that returns the fingerprint of a SMILES.
+    """
     return _select(ranked, count, limit, fingerprint, max)
 
 
@@ -88,14 +95,17 @@ def _select(
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect],
     summary: Callable[[Sequence[float]], float],
 ) -> list[int]:
-    """Return the places of the first ``count`` whose similarities to those taken before are below ``limit`` in summary.
+    """Select greedily by a summary, such as the mean, of the similarities to the molecules selected before.
 
     Args:
-        ranked: SMILES, the best first.
-        count: At most so many are taken.
-        limit: Similarity, 0 to 1.
-        fingerprint: Returns that of a SMILES.
-        summary: Of at least one similarity.
+        ranked: Valid SMILES, best first.
+        count: The maximum number of molecules to select.
+        limit: The value, 0 to 1, that the summary must stay below.
+        fingerprint: A function that returns the fingerprint of a SMILES.
+        summary: A function that reduces one or more similarities to one number.
+
+    Returns:
+        The indices of the selected molecules.
     """
     selected: list[int] = []
     taken: list[DataStructs.ExplicitBitVect] = []
@@ -110,6 +120,6 @@ def _select(
 
 
 def diverse_top_mean(smiles: Sequence[str], scores: NDArray[np.float64], count: int = 10) -> float:
-    """Return the mean score of the diversity-aware top ``count``, NaN for no molecules."""
+    """Return the mean score of the diversity-aware top ``count``, or NaN if there are no molecules."""
     selected = select_diverse(smiles, scores, count)
     return float(scores[selected].mean()) if selected else float("nan")

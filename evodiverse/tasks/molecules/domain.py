@@ -1,4 +1,4 @@
-"""What the molecule domain offers to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
+"""The molecule domain as the rest of EvoDiverse sees it (see `evodiverse.ports.Domain`)."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -48,7 +48,7 @@ _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 
 def find_violations(settings: MoleculeSettings) -> list[str]:
-    """Return what is wrong with the values of ``task.*`` and with the user's own files that they name."""
+    """Return what is wrong with the values of ``task.*`` and with the user's files that they name."""
     violations = [*_find_score_violations(settings), *choosing.find_violations(settings.initial)]
     if settings.highlight is not None:
         violations += _find_highlight_violations(settings.highlight)
@@ -66,12 +66,12 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
 
 
 def count_initial(settings: MoleculeSettings) -> int:
-    """Return how many molecules a pool starts from at most."""
+    """Return the maximum number of molecules that a pool starts from."""
     if settings.initial.path is None:
         return settings.initial.size
     try:
         return min(settings.initial.size, len(_open_user_library(settings)))
-    except InputError:  # `find_violations` says what is wrong with it
+    except InputError:  # reported by `find_violations`
         return 0
 
 
@@ -81,36 +81,39 @@ def is_shared(settings: MoleculeSettings) -> bool:
 
 
 def build_operator(settings: MoleculeSettings) -> GraphGA:
-    """Return the Graph GA."""
+    """Return the Graph GA operator."""
     return GraphGA(settings.mutation_rate)
 
 
 def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:
-    """Return the columns of what the components of an objective measured, none where there is no objective."""
+    """Return the columns with the raw values of an objective's components; empty without an objective."""
     return dict.fromkeys(find_raw_columns(settings), float)
 
 
-def build_metrics(settings: Mapping[str, Any]) -> MoleculeMetrics:  # noqa: ARG001 (all runs have the same)
+def build_metrics(settings: Mapping[str, Any]) -> MoleculeMetrics:  # noqa: ARG001 (all runs have the same metrics)
     """Return the metrics of molecule runs."""
     return MoleculeMetrics()
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return that a task has no problems to choose from."""
+    """Return no problems: molecule tasks have none to choose from."""
     return []
 
 
 def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
-    """Return the prompts that a language model is asked with.
+    """Return the prompts for a language model.
 
     Raises:
-        InputError: The user's own oracle has no words for a model, or the user's own templates cannot be used.
+        InputError: ``task.prompts`` does not describe the user's own oracle, or the user's templates cannot be used.
     """
     return prompts.build(settings)
 
 
 def sources(settings: MoleculeSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
-    """Return the files of the oracle, of the library and of known molecules; of a user's function its module's."""
+    """Return the input files of a run, or their SHA-256: of the oracle, of the library and of known molecules.
+
+    For a user's function, this is the file of its module.
+    """
     path = settings.initial.path
     initial = artifact_sha256("zinc250k") if path is None else expanded(path)
     filters = read_filters(settings.filters)
@@ -128,7 +131,7 @@ def build_task(
     artifact: Callable[[str], Path],
     sandbox: Callable[[], Sandbox],  # noqa: ARG001 (nothing untrusted runs here)
 ) -> MoleculeTask:
-    """Return the task, with its oracle checked and its library read."""
+    """Check the oracle, open the library, and return the task."""
     oracle = (
         Objective.build(settings.objective, artifact) if settings.objective else open_oracle(settings.oracle, artifact)
     )
@@ -141,7 +144,7 @@ def build_task(
 
 
 def _choose_highlight(settings: MoleculeSettings) -> list[str]:
-    """Return the SMARTS that pictures mark: the user's, else those of substructures that the objective wants there."""
+    """Return the SMARTS that pictures mark: the user's, or else the substructures that the objective rewards."""
     if settings.highlight is not None:
         return [settings.highlight] if isinstance(settings.highlight, str) else list(settings.highlight)
     if not settings.objective:
@@ -154,20 +157,20 @@ def _find_highlight_violations(highlight: object) -> list[str]:
     """Return what is wrong with ``task.highlight``."""
     patterns = [highlight] if isinstance(highlight, str) else highlight
     if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
-        return [f"task.highlight must be a SMARTS or a list of them, got {highlight}"]
+        return [f"task.highlight must be a SMARTS or a list of SMARTS, got {highlight}"]
     found = (find_smarts_violation(pattern, "task.highlight") for pattern in patterns)
     return [violation for violation in found if violation]
 
 
 def _find_score_violations(settings: MoleculeSettings) -> list[str]:
-    """Return what is wrong with what scores molecules: an objective, or an oracle."""
+    """Return what is wrong with ``task.objective``, or with ``task.oracle`` if there is no objective."""
     if not settings.objective:
         return find_oracle_violations(settings.oracle, OWN_PREFIX)
     violations = []
     if settings.oracle.is_own or settings.oracle.published is not None:
         violations.append(
-            "task.oracle and task.objective are both set; make the oracle a component (kind: oracle) and set "
-            "task.oracle.published=null"
+            "task.oracle and task.objective are both set; make the oracle a component of the objective (kind: oracle) "
+            "and set task.oracle.published=null"
         )
     try:
         read_objective(settings.objective)

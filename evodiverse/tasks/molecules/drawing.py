@@ -1,4 +1,4 @@
-"""A picture of the best molecules that differ from each other, with what they scored."""
+"""A picture of the diversity-aware top 10 with their scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ from evodiverse.tasks.molecules.patterns import read_smarts
 
 N_DRAWN: Final = 10
 _PER_ROW: Final = 5
-_WIDTH, _HEIGHT, _LINE = 320, 245, 24  # pixels: of a cell, of a structure, and of a line below it
+_WIDTH, _HEIGHT, _LINE = 320, 245, 24  # pixels: width of a cell, height of a structure, height of a legend line
 _FONT: Final = 18
 _NUMBERS_PER_LINE: Final = 2
 _MARKED: Final = (0.62, 0.86, 0.73)
@@ -25,8 +25,8 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
-        columns: The task's own columns of the log; what ends with ``_raw`` is written below the score.
-        highlight: SMARTS; atoms and bonds that match one are marked.
+        columns: The log columns of the task; those that end in ``_raw`` are written below the score.
+        highlight: SMARTS patterns; atoms and bonds that match one of them are marked.
     """
     smiles = [entry.candidate.genotype for entry in discoveries]
     scores = np.array([entry.candidate.score for entry in discoveries], dtype=np.float64)
@@ -60,18 +60,18 @@ def _legend(rank: int, entry: Discovery, columns: Sequence[str]) -> str:
     starts = range(0, len(numbers), _NUMBERS_PER_LINE)
     lines = ["   ".join(numbers[at : at + _NUMBERS_PER_LINE]) for at in starts]
     score = f"{rank}:  {entry.candidate.score:.3f}"
-    return "\n".join([f"{score}  (score)", *lines]) if lines else score  # brackets keep the lines apart
+    return "\n".join([f"{score}  (score)", *lines]) if lines else score  # "(score)" tells it from components
 
 
 def _numbers(details: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:
-    """Yield what each component measured, with its name."""
+    """Yield the name and the raw value of each component."""
     for column in columns:
         value = details.get(column)
         yield f"{column.removesuffix(RAW)} {'none' if value is None else f'{value:.3g}'}"
 
 
 def _match(molecule: Chem.Mol, highlight: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return the atoms and the bonds that belong to a match of one of the patterns."""
+    """Return the indices of the atoms and of the bonds that belong to a match of one of the patterns."""
     atoms: set[int] = set()
     bonds: set[int] = set()
     for smarts in highlight:

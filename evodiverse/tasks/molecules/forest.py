@@ -1,8 +1,9 @@
-"""A random forest over Morgan bits as plain arrays: loaded without unpickling objects, evaluated by numpy alone.
+"""A random forest over Morgan bits as plain arrays, loaded without unpickling objects and evaluated by numpy alone.
 
-The nodes of a tree stand in preorder: a node's left child, taken when the tested bit is off, is the node after it.
-Since only one bit in fifty is on, a traversal mostly counts up, and only where a bit is on does it jump. A leaf is
-written as a node that tests an extra column, on for every molecule, and jumps to itself, so it needs no special case.
+The nodes of a tree are stored in preorder, so that a node's left child, taken when the tested bit is off, is the next
+node. As only one bit in fifty is on, a traversal mostly increments the node index, and jumps only where a bit is on. A
+leaf is stored as a node that tests an extra column, which is on for every molecule, and jumps to itself; leaves thus
+need no special case.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ N_BITS = 2048
 LEAF_COLUMN = N_BITS
 _DTYPES = {"feature": "<i2", "right": "<i4", "probability": "<f8", "roots": "<i4"}
 _MOLECULES_PER_BLOCK = 256  # their bits, 512 kB, stay in the second-level cache
-_STEPS_PER_ROUND = 6  # between two removals of the traversals that have ended
+_STEPS_PER_ROUND = 6  # finished traversals are removed after so many steps
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -29,14 +30,15 @@ class Forest:
     """Trees that map 2048 bits to the probability of being active; the arrays are read-only.
 
     Attributes:
-        feature: ``(n_nodes,)`` int16; the bit a node tests, `LEAF_COLUMN` in a leaf.
-        right: ``(n_nodes,)`` int32; index of the child taken when the bit is on; a leaf names itself. The child taken
-            when the bit is off is the next node.
-        probability: ``(n_nodes,)`` float64 in [0, 1]; a leaf's fraction of class 1, 0 in other nodes.
-        roots: ``(n_trees,)`` int32, rising from 0; each tree reaches to the next one's root.
+        feature: ``(n_nodes,)`` int16; the bit that a node tests, or `LEAF_COLUMN` in a leaf.
+        right: ``(n_nodes,)`` int32; the index of the child taken when the bit is on, or of the node itself in a leaf.
+            The child taken when the bit is off is the next node.
+        probability: ``(n_nodes,)`` float64 in [0, 1]; the fraction of class 1 in a leaf, 0 in other nodes.
+        roots: ``(n_trees,)`` int32, rising from 0; each tree extends to the root of the next one.
 
     Raises:
-        ValueError: The arrays are no forest: traversal would leave a tree or not end, or a probability is none.
+        ValueError: The arrays are not a valid forest: a traversal would leave its tree or never end, or a probability
+            lies outside [0, 1].
     """
 
     feature: NDArray[np.int16]
@@ -48,7 +50,7 @@ class Forest:
         for name, dtype in _DTYPES.items():
             array = getattr(self, name)
             if array.ndim != 1 or array.dtype != np.dtype(dtype):
-                raise ValueError(f"expected {name} as a vector of {dtype}, got {array.dtype} of shape {array.shape}")
+                raise ValueError(f"{name} must be a vector of {dtype}, got {array.dtype} of shape {array.shape}")
             read_only = array.view()
             read_only.flags.writeable = False
             object.__setattr__(self, name, read_only)
@@ -56,7 +58,7 @@ class Forest:
 
     @property
     def n_trees(self) -> int:
-        """Number of trees, at least 1."""
+        """The number of trees, at least 1."""
         return len(self.roots)
 
     @classmethod
@@ -64,20 +66,23 @@ class Forest:
         """Read a scikit-learn RandomForestClassifier over 2048 bits; its second class counts as active.
 
         Raises:
-            DataError: The file is missing or is no such forest, see `read_trees`, or its trees are malformed.
+            DataError: The file is missing or holds no such forest (see `read_trees`), or its trees are malformed.
         """
         trees = read_trees(path, N_BITS)
         try:
             return cls.from_trees(trees)
         except ValueError as error:
-            raise DataError(f"{path} holds no usable forest ({error}); train it on {N_BITS} bits of 0 and 1") from error
+            raise DataError(
+                f"{path} does not hold a valid forest ({error}); train it on {N_BITS} bits of 0 and 1"
+            ) from error
 
     @classmethod
     def from_trees(cls, trees: Sequence[TreeArrays]) -> Self:
-        """Return the forest of these trees over 2048 bits; the second class counts as active.
+        """Build a forest from trees over 2048 bits; the second class counts as active.
 
         Raises:
-            ValueError: There is none, one is not a tree, or a threshold or class weight makes no sense for bits.
+            ValueError: ``trees`` is empty, one of them is not a tree, or a threshold or class weight makes no sense
+                for bits.
         """
         return cls(**_join_trees(trees))
 
@@ -86,7 +91,7 @@ class Forest:
         """Read what `save_npz` wrote.
 
         Raises:
-            DataError: The file is missing, damaged, or holds no forest.
+            DataError: The file is missing, is damaged, or does not hold a forest.
         """
         try:
             return cls(**load_arrays(path, _DTYPES, "forest"))
@@ -94,7 +99,7 @@ class Forest:
             raise
         except Exception as error:  # see `load_arrays`
             raise DataError(
-                f"{path} holds no usable forest ({describe(error)}); write it again with Forest.save_npz"
+                f"{path} does not hold a valid forest ({describe(error)}); write it again with Forest.save_npz"
             ) from error
 
     def save_npz(self, path: Path) -> None:
@@ -109,18 +114,18 @@ class Forest:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the probability of being active: the mean over the trees of the leaf's class-1 fraction.
+        """Return the probability of being active: the mean class-1 fraction of the leaves that a molecule reaches.
 
-        A molecule's value does not depend on its batch, to the last bit.
+        A molecule's value is the same to the last bit in every batch.
 
         Args:
-            fingerprints: ``(n, 2048)`` uint8 or bool, any value but 0 is an on bit; n may be 0.
+            fingerprints: ``(n, 2048)`` uint8 or bool; any value other than 0 is an on bit; n may be 0.
 
         Returns:
-            ``(n,)`` in [0, 1].
+            ``(n,)`` probabilities.
 
         Raises:
-            ValueError: The shape is another.
+            ValueError: The shape is not ``(n, 2048)``.
         """
         if fingerprints.ndim != 2 or fingerprints.shape[1] != N_BITS:
             raise ValueError(f"expected fingerprints of shape (n, {N_BITS}), got {fingerprints.shape}")
@@ -131,9 +136,9 @@ class Forest:
         return probabilities
 
     def _predict_block(self, fingerprints: NDArray[Any]) -> NDArray[np.float64]:
-        """Walk all trees for all molecules of a block at once.
+        """Traverse all trees for all molecules of a block at once.
 
-        Traversals are ordered by tree, then by molecule, so that neighbors read neighboring nodes.
+        Traversals are ordered by tree, then by molecule, so that adjacent traversals read nodes close in memory.
         """
         n_molecules, width = len(fingerprints), N_BITS + 1
         columns = np.ones((n_molecules, width), dtype=np.bool_)
@@ -149,40 +154,44 @@ class Forest:
                 targets = self.right.take(nodes.take(turns))
                 nodes += 1
                 nodes[turns] = targets
-            leaves[traversals] = nodes  # overwritten until the traversal has ended
+            leaves[traversals] = nodes  # overwritten until the traversal reaches its leaf
             walking = np.flatnonzero(self.feature.take(nodes) != LEAF_COLUMN)
             nodes, rows, traversals = nodes.take(walking), rows.take(walking), traversals.take(walking)
         total = np.zeros(n_molecules)
-        # tree by tree: numpy's own sum picks its order by the shape, and the last digit with it
+        # Sum tree by tree: the summation order of np.sum, and thus the last digit, depends on the shape.
         for fractions in self.probability.take(leaves).reshape(self.n_trees, n_molecules):
             total += fractions
         return np.minimum(total / self.n_trees, 1.0)
 
 
 def _check_structure(forest: Forest) -> None:
-    """Raise ValueError unless every traversal ends in a leaf of its own tree and every probability is one."""
+    """Raise ValueError unless every traversal ends in a leaf of its own tree and all probabilities lie in [0, 1]."""
     n_nodes, roots = len(forest.feature), forest.roots.astype(np.int64)
     if len(forest.right) != n_nodes or len(forest.probability) != n_nodes:
-        raise ValueError(f"expected {n_nodes} nodes in all arrays, got {len(forest.right)}, {len(forest.probability)}")
+        raise ValueError(
+            f"all arrays must have {n_nodes} nodes, got {len(forest.right)} in right and {len(forest.probability)} in "
+            "probability"
+        )
     sizes = np.diff(roots, append=n_nodes)
     if len(roots) == 0 or roots[0] != 0 or sizes.min() < 1:
-        raise ValueError("expected at least one tree, and the roots rising from 0")
+        raise ValueError("roots must name at least one tree and rise from 0")
     if forest.feature.min() < 0 or forest.feature.max() > LEAF_COLUMN:
         raise ValueError(f"expected features in 0..{N_BITS - 1}, got {forest.feature.min()} to {forest.feature.max()}")
     node, end = np.arange(n_nodes), np.repeat(roots + sizes, sizes)
     is_leaf = forest.feature == LEAF_COLUMN
     ends_in_tree = (forest.right > node + 1) & (forest.right < end)
     if not np.where(is_leaf, forest.right == node, ends_in_tree).all():
-        raise ValueError("expected children after their parent and in its tree")
+        raise ValueError("each child must come after its parent, in the same tree")
     if not ((forest.probability >= 0) & (forest.probability <= 1)).all():  # NaN fails both
         raise ValueError("expected probabilities in [0, 1]")
 
 
 def _join_trees(trees: Sequence[TreeArrays]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a `Forest` made of these trees, their nodes put into preorder.
+    """Return the arrays of a `Forest` of these trees, with the nodes of each in preorder.
 
     Raises:
-        ValueError: There is none, one is not a tree, or a threshold or class weight makes no sense for bits.
+        ValueError: ``trees`` is empty, one of them is not a tree, or a threshold or class weight makes no sense for
+            bits.
     """
     if not trees:
         raise ValueError("expected at least one tree, got none")
@@ -196,7 +205,7 @@ def _join_trees(trees: Sequence[TreeArrays]) -> dict[str, NDArray[Any]]:
 
 
 def _preorder_tree(tree: TreeArrays, root: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return one tree's feature, right child and probability in preorder, its first node at index ``root``."""
+    """Return a tree's features, right children and probabilities in preorder, with its root at index ``root``."""
     order = _preorder(tree.left.tolist(), tree.right.tolist())
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
@@ -204,10 +213,10 @@ def _preorder_tree(tree: TreeArrays, root: int) -> tuple[NDArray[Any], NDArray[A
     if ((tree.feature < 0) | (tree.feature >= N_BITS))[~is_leaf].any():
         raise ValueError(f"expected features in 0..{N_BITS - 1}")
     if not ((tree.threshold >= 0) & (tree.threshold < 1))[~is_leaf].all():
-        raise ValueError("expected thresholds that tell 0 from 1")
+        raise ValueError("expected thresholds that separate 0 from 1")
     total = tree.class_weights.sum(axis=1)
     if not (np.isfinite(total) & (total > 0) & (tree.class_weights.min(axis=1) >= 0))[is_leaf].all():
-        raise ValueError("expected finite class weights, at least 0 and not all 0")
+        raise ValueError("expected class weights that are finite, at least 0 and not all 0")
     feature = np.where(is_leaf, LEAF_COLUMN, tree.feature)
     right = position[np.where(is_leaf, np.arange(len(order)), tree.right)] + root
     probability = np.zeros(len(order))
@@ -216,10 +225,11 @@ def _preorder_tree(tree: TreeArrays, root: int) -> tuple[NDArray[Any], NDArray[A
 
 
 def _preorder(left: Sequence[int], right: Sequence[int]) -> NDArray[np.int64]:
-    """Return the nodes in the order parent, left subtree, right subtree.
+    """Return the node indices in preorder: parent, left subtree, right subtree.
 
     Raises:
-        ValueError: The nodes are not one binary tree with its root first: a child is missing, shared or out of range.
+        ValueError: The nodes are not a single binary tree with its root first: a child is missing, shared or out of
+            range.
     """
     n_nodes = len(left)
     seen = [False] * n_nodes
@@ -228,13 +238,13 @@ def _preorder(left: Sequence[int], right: Sequence[int]) -> NDArray[np.int64]:
     while stack:
         node = stack.pop()
         if not 0 <= node < n_nodes or seen[node]:
-            raise ValueError(f"expected every child once, node {node} is shared or does not exist")
+            raise ValueError(f"expected every child exactly once, but node {node} is shared or does not exist")
         seen[node] = True
         order.append(node)
         if left[node] != NO_CHILD:
             stack += (right[node], left[node])
         elif right[node] != NO_CHILD:
-            raise ValueError(f"expected two children or none, node {node} has one")
+            raise ValueError(f"expected two children or none, but node {node} has one")
     if len(order) != n_nodes:
         raise ValueError(f"expected {n_nodes} nodes below the root, reached {len(order)}")
     return np.array(order, dtype=np.int64)

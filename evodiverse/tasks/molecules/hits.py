@@ -1,9 +1,9 @@
-"""Hits of a run, and how many of them differ: metrics of all molecules evaluated, whether or not pools kept them.
+"""Hits of a run, and how many of them are different: metrics over all molecules evaluated, not only those in pools.
 
-A hit is a molecule with at least a score. Two molecules differ if their Tanimoto similarity (Morgan, radius 2, 2048
-bits) is below a limit. Hits that differ are taken greedily in the order of falling score, the older call first of two
-with one score: a hit counts if it differs from *each* that counts before it. Unlike a mean over however many
-candidates a selection found, a count cannot be raised by finding fewer.
+A hit is a molecule whose score reaches a threshold. Two molecules are different if their Tanimoto similarity (Morgan,
+radius 2, 2048 bits) is below a limit. Different hits are selected greedily by falling score, with ties in the order of
+the oracle calls: a hit counts if it is different from *each* hit that was counted before it. Unlike the mean over a
+selection of varying size, a count cannot be raised by finding fewer molecules.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ HIT_SCORES: Final = (0.5, 0.7)
 LIMITS: Final = (0.4, 0.6)
 HIT: Final = HIT_SCORES[0]
 LIMIT: Final = LIMITS[0]
-"""The score and the limit of metrics that have one of each."""
+"""The score and the similarity limit of metrics that use a single one of each."""
 
 N_TOP: Final = 10
 PERCENTS: Final = range(10, 101, 10)
@@ -36,16 +36,18 @@ N_ORDERS: Final = 5
 def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     """Return the metrics of a run's hits.
 
-    ``hits_<score>`` counts hits, ``different_hits_<score>_<limit>`` those that differ, ``div_hits`` those of Renz et
-    al., see `count_div_hits`. ``different_top10`` is the mean score of the ten best molecules that differ pairwise,
-    hits or not; those that are missing to ten count as 0. ``no_hit_percent`` is 100 for a run without a hit, else 0, so
-    that its mean is a share of runs. ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits
-    after so many percent of the budget, after an early stop those at the end, and ``different_hits_auc`` is the mean of
-    the latter over the budget.
+    - ``hits_<score>`` is the number of hits, ``different_hits_<score>_<limit>`` the number of different hits, and
+      ``div_hits`` the #DivHits of Renz et al. (see `count_div_hits`).
+    - ``different_top10`` is the mean score of the ten best pairwise different molecules, hits or not. If there are
+      fewer than ten, each missing one counts as 0.
+    - ``no_hit_percent`` is 100 for a run without a hit and 0 otherwise, so that its mean is a share of runs.
+    - ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits after a share of the budget.
+      After an early stop they keep their last value.
+    - ``different_hits_auc`` is the mean of ``different_hits_at_<percent>`` over the budget.
 
     Args:
         log: The run's log.
-        fingerprint: Returns that of a SMILES.
+        fingerprint: A function that returns the fingerprint of a SMILES.
     """
     ranked = log.top(list(log.scores), len(log.scores))
     hits = [call for call in ranked if log.scores[call] >= HIT]
@@ -54,7 +56,7 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     apart = select_apart((log.keys[call] for call in ranked), N_TOP, LIMIT, fingerprint)
     return {
         **{f"hits_{score:g}": _count(log, hits, score) for score in HIT_SCORES},
-        # Those with a higher score come first, so that they are taken as if there were no others.
+        # Hits are visited by falling score, so lower hits do not change which of the higher ones are selected.
         **{
             f"different_hits_{score:g}_{limit:g}": _count(log, different[limit], score)
             for score in HIT_SCORES
@@ -68,22 +70,22 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
 
 
 def find_different(fingerprints: Sequence[Bits], limit: float) -> list[int]:
-    """Return the places of those that are less similar than a limit to each that is returned before, first to last."""
+    """Return the indices of fingerprints, in order, whose similarity to each one returned before is below ``limit``."""
     if not fingerprints:
         return []
     return list(LeaderPicker().LazyBitVectorPick(fingerprints, len(fingerprints), 1 - limit))
 
 
 def count_div_hits(fingerprints: Sequence[Bits]) -> float:
-    """Return how many hits can be picked that are all farther apart than 0.7 (Renz et al. 2024, "#DivHits").
+    """Return how many hits can be picked with Tanimoto distances above 0.7 (Renz et al. 2024, "#DivHits").
 
-    The distance is Tanimoto's. As there, RDKit's MaxMin algorithm picks from the hits in random order: first the first,
-    then always the one that is farthest from all that are picked. The number is the mean of five orders, drawn with
-    seed 0, so that the same hits always give the same. Renz et al. count only hits with properties of drugs; here all
-    hits count.
+    As in the paper by Renz et al., RDKit's MaxMin algorithm picks from the hits in random order: first the first one,
+    then always the one that is farthest from all picked before. The result is the mean over five orders drawn with
+    seed 0, so that the same hits always give the same number. Renz et al. count only hits with drug-like properties;
+    here all hits count.
 
     Args:
-        fingerprints: Those of the hits, in the order of their calls.
+        fingerprints: The fingerprints of the hits, in the order of the oracle calls.
     """
     if not fingerprints:
         return 0.0
@@ -93,7 +95,7 @@ def count_div_hits(fingerprints: Sequence[Bits]) -> float:
 
 
 def pick_max_min(fingerprints: Sequence[Bits]) -> list[int]:
-    """Return the places that MaxMin picks, from the first on, until all others are within 0.7 of one of them."""
+    """Return the indices that MaxMin picks, starting with 0, until all others are within 0.7 of a picked one."""
     n = len(fingerprints)
     picks, _ = MaxMinPicker().LazyBitVectorPickWithThreshold(fingerprints, n, n, DIV_HITS_DISTANCE, firstPicks=[0])
     return list(picks)
@@ -104,12 +106,13 @@ def _count(log: Log, calls: Sequence[int], score: float) -> int:
 
 
 def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:
-    """Return how many of the ranked hits, and of those that differ, there were after each share of the budget.
+    """Return the numbers of hits and of different hits after each share of the budget.
 
-    What differs is chosen anew from all hits up to then: a better hit that comes later may take the place of several.
+    Different hits are selected from scratch from all hits up to that point, so a better hit that comes later may
+    replace several others.
     """
     found = [[call for call in hits if 100 * call <= percent * budget] for percent in PERCENTS]
-    by_size = {len(some): some for some in found}
+    by_size = {len(some): some for some in found}  # selects only once where no hits were added
     sizes = {n: len(find_different([bits[call] for call in some], LIMIT)) for n, some in by_size.items()}
     different = [sizes[len(some)] for some in found]
     return {

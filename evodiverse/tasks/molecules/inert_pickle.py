@@ -1,12 +1,11 @@
-"""Read what a pickle holds without running anything that it asks for.
+"""Read the content of a pickle without running any code that the pickle names.
 
-Unpickling calls whatever functions a file names, so a pickle from elsewhere is a program from elsewhere. Here the
-names that a classifier needs are bound to stand-ins which only remember what they were given, and every other name is
-refused. Not even numpy's own functions are called by the pickle: its ``dtype.__setstate__`` trusts offsets and flags,
-with which a file can reach outside its buffer. The few arrays that matter are built afterwards, from the remembered
-bytes.
+Unpickling calls any function that a file names, so a pickle from an untrusted source is an untrusted program. Here the
+names that a classifier needs are bound to stand-ins that only record their arguments, and every other name is refused.
+Not even numpy's functions are called during unpickling: ``dtype.__setstate__`` trusts offsets and flags, with which a
+file could reach outside its buffer. The few arrays that are needed are built afterwards from the recorded bytes.
 
-That also makes the reading independent of the scikit-learn version that wrote the file (checked: 0.21 to 1.9).
+This also makes reading independent of the scikit-learn version that wrote the file (tested with 0.21 to 1.9).
 """
 
 import io
@@ -26,33 +25,33 @@ Read = TypeVar("Read")
 
 
 class Record:
-    """Remembers the arguments and the state that a pickle gives to an object, and does nothing with them."""
+    """A stand-in that records the arguments and the state that a pickle gives to an object, and does nothing else."""
 
     args: tuple[Any, ...]
     state: Any
 
     def __new__(cls, *args: Any) -> Self:
-        """Remember the arguments."""
+        """Record the arguments."""
         record = super().__new__(cls)
         record.args = args
         record.state = None
         return record
 
     def __setstate__(self, state: Any) -> None:
-        """Remember the state."""
+        """Record the state."""
         self.state = state
 
 
 class _Dtype(Record):
-    """Stands for numpy.dtype."""
+    """The stand-in for ``numpy.dtype``."""
 
 
 class _StatefulArray(Record):
-    """Stands for an array that gets shape, type and bytes as its state (pickle protocols 3 and 4)."""
+    """The stand-in for an array that gets its shape, type and bytes as state (pickle protocols 3 and 4)."""
 
 
 class _BufferArray(Record):
-    """Stands for an array that gets bytes, type and shape as its arguments (pickle protocol 5)."""
+    """The stand-in for an array that gets its bytes, type and shape as arguments (pickle protocol 5)."""
 
 
 _NUMPY: Final[Mapping[tuple[str, str], type[Record]]] = {
@@ -66,7 +65,7 @@ _NUMPY: Final[Mapping[tuple[str, str], type[Record]]] = {
     ("numpy._core.numeric", "_frombuffer"): _BufferArray,
 }
 
-# What the pickle machine raises on a damaged or hostile file; none of them comes from code the file chose.
+# What the unpickler itself raises on a damaged or hostile file; no code that the file chose ever runs.
 _UNPICKLING_ERRORS = (
     pickle.UnpicklingError,
     AttributeError,
@@ -80,7 +79,7 @@ _UNPICKLING_ERRORS = (
 
 
 class _InertUnpickler(pickle.Unpickler):
-    """Binds the names that are admitted to stand-ins and refuses all others."""
+    """An unpickler that binds admitted names to stand-ins and refuses all others."""
 
     def __init__(self, content: bytes, admitted: Mapping[tuple[str, str], type[Record]], refusal: str) -> None:
         super().__init__(io.BytesIO(content))
@@ -88,10 +87,10 @@ class _InertUnpickler(pickle.Unpickler):
         self._refusal = refusal
 
     def find_class(self, module_name: str, global_name: str) -> type[Record]:
-        """Return the stand-in for a global; nothing is imported.
+        """Return the stand-in for a global without importing anything.
 
         Raises:
-            DataError: This global is not needed.
+            DataError: The global is not admitted.
         """
         stand_in = self._admitted.get((module_name, global_name))
         if stand_in is None:
@@ -106,24 +105,25 @@ def read_pickle(
     convert: Callable[[Any], Read],
     remedy: str,
 ) -> Read:
-    """Return what a pickle holds, converted from records to arrays.
+    """Read a pickle and return its content, converted from stand-ins to arrays.
 
     Args:
         path: A file written by ``pickle.dump``, protocol 3 or later.
-        what: What it should hold, as errors call it.
-        admitted: The stand-ins for the globals that it may name, by module and name, beside those of numpy's arrays.
-        convert: Makes of the record in the file what is returned; what it raises on a record of another shape
-            becomes an error.
-        remedy: What to do about a file that cannot be used.
+        what: What the file should hold, such as "forest", for error messages.
+        admitted: Stand-ins for the globals that the file may name, by module and name. Those of numpy's arrays are
+            always admitted.
+        convert: A function that converts the top-level stand-in to the return value. If it raises because the content
+            has another structure, this becomes a `DataError`.
+        remedy: What to do about a file that cannot be used, for error messages.
 
     Raises:
-        DataError: The file is missing, is no pickle, names another global, or holds something else.
+        DataError: The file is missing, is not a pickle, names another global, or holds something else.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read the {what} {path} ({error.strerror}); check the path") from error
-    refusal = f"{_braced(path)} is refused: a {what} needs no global {{}}; {remedy}"
+    refusal = f"{_braced(path)} is refused, as it names the global {{}}, which a {what} does not need; {remedy}"
     try:
         record = _InertUnpickler(content, admitted, refusal).load()
     except _UNPICKLING_ERRORS as error:
@@ -131,16 +131,16 @@ def read_pickle(
     try:
         return convert(record)
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{path} holds no usable {what} ({describe(error)}); {remedy}") from error
+        raise DataError(f"{path} does not hold a valid {what} ({describe(error)}); {remedy}") from error
 
 
 def _braced(path: Path) -> str:
-    """Return a path as text that ``str.format`` leaves as it is."""
+    """Return a path with its braces escaped for ``str.format``."""
     return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def refuse(reason: str) -> NoReturn:
-    """Say that a record is not what it should be.
+    """Raise ValueError with this reason.
 
     Raises:
         ValueError: Always.
@@ -152,7 +152,7 @@ def state_of(record: Any, kind: type[Record]) -> dict[str, Any]:
     """Return the attributes of a recorded object of the expected kind.
 
     Raises:
-        ValueError: It is of another kind.
+        ValueError: The object is of another kind.
     """
     if not isinstance(record, kind) or not isinstance(record.state, dict):
         refuse(f"expected {kind.__name__.strip('_')}, got {type(record).__name__.strip('_')}")
@@ -160,10 +160,10 @@ def state_of(record: Any, kind: type[Record]) -> dict[str, Any]:
 
 
 def build_array(record: Any) -> NDArray[Any]:
-    """Build an array from what its stand-in remembers; numpy checks that the bytes fill the shape.
+    """Build an array from its stand-in.
 
     Raises:
-        ValueError: It is none of plain numbers.
+        ValueError: The stand-in is not an array of plain numbers, or its bytes do not fill its shape.
     """
     if isinstance(record, _StatefulArray):
         _version, shape, dtype, is_fortran, content = record.state
@@ -182,7 +182,7 @@ def build_array(record: Any) -> NDArray[Any]:
 
 
 def _dtype(record: Any) -> np.dtype[Any]:
-    """Build a plain or structured number type from what its stand-in remembers; the constructor checks the offsets."""
+    """Build a plain or structured number type from its stand-in; the constructor of ``np.dtype`` checks the offsets."""
     if not isinstance(record, _Dtype):
         refuse(f"expected a dtype, got {type(record).__name__}")
     _version, order, _subtype, names, columns, itemsize, *_rest = record.state
@@ -194,7 +194,7 @@ def _dtype(record: Any) -> np.dtype[Any]:
 
 
 def _number_dtype(code: Any, order: Any) -> np.dtype[Any]:
-    """Return an integer or float type, never one that holds references."""
+    """Return an integer or float type; types that hold references are refused."""
     if code not in _NUMBER_CODES or order not in {"<", ">", "|"}:
         refuse("expected integers or floats")
     return np.dtype(f"{order}{code}")

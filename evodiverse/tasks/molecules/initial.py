@@ -1,4 +1,4 @@
-"""The libraries of molecules that searches start from: drawing lines, and reading those that were drawn."""
+"""The libraries of molecules that searches start from: drawing records, and reading those that were drawn."""
 
 import logging
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ from evodiverse.vocabulary import Rejection
 
 MAX_SHOWN = 5
 WHOLE: Final = 10_000
-"""A file of at most so many records is read before a run; of a longer one no more than what is drawn."""
+"""The most records of a file that is read completely before a run; of a longer file, only drawn records are read."""
 MOST_READ: Final = 100_000
-"""Of a longer file at most so many records are read for a pool."""
+"""The most records that are read for one pool from a longer file."""
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 
 class Molecule(NamedTuple):
-    """A SMILES of a library, and the line on which its record begins, counted from 1."""
+    """A SMILES of a library, and the line where its record begins, counted from 1."""
 
     smiles: str
     line: int
@@ -37,12 +37,12 @@ class AnyLibrary(Protocol):
 
     @property
     def names_lines(self) -> bool:
-        """Whether their lines are those of a user's file."""
+        """Whether the line numbers refer to a user's file."""
 
     def __len__(self) -> int: ...
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly; fewer, when there are no more."""
+        """Draw ``size`` different molecules uniformly, or fewer if the library is smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Library:
     """A library in memory.
 
     Attributes:
-        smiles: Of its molecules.
-        lines: Where they stand in a user's file; none where line 1 holds the first, and so on.
-        notice: What a person is told of records that were passed over; empty for nothing.
+        smiles: The SMILES of its molecules.
+        lines: The line of each molecule in a user's file. If empty, molecule ``i`` is on line ``i + 1``.
+        notice: A message about records that were skipped, or an empty string.
     """
 
     smiles: tuple[str, ...]
@@ -61,14 +61,14 @@ class Library:
 
     @property
     def names_lines(self) -> bool:
-        """Whether its lines are those of a user's file."""
+        """Whether the line numbers refer to a user's file."""
         return bool(self.lines)
 
     def __len__(self) -> int:
         return len(self.smiles)
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly; all, in the file's order, when there are no more."""
+        """Draw ``size`` different molecules uniformly, or return all in the order of the file if there are no more."""
         if len(self) <= size:
             return [self._molecule(index) for index in range(len(self))]
         return [self._molecule(index) for index in rng.choice(len(self), size=size, replace=False).tolist()]
@@ -79,13 +79,13 @@ class Library:
 
 @dataclass(slots=True)
 class StreamedLibrary:
-    """A library that is too large to be read: records are drawn by their numbers, and only those drawn are read.
+    """A library that is too large to load: records are drawn by their numbers, and only the drawn ones are read.
 
     Attributes:
         source: The file.
-        n_records: How many records it has.
-        reader: Reads those drawn.
-        skip_invalid: Draw another record in place of one that is no molecule, instead of refusing the file.
+        n_records: The number of records in the file.
+        reader: The parser of records.
+        skip_invalid: Whether to draw another record in place of an invalid one, instead of refusing the file.
     """
 
     source: Source
@@ -93,25 +93,25 @@ class StreamedLibrary:
     reader: Reader
     skip_invalid: bool
     names_lines: bool = field(default=True, init=False)
-    _has_told: bool = field(default=False, init=False)
+    _has_warned: bool = field(default=False, init=False)
 
     def __len__(self) -> int:
         return self.n_records
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly; fewer, when there are no more.
+        """Draw ``size`` different molecules uniformly, or fewer if the file has no more.
 
-        Records come in a random order, and the first ``size`` that are molecules and differ are taken.
+        Records are visited in random order until ``size`` of them have given different molecules.
 
         Raises:
-            InputError: The file cannot be read; `MOST_READ` records hold fewer; or one of them is no molecule and shall
-                not be passed over.
+            InputError: The file cannot be read, `MOST_READ` records hold too few molecules, or a record is invalid and
+                ``skip_invalid`` is not set.
         """
         order, most = shuffled(self.n_records, rng), min(self.n_records, MOST_READ)
         found, read = _Found(self.source, self.reader), 0
         while len(found.line_of) < size and read < most:
-            lacking = size - len(found.line_of)
-            places = list(islice(order, min(max(lacking + lacking // 5, read), most - read)))
+            missing = size - len(found.line_of)
+            places = list(islice(order, min(max(missing + missing // 5, read), most - read)))
             for record in self.source.fetch(places):
                 if len(found.line_of) == size:
                     break
@@ -120,19 +120,20 @@ class StreamedLibrary:
         found.check(skip_invalid=self.skip_invalid)
         if len(found.line_of) < size and read < self.n_records:
             raise InputError(
-                f"task.initial.path: {self.source.path} has {len(found.line_of):,} molecules in {read:,} records "
-                f"drawn, expected {size:,}; check the file, or start from fewer"
+                f"task.initial.path: {read:,} records drawn from {self.source.path} hold {len(found.line_of):,} "
+                f"molecules, expected {size:,}; check the file, or lower task.initial.size"
             )
-        if found.n_malformed and not self._has_told:
+        if found.n_malformed and not self._has_warned:
             _LOG.warning("%s", found.notice)
-            self._has_told = True
+            self._has_warned = True
         return [Molecule(*item) for item in found.line_of.items()]
 
 
 def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
-    """Yield the numbers below ``n`` in a random order, each order being equally likely, in memory for those drawn.
+    """Yield the numbers below ``n`` in random order, all orders equally likely.
 
-    It is the shuffle of Fisher and Yates, of which only the numbers that have moved are kept (Durstenfeld 1964).
+    This is a Fisher-Yates shuffle (Durstenfeld 1964) that stores only the numbers that have moved, so that memory grows
+    with the numbers drawn, not with ``n``.
     """
     moved: dict[int, int] = {}
     for place in range(n):
@@ -142,21 +143,21 @@ def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
 
 
 def read_published(path: Path) -> Library:
-    """Read a library whose checksum vouches for its lines."""
+    """Read a published library; its checksum was verified, so its lines are not checked."""
     return Library(tuple(path.read_text(encoding="ascii").split()))
 
 
 def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid: bool) -> AnyLibrary:
-    """Open a user's file; see `Source` for its formats. One of at most `WHOLE` records is read and checked.
+    """Open a user's file in one of the formats of `Source`; a file of at most `WHOLE` records is read and checked.
 
     Args:
         path: The file.
-        column: Of a table, the column that holds SMILES; None looks for it.
-        reader: Says what is a molecule.
-        skip_invalid: Pass over records that are none instead of refusing the file.
+        column: The column of a table that holds SMILES, or None to look for it.
+        reader: The parser of records.
+        skip_invalid: Whether to skip invalid records instead of refusing the file.
 
     Raises:
-        InputError: The file cannot be read or holds no molecule, or a record is malformed; names every such record.
+        InputError: The file cannot be read, holds no molecule, or has malformed records; names the first few of them.
     """
     source = Source(expanded(path), column)
     n_records = source.count()
@@ -168,7 +169,7 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
 
 
 class _Found:
-    """What records of a file hold: ``line_of`` has the first line of each molecule, by its SMILES."""
+    """The molecules found in records of a file; ``line_of`` maps the SMILES of each to its first line."""
 
     def __init__(self, source: Source, reader: Reader) -> None:
         self.line_of: dict[str, int] = {}
@@ -179,7 +180,7 @@ class _Found:
         self._first: list[tuple[int, str]] = []
 
     def add(self, record: Record) -> None:
-        """Read a record; one that holds a molecule which another holds is passed over."""
+        """Parse a record; a molecule that occurred before is ignored."""
         self._n_read += 1
         parsed = self._read(record.text)
         if not isinstance(parsed, Rejection):
@@ -192,33 +193,33 @@ class _Found:
 
     @property
     def notice(self) -> str:
-        """What a person is told of malformed records that were passed over."""
+        """The message about malformed records that were skipped, or an empty string."""
         if not self.n_malformed:
             return ""
         _, first = self._first[0]
         counted = f"{self.n_malformed:,} of {self._n_read:,} records"
-        return f"{self._source.path}: passed over {counted}, which hold no molecule; the first is {first}"
+        return f"{self._source.path}: skipped {counted}, which hold no molecule; the first is {first}"
 
     def check(self, *, skip_invalid: bool) -> None:
-        """Refuse malformed records, unless they are passed over, and a file without molecules.
+        """Refuse a file without molecules, and one with malformed records unless ``skip_invalid`` is set.
 
         Raises:
-            InputError: There are; names the first of them.
+            InputError: The file is refused; names the first few malformed records.
         """
         path = self._source.path
         if self.n_malformed and not skip_invalid:
             shown = [f"{path} {message}" for _, message in self._first]
             if self.n_malformed > MAX_SHOWN:
-                shown.append(f"{path}: {self.n_malformed - MAX_SHOWN} more malformed lines")
-            raise InputError(*(f"{message}; correct it or set task.initial.skip_invalid=true" for message in shown))
+                shown.append(f"{path}: {self.n_malformed - MAX_SHOWN} more malformed records")
+            raise InputError(*(f"{message}; fix it or set task.initial.skip_invalid=true" for message in shown))
         if not self.line_of:
             first = f"; {self._first[0][1]}" if self._first else ""
             raise InputError(f"task.initial.path: {path} holds no molecule{first}")
 
 
 @lru_cache(maxsize=2)
-def _read_whole(source: Source, stamp: object, reader: Reader) -> _Found:  # noqa: ARG001 (as `Source.count` says)
-    """Return what a file holds; kept, for a file is checked before use."""
+def _read_whole(source: Source, stamp: object, reader: Reader) -> _Found:  # noqa: ARG001 (part of the cache key)
+    """Read a complete file; cached, as a file is read once to be checked and once to be used."""
     found = _Found(source, reader)
     for record in source.records():
         found.add(record)

@@ -1,4 +1,4 @@
-"""A user's table of molecules with labels, from which a forest is trained."""
+"""A user's table of labeled molecules, from which a forest is trained."""
 
 import csv
 import io
@@ -19,20 +19,20 @@ from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS
 from evodiverse.vocabulary import Rejection
 
 MAX_BYTES: Final = 100_000_000
-"""The largest table that is read, one of a million molecules or more."""
+"""The largest table that is read, enough for a million molecules or more."""
 
 _MAX_QUOTED = 60
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LabeledMolecules:
-    """The molecules of a table, in its order, copies included.
+    """The molecules of a table in its order, duplicates included.
 
     Attributes:
-        smiles: n canonical isomeric SMILES.
-        labels: ``(n,)``, finite; 0 or 1 unless a threshold decides who is active.
-        is_test: ``(n,)`` bool; what the column Split says, None without such a column.
-        n_skipped: Lines passed over because they hold no molecule.
+        smiles: ``n`` canonical isomeric SMILES.
+        labels: ``(n,)`` finite labels; 0 or 1 unless a threshold decides which molecules are active.
+        is_test: ``(n,)`` bool; whether the column Split assigns a molecule to the test part. None without this column.
+        n_skipped: The number of lines that were skipped because they hold no molecule.
     """
 
     smiles: tuple[str, ...]
@@ -42,7 +42,7 @@ class LabeledMolecules:
 
 
 class _Columns(NamedTuple):
-    """Where the columns of a table are, and how many cells each line has."""
+    """The positions of the columns of a table, and the number of cells in each line."""
 
     smiles: int
     label: int
@@ -55,13 +55,13 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
 
     Args:
         path: The file.
-        is_binary: Every label must be 0 or 1; otherwise any finite number will do.
-        skip_invalid: Pass over lines that hold no molecule instead of refusing the file. Anything else that is wrong
-            with a line is refused nevertheless.
+        is_binary: Whether every label must be 0 or 1; otherwise any finite number is allowed.
+        skip_invalid: Whether to skip lines that hold no molecule instead of refusing the file. Lines with other faults
+            are refused in any case.
 
     Raises:
-        InputError: The file cannot be read, holds no molecule, lacks a column, or has malformed lines; names the first
-            few of them.
+        InputError: The file cannot be read, holds no molecule, has a missing column, or has malformed lines; names the
+            first few of them.
     """
     try:
         content = read_input(expanded(path), MAX_BYTES)
@@ -84,12 +84,12 @@ def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledM
     """Return the molecules of a table; see `read_labeled`.
 
     Raises:
-        InputError: What is wrong with the text; each line continues the name of its file.
+        InputError: The table is invalid. Each violation is phrased to follow the name of the file.
     """
     rows = _read_rows(text)
     first = next(rows, None)
     if first is None:
-        raise InputError("is empty; its first line must name the columns, as in smiles,label")
+        raise InputError("is empty; its first line must name the columns, such as smiles,label")
     columns = _find_columns(first[1])
     smiles, labels, parts, malformed, n_skipped = [], [], [], [], 0
     for number, cells in rows:
@@ -107,22 +107,22 @@ def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledM
             n_skipped += 1
         else:
             quoted = cells[columns.smiles][:_MAX_QUOTED]
-            malformed.append(f"line {number}: {quoted!r} is no molecule ({parsed}); correct it or use --skip-invalid")
+            malformed.append(f"line {number}: {quoted!r} is not a molecule ({parsed}); fix it or use --skip-invalid")
     if malformed:
         n_more = len(malformed) - MAX_SHOWN
         more = [f"has {n_more:,} more malformed line{'' if n_more == 1 else 's'}"] if n_more > 0 else []
         raise InputError(*malformed[:MAX_SHOWN], *more)
     if not smiles:
-        raise InputError("holds no molecule; give a line to each, below the names of the columns")
+        raise InputError("holds no molecule; write one per line, below the names of the columns")
     is_test_column = None if columns.split is None else np.array(parts, np.bool_)
     return LabeledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
 
 
 def _read_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line's number and the cells of each record, without blank ones.
+    """Yield the line number and the cells of each record that is not blank.
 
     Raises:
-        InputError: The quotes do not match, or a cell is longer than any SMILES.
+        InputError: Quotation marks do not match, or a cell exceeds the limit of the csv module.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     while True:
@@ -130,7 +130,7 @@ def _read_rows(text: str) -> Iterator[tuple[int, list[str]]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise InputError(f"line {number}: {error}; check the quotes from there on") from error
+            raise InputError(f"line {number}: {error}; check the quotation marks from there on") from error
         if cells is None:
             return
         if any(cell.strip() for cell in cells):
@@ -138,10 +138,10 @@ def _read_rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _find_columns(header: Sequence[str]) -> _Columns:
-    """Return where the columns are, whatever the case of their names.
+    """Return the positions of the columns; the case of their names does not matter.
 
     Raises:
-        InputError: One is missing or there twice.
+        InputError: A column is missing or duplicated.
     """
     names = [cell.strip().lower() for cell in header]
     for name in ("smiles", "label", "split"):
@@ -150,8 +150,8 @@ def _find_columns(header: Sequence[str]) -> _Columns:
     for name in ("smiles", "label"):
         if name not in names:
             shown = ",".join(header)[:_MAX_QUOTED]
-            remedy = "rename the one you mean" if len(names) > 1 else "name the columns and put commas between them"
-            raise InputError(f"has no column {name}, its header is {shown!r}; {remedy}")
+            remedy = f"rename a column to {name}" if len(names) > 1 else "separate the names of the columns by commas"
+            raise InputError(f"has no column {name}; its header is {shown!r}; {remedy}")
     split = names.index("split") if "split" in names else None
     return _Columns(names.index("smiles"), names.index("label"), split, len(names))
 
@@ -160,15 +160,15 @@ def _read_row(cells: Sequence[str], columns: _Columns, *, is_binary: bool) -> tu
     """Return the label of a line and whether it belongs to the test part.
 
     Raises:
-        ValueError: The number of cells, the label or the part makes no sense.
+        ValueError: The number of cells, the label or the part is invalid.
     """
     if len(cells) != columns.n_cells:
         raise ValueError(
-            f"expected {columns.n_cells} cells as in the header, got {len(cells)}; quote a cell that holds a comma"
+            f"expected {columns.n_cells} cells as in the header, got {len(cells)}; quote cells that contain a comma"
         )
     part = "train" if columns.split is None else cells[columns.split].strip().lower()
     if part not in {"train", "test"}:
-        raise ValueError(f"Split must be train or test, got {part[:_MAX_QUOTED]!r}; correct it or remove the column")
+        raise ValueError(f"Split must be train or test, got {part[:_MAX_QUOTED]!r}; fix it or remove the column")
     return _read_label(cells[columns.label].strip(), is_binary=is_binary), part == "test"
 
 
@@ -178,7 +178,9 @@ def _read_label(text: str, *, is_binary: bool) -> float:
     except ValueError:
         label = math.nan
     if not math.isfinite(label):
-        raise ValueError(f"label must be a number, got {text[:_MAX_QUOTED]!r}; correct it or remove the line")
+        raise ValueError(f"label must be a number, got {text[:_MAX_QUOTED]!r}; fix it or remove the line")
     if is_binary and label not in {0, 1}:
-        raise ValueError(f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to call large ones active")
+        raise ValueError(
+            f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to count larger labels as active"
+        )
     return label

@@ -1,7 +1,7 @@
-"""The paper's metrics of molecule runs (paper, appendix on molecular discovery), and some of the field's.
+"""Metrics of molecule runs: those of the paper (appendix on molecular discovery), and others common in the field.
 
-Sets are those of one iteration: the union of all pools' members, a molecule in several pools counted once. Metrics
-named ``…_archive`` take all molecules evaluated up to that iteration instead, and so do those of `hits`.
+Metrics of an iteration are computed over the union of all pools, in which a molecule counts once. Metrics named
+``…_archive``, and those of `hits`, are computed over all molecules evaluated up to that iteration instead.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ Fingerprint = Callable[[str], Bits]
 
 
 class MoleculeMetrics:
-    """The metrics of all molecule runs, see `evodiverse.ports.Metrics`."""
+    """The metrics of all molecule runs (see `evodiverse.ports.Metrics`)."""
 
     kind = "molecules"
     columns: Mapping[str, type] = MappingProxyType({})
@@ -44,7 +44,7 @@ class MoleculeMetrics:
     subject = Subject()
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
-        """Return what `measure_molecules` does.
+        """Return the metrics of a run (see `measure_molecules`).
 
         Raises:
             InputError: The log is damaged.
@@ -57,7 +57,7 @@ class MoleculeMetrics:
 
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
-    """Return the metrics of a molecule run, see the functions they come from."""
+    """Return the metrics of a molecule run; the functions that compute them define each one."""
     curve = diverse_top10_curve(log, store.fingerprint)
     archive = diverse_archive_curve(log, store.fingerprint)
     best = [log.scores[call] for call in select_diverse_calls(log, list(log.scores), store.fingerprint)]
@@ -91,11 +91,11 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
 
 
 def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
-    """Return curves of what is in the pools after each iteration, the initial one first.
+    """Return curves over the iterations that describe the pools after each one, starting with iteration 0.
 
-    ``curve.n_diverse`` is how many molecules the diversity-aware selection takes where no cap of ten ends it,
-    ``curve.drug_like`` the mean score of the molecules with QED above 0.5 and SA below 5.5 (1 is easy to make, 10
-    hard), None where there are none, and ``curve.n_drug_like`` says how many there are (paper, figure ``mol``).
+    - ``curve.n_diverse`` is the number of molecules that the diversity-aware selection takes without its cap of ten.
+    - ``curve.n_drug_like`` is the number of molecules with QED above 0.5 and SA score below 5.5 (1 is easy to make, 10
+      is hard), and ``curve.drug_like`` their mean score, None if there are none (paper, figure ``mol``).
     """
     n_diverse: list[float | None] = []
     n_drug_like: list[float | None] = []
@@ -116,10 +116,10 @@ def _is_drug_like(key: str, store: MoleculeStore) -> bool:
 
 
 def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
-    """Return what the last iteration's diversity-aware top 10 is like (paper, table ``last_iter_top10_div04``).
+    """Return properties of the last iteration's diversity-aware top 10 (paper, table ``last_iter_top10_div04``).
 
-    ``diverse_top10`` is the mean score of however many were found, ``n_diverse_top10`` says how many, and in
-    ``diverse_top10_full`` those that are missing to ten count as 0.
+    ``diverse_top10`` is the mean score of the selected molecules, and ``n_diverse_top10`` is their number, which may be
+    less than ten. In ``diverse_top10_full``, each one missing counts as 0.
     """
     selected = select_diverse_calls(log, log.final_union, store.fingerprint)
     scores = [log.scores[call] for call in selected]
@@ -139,27 +139,30 @@ def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
 
 
 def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
-    """Return the mean docking score, in kcal/mol, of the diversity-aware top 10, if the run was docked.
+    """Return the mean docking scores, in kcal/mol, of the diversity-aware top 10, or nothing if the run was not docked.
 
-    Molecules that could not be docked are left out: ``n_docked_last`` says how many of the last iteration's ten
-    were docked. Of the last five iterations each counts alike, except one of which none could be docked.
+    Molecules that could not be docked are left out; ``n_docked_last`` is the number of docked ones in the last
+    iteration's top 10. The last five iterations have equal weight in ``docking_last5``, except that an iteration
+    without any docked molecule is left out.
 
     Raises:
-        InputError: A molecule that counts is not in the dataset.
+        InputError: A molecule of a top 10 is missing from the file of docking scores.
     """
     docked = read_docking(log.run)
     if docked is None:
         return {}
     tops = select_last_tops(log, fingerprint)
     if absent := list(dict.fromkeys(key for keys in tops for key in keys if key not in docked)):
-        raise InputError(f"{log.run.path / DOCKING} lacks {len(absent)} molecules, {absent[0]} for one; dock them")
+        raise InputError(
+            f"{len(absent)} molecules are missing from {log.run.path / DOCKING}, such as {absent[0]}; dock them"
+        )
     scores = [[score for key in keys if (score := docked[key]) is not None] for keys in tops]
     means = [fmean(some) for some in scores if some]
     return {"docking_last": mean(scores[-1]), "docking_last5": mean(means), "n_docked_last": len(scores[-1])}
 
 
 def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
-    """Return the keys of the diversity-aware top 10 of each of the last five iterations, the last one last."""
+    """Return the keys of the diversity-aware top 10 of each of the last five iterations, in their order."""
     return [
         [log.keys[call] for call in select_diverse_calls(log, union(pools), fingerprint)]
         for pools in log.states[-CONVERGED_ITERATIONS:]
@@ -167,24 +170,20 @@ def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
 
 
 def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprint) -> list[int]:
-    """Return the diversity-aware top 10 of some calls, best first (paper, "Diversity-aware selection").
-
-    They are ranked by score and taken if their average Tanimoto similarity to those taken is below 0.4, until there are
-    ten; nothing fills up fewer.
-    """
+    """Return the diversity-aware top 10 of some calls, best first (see `select_diverse`)."""
     keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
     return [calls[at] for at in select_diverse(keys, scores, N_TOP, fingerprint=fingerprint)]
 
 
 def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
-    """Return the mean score of the diversity-aware top 10 after each iteration, the initial one first."""
+    """Return the mean score of the diversity-aware top 10 of the pools after each iteration, from iteration 0."""
     return [
         fmean(log.scores[call] for call in select_diverse_calls(log, union(pools), fingerprint)) for pools in log.states
     ]
 
 
 def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
-    """Return the same of all molecules evaluated up to each iteration, those that left the pools among them."""
+    """Return the mean score of the diversity-aware top 10 of all molecules evaluated up to each iteration."""
     ranked = log.top(list(log.scores), len(log.scores))
     curve = []
     for last in accumulate(calls_by_iteration(log)):
@@ -195,9 +194,9 @@ def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
 
 
 def count_full_iterations(log: Log) -> int:
-    """Return in how many iterations a run spends its budget when every slot charges one call; at least 1.
+    """Return the number of iterations, at least 1, in which a run spends its budget if every slot charges one call.
 
-    That is ``ceil((budget - initial calls) / (pools * offspring))``.
+    This is ``ceil((budget - initial calls) / (pools * offspring))``.
     """
     n_slots = len(log.run.settings["method.ladder"]) * int(log.run.settings["method.offspring"])
     n_full: int = ceil((log.run.settings["budget.oracle_calls"] - calls_by_iteration(log)[0]) / n_slots)
@@ -205,14 +204,14 @@ def count_full_iterations(log: Log) -> int:
 
 
 def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
-    """Return the mean of a curve over iterations 1 to ``n_iterations``, those after an early stop at its last value.
+    """Return the mean of a curve over iterations 1 to ``n_iterations``; after an early stop it keeps its last value.
 
-    Runs of one budget are thus compared over the same span, however early they stop. A curve that goes on for longer,
-    because slots stayed empty, counts over its own length.
+    Runs with the same budget are thus compared over the same span, however early they stop. A curve that is longer
+    than ``n_iterations``, because slots stayed empty, is averaged over its whole length.
 
     Args:
-        curve: Values from iteration 0.
-        n_iterations: At least 1.
+        curve: The values from iteration 0 on.
+        n_iterations: The number of iterations to average over, at least 1.
     """
     values = list(curve)
     return fmean(values[1:] + values[-1:] * (n_iterations - len(values) + 1))
@@ -221,13 +220,13 @@ def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
 def calls_auc(curve: Sequence[float], calls: Sequence[int], budget: int) -> float:
     """Return the mean of a curve over the oracle calls after the initial ones, up to the budget.
 
-    Every call counts with the value after the iteration that charged it, calls that an early stop left unspent with the
-    last value.
+    Every call has the value of the curve after the iteration that charged it. Calls that an early stop left unspent
+    have the last value.
 
     Args:
-        curve: Values from iteration 0.
-        calls: How many calls each iteration charged.
-        budget: Oracle calls; those of the initial iteration are among them.
+        curve: The values from iteration 0 on.
+        calls: The number of oracle calls that each iteration charged, from iteration 0 on.
+        budget: The oracle calls of the whole run, including those of iteration 0.
     """
     spent = sum(value * count for value, count in zip(curve[1:], calls[1:], strict=True))
     n_after = budget - calls[0]
@@ -237,12 +236,13 @@ def calls_auc(curve: Sequence[float], calls: Sequence[int], budget: int) -> floa
 def pmo_auc(scores: Sequence[float], budget: int) -> float:
     """Return the area under the mean of the ten best over oracle calls, as PMO defines it (Gao et al. 2022).
 
-    The mean of the ten best so far, diverse or not, is taken every 100 calls and at the end, joined by straight lines
-    from 0 at 0 calls, goes on at its last value after an early stop, and is divided by the budget.
+    The mean score of the ten best molecules so far, diverse or not, is taken every 100 calls and at the end. These
+    points are joined by straight lines, starting from 0 at 0 calls, and the last value is kept after an early stop. The
+    area under the lines is divided by the budget.
 
     Args:
-        scores: Of all calls, in the order charged; 0 for one that failed.
-        budget: Oracle calls.
+        scores: The scores of all calls in the order in which they were charged, 0 for a failed evaluation.
+        budget: The oracle calls of the whole run.
     """
     ends = [*range(PMO_STEP, len(scores), PMO_STEP), len(scores)]
     area, begin, before, best = 0.0, 0, 0.0, list[float]()
@@ -255,9 +255,10 @@ def pmo_auc(scores: Sequence[float], budget: int) -> float:
 
 
 def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
-    """Return the mean of one minus the Tanimoto similarity over all pairs, None for fewer than two molecules.
+    """Return the mean of one minus the Tanimoto similarity over all pairs, or None for fewer than two molecules.
 
-    A fingerprint without bits, that of a molecule without a scaffold, is similar to none, not to another one either.
+    A fingerprint without bits, which stands for a molecule without a scaffold, has similarity 0 to every other one,
+    empty ones included.
     """
     distances = [
         1 - similarity
@@ -268,5 +269,5 @@ def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
 
 
 def first_of_each(items: Sequence[str]) -> list[int]:
-    """Return the place of the first of each different item, in order."""
+    """Return the index of the first occurrence of each distinct item, in order."""
     return sorted({item: at for at, item in reversed(list(enumerate(items)))}.values())

@@ -1,4 +1,4 @@
-"""From settings to what scores molecules, with its data checked."""
+"""Opening the oracle that settings name, and checking its data."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,21 +11,21 @@ from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, Elsew
 from evodiverse.tasks.molecules.settings import Oracle
 
 OWN_PREFIX: Final = "task.oracle."
-"""What stands before the keys of an oracle that is the whole score of a task."""
+"""The prefix of the keys of an oracle that alone is the score of a task."""
 
 
 def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
-    """Return what is wrong with the settings of an oracle, and with the user's own file or function that they name.
+    """Return what is wrong with the settings of an oracle, and with the user's file or function that they name.
 
     Args:
         oracle: The settings.
-        prefix: What stands before the names of its keys.
+        prefix: The prefix of its keys, such as `OWN_PREFIX`, for error messages.
     """
     is_whole_score = prefix == OWN_PREFIX
     keys = ("path", "_target_", "elsewhere") if is_whole_score else ("published", "path", "_target_")
     given = [key for key in keys if getattr(oracle, key) not in (None, False)]
     if len(given) > 1:
-        return [f"{' and '.join(f'{prefix}{key}' for key in given)} are both set; set one of them to null"]
+        return [f"{' and '.join(f'{prefix}{key}' for key in given)} exclude each other; set all but one to null"]
     if oracle.is_own:
         try:
             open_own_oracle(oracle)
@@ -41,22 +41,22 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
 
 
 def _under(prefix: str, key: str, violation: str) -> str:
-    """Return what is wrong with an oracle, told of its key where the oracle stands."""
+    """Return a violation with its key moved from ``task.oracle.`` to ``prefix``."""
     if violation.startswith(OWN_PREFIX):
         return f"{prefix}{violation.removeprefix(OWN_PREFIX)}"
     return f"{prefix}{key}: {violation}"
 
 
 def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFunction:
-    """Return the oracle that settings name; a published one scores its pinned molecules first.
+    """Return the oracle that settings name; a published one is checked on its pinned molecules first.
 
     Args:
         oracle: The settings.
-        artifact: Gives the path of a published file by its name.
+        artifact: A function that returns the path of a published file by its name.
 
     Raises:
         InputError: The user's own oracle cannot be used.
-        DataError: A published one is damaged, or scores a pinned molecule otherwise than it must.
+        DataError: The published oracle is damaged, or gives a pinned molecule a different score.
     """
     own = open_own_oracle(oracle)
     if own is not None:
@@ -68,7 +68,7 @@ def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFuncti
 
 
 def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
-    """Return the user's own oracle, ready to score, None if there is none."""
+    """Return the user's own oracle, checked and ready to score, or None if the settings name none."""
     if oracle.elsewhere:
         return ElsewhereOracle()
     if oracle._target_ is not None:
@@ -79,7 +79,10 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
 
 
 def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) -> Path | str:
-    """Return the file that an oracle's scores depend on, or its SHA-256; of a user's function, that of its module."""
+    """Return the file that the scores of an oracle depend on, or its SHA-256.
+
+    For a user's function, this is the file of its module.
+    """
     if oracle.elsewhere:
         return "elsewhere"
     if oracle._target_ is not None:

@@ -1,4 +1,4 @@
-"""What scores molecules: a published classifier of fingerprints, the user's own forest or own function."""
+"""Oracles that score molecules: published classifiers over fingerprints, a user's own forest or a user's function."""
 
 import functools
 import importlib
@@ -37,18 +37,26 @@ _PIN_TOLERANCE = 1e-9
 
 
 class Classifier(Protocol):
-    """A classifier that is kept as a file of plain arrays."""
+    """A classifier that is stored as a file of plain arrays."""
 
     @classmethod
     def from_pickle(cls, path: Path) -> Self:
-        """Read what scikit-learn pickled; raises `DataError`."""
+        """Read a classifier that scikit-learn pickled.
+
+        Raises:
+            DataError: The file cannot be used.
+        """
 
     @classmethod
     def load_npz(cls, path: Path) -> Self:
-        """Read what `save_npz` wrote; raises `DataError`."""
+        """Read what `save_npz` wrote.
+
+        Raises:
+            DataError: The file cannot be used.
+        """
 
     def save_npz(self, path: Path) -> None:
-        """Write the arrays."""
+        """Write the arrays to a file."""
 
     def arrays_sha256(self) -> str:
         """Return the SHA-256 of the arrays."""
@@ -56,16 +64,16 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published classifier: what it is about, and what it must come to.
+    """A published classifier: its description, and the values that pin it.
 
     Attributes:
-        kind: What it is.
-        target: What its scores are called after, as a language model is told.
-        activity: What it predicts, in a few words.
-        meaning: One sentence on what they measure, for the same.
-        arrays_sha256: SHA-256 of its arrays.
-        pinned_scores: Scores of a few molecules by scikit-learn: those of forests by 1.2.2, which can still load them
-            as objects, those of the others by 1.9.1.
+        kind: The class of the classifier.
+        target: The name of its target, for prompts.
+        activity: What it predicts, in a few words, for prompts.
+        meaning: One sentence on what its score measures, for prompts.
+        arrays_sha256: The SHA-256 of its arrays.
+        pinned_scores: The scores of a few molecules according to scikit-learn: 1.2.2 for forests, as it can still load
+            them as objects, and 1.9.1 for others.
     """
 
     kind: type[Classifier]
@@ -130,15 +138,15 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ClassifierOracle:
-    """Scores molecules by a classifier's probability of activity.
+    """An oracle that scores molecules by a classifier's probability of activity.
 
-    It holds only where the classifier comes from, so that it is cheap to send to worker processes; each process loads
-    it once, at the first batch, and refuses one that is not the same any more.
+    It holds only the origin of the classifier, so that it is cheap to send to worker processes. Each process loads the
+    classifier once, with its first batch, and refuses a file that has changed since.
 
     Attributes:
         path: The pickle or ``.npz`` that the classifier was read from.
-        sha256: Of that file, for a forest of the user's own.
-        published_name: Of a published one, whose arrays and scores are pinned.
+        sha256: The SHA-256 of that file for a user's own forest, else None.
+        published_name: The name of a published classifier, whose arrays and scores are pinned, else None.
     """
 
     path: Path
@@ -150,11 +158,11 @@ class ClassifierOracle:
         """Return the oracle of a published classifier.
 
         Args:
-            name: Of the classifier.
-            path: The published pickle; the ``.npz`` made from it is kept beside it.
+            name: The name of the classifier in `PUBLISHED`.
+            path: The published pickle. The ``.npz`` converted from it is stored next to it.
 
         Raises:
-            DataError: There is no such classifier, or the file holds another one.
+            DataError: No classifier has this name, or the file holds another one.
         """
         if name not in PUBLISHED:
             raise DataError(f"no published oracle is named {name!r}; use {join_or([*PUBLISHED])}")
@@ -163,10 +171,10 @@ class ClassifierOracle:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Return the oracle of a user's own forest, a pickle or an ``.npz``, told apart by their first bytes.
+        """Return the oracle of a user's own forest, a pickle or an ``.npz``; the first bytes decide which.
 
         Raises:
-            InputError: The file is missing, damaged or holds no forest over 2048 bits.
+            InputError: The file is missing, is damaged, or does not hold a forest over 2048 bits.
         """
         try:
             absolute = expanded(path).absolute()
@@ -178,7 +186,7 @@ class ClassifierOracle:
 
     @property
     def classifier(self) -> Classifier:
-        """The classifier itself, loaded at most once a process."""
+        """The classifier itself, loaded at most once per process."""
         if self.published_name is not None:
             return _published(self.published_name, self.path)
         return _file_forest(self.path, str(self.sha256))
@@ -187,10 +195,10 @@ class ClassifierOracle:
         """Return the score of each molecule, in order; a molecule's score does not depend on its batch.
 
         Args:
-            smiles: n SMILES, n may be 0.
+            smiles: ``n`` SMILES; n may be 0.
 
         Returns:
-            ``(n,)`` in [0, 1], higher is better; NaN where the SMILES cannot be parsed or has no atoms.
+            ``(n,)`` scores in [0, 1], higher is better; NaN where the SMILES cannot be parsed or has no atoms.
         """
         molecules = [molecule_of(text) for text in smiles]
         is_molecule = np.array([mol is not None and mol.GetNumAtoms() > 0 for mol in molecules], dtype=np.bool_)
@@ -204,12 +212,12 @@ class ClassifierOracle:
         return scores
 
     def check_pinned(self) -> None:
-        """Score the pinned molecules of a published classifier; a forest of the user's own has none.
+        """Check the scores of the pinned molecules of a published classifier; a user's own forest has none.
 
-        Guards against an RDKit whose fingerprints are not those it was trained on.
+        This guards against a version of RDKit whose fingerprints differ from those the classifier was trained on.
 
         Raises:
-            DataError: A score is off by more than 1e-9.
+            DataError: A score differs by more than 1e-9.
         """
         if self.published_name is None:
             return
@@ -217,19 +225,20 @@ class ClassifierOracle:
         for smiles, score in zip(pinned, self(list(pinned)), strict=True):
             if not abs(score - pinned[smiles]) <= _PIN_TOLERANCE:  # NaN must fail
                 raise DataError(
-                    f"the {self.published_name} oracle must score {smiles} as {pinned[smiles]}, got {score}; "
-                    "this RDKit's fingerprints differ from those it was trained on, install another version"
+                    f"the {self.published_name} oracle must score {smiles} as {pinned[smiles]}, got {score}; the "
+                    "fingerprints of this version of RDKit differ from those it was trained on; install another version"
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class TargetOracle:
-    """Scores molecules by a user's own function, or by an object of a class of theirs.
+    """An oracle that scores molecules by a user's function, or by an instance of a user's class.
 
-    It holds only the dotted name, so that any function will do; each process imports it once, at the first batch.
+    It holds only the dotted name, so that the function need not be picklable. Each process imports it once, with its
+    first batch.
 
     Attributes:
-        target: ``module.name``.
+        target: The dotted name, ``module.name``.
     """
 
     target: str
@@ -238,12 +247,12 @@ class TargetOracle:
         """Import the function now.
 
         Raises:
-            InputError: There is none of this name, or making it raised something.
+            InputError: There is no such function or class, or importing or instantiating it raised an exception.
         """
         _located(self.target)
 
     def find_source(self) -> Path | str:
-        """Return the file of the function's module, or its name if it has no file."""
+        """Return the file of the function's module, or the function's dotted name if the module has no file."""
         self.check()
         source = Path(getattr(sys.modules[self.target.rpartition(".")[0]], "__file__", None) or "")
         return source if source.is_file() else self.target
@@ -255,30 +264,30 @@ class TargetOracle:
 
 @dataclass(frozen=True, slots=True)
 class ElsewhereOracle:
-    """Scores nothing: somebody else does."""
+    """A placeholder for ``task.oracle.elsewhere=true``, where the evaluator obtains the scores from outside."""
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
-        """Return nothing.
+        """Refuse to score molecules.
 
         Raises:
-            InputError: Always; says who is to be asked.
+            InputError: Always; names the evaluators that work with this oracle.
         """
         raise InputError(
-            f"task.oracle.elsewhere=true leaves {len(smiles)} molecules to somebody else; use evaluator=command or "
-            "evaluator=ask"
+            f"task.oracle.elsewhere=true cannot score {len(smiles)} molecules in this process; use evaluator=command "
+            "or evaluator=ask"
         )
 
 
 def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
     """Return the Morgan fingerprints of radius 2 that the published forests were trained on.
 
-    Equal bit for bit to ``AllChem.GetMorganFingerprintAsBitVect(mol, 2, 2048)``.
+    They are equal bit for bit to ``AllChem.GetMorganFingerprintAsBitVect(mol, 2, 2048)``.
 
     Args:
-        molecules: n molecules, none of them None; n may be 0.
+        molecules: ``n`` molecules, none of them None; n may be 0.
 
     Returns:
-        ``(n, 2048)`` of 0 and 1.
+        ``(n, 2048)`` uint8 array of 0 and 1.
     """
     vectors = _MORGAN.GetFingerprints(list(molecules), numThreads=1)
     packed = b"".join(DataStructs.BitVectToBinaryText(vector) for vector in vectors)
@@ -289,17 +298,17 @@ def feature_counts(molecules: Sequence[Chem.Mol]) -> "csr_array":
     """Return the counts of functional circular features up to radius 3 that the DRD2 classifier was trained on.
 
     Args:
-        molecules: n molecules, none of them None; n may be 0.
+        molecules: ``n`` molecules, none of them None; n may be 0.
 
     Returns:
-        ``(n, 2048)`` float32.
+        ``(n, 2048)`` float32 sparse array.
     """
     return as_counts([_FEATURES.GetSparseCountFingerprint(mol).GetNonzeroElements() for mol in molecules])
 
 
 @functools.cache
 def _published(name: str, path: Path) -> Classifier:
-    """Load a published classifier from its converted copy beside ``path``, or convert it and keep the copy."""
+    """Load a published classifier from its converted copy next to ``path``, or convert it and store the copy."""
     expected = PUBLISHED[name]
     converted = path.with_name(f"{path.name}.npz")
     if converted.exists():
@@ -316,15 +325,15 @@ def _published(name: str, path: Path) -> Classifier:
     try:
         classifier.save_npz(converted)
     except OSError as error:
-        _LOG.warning("cannot keep the converted %s oracle at %s (%s)", name, converted, error.strerror or error)
+        _LOG.warning("cannot store the converted %s oracle at %s (%s)", name, converted, error.strerror or error)
     return classifier
 
 
 @functools.lru_cache(maxsize=2)
 def _file_forest(path: Path, sha256: str) -> Forest:
-    """Load a user's forest, which must be the file that the oracle was made from."""
+    """Load a user's forest, and refuse a file that has changed since the oracle was created."""
     if input_sha256(path, "task.oracle.path") != sha256:
-        raise DataError(f"the forest {path} was changed since the run began; put the old file back or start a new run")
+        raise DataError(f"the forest {path} has changed since the run began; restore the old file or start a new run")
     with path.open("rb") as file:
         is_npz = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
     return Forest.load_npz(path) if is_npz else Forest.from_pickle(path)
@@ -332,18 +341,20 @@ def _file_forest(path: Path, sha256: str) -> Forest:
 
 @functools.cache
 def _located(target: str) -> OracleFunction:
-    """Return the callable with this dotted name; a class is called without arguments to give it."""
+    """Return the function with this dotted name, or an instance of the class with this name."""
     module_name, _, name = target.rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), name)
         function: OracleFunction = found() if isinstance(found, type) else found
     except Interrupted:
         raise
-    except BaseException as error:  # whatever a user's module raises
+    except BaseException as error:  # a user's module may raise anything
         raise InputError(
-            f"task.oracle._target_={target} cannot be used ({describe(error)}); name a function, or a "
-            "class without arguments, as module.name, its module in the current folder or installed"
+            f"task.oracle._target_={target} cannot be used ({describe(error)}); set it to module.name of a function or "
+            "of a class without arguments, in a module that is installed or in the current folder"
         ) from error
     if not callable(function):
-        raise InputError(f"task.oracle._target_={target} is no function and no class whose objects can be called")
+        raise InputError(
+            f"task.oracle._target_={target} is neither a function nor a class whose instances can be called"
+        )
     return function

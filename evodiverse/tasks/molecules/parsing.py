@@ -1,4 +1,4 @@
-"""From text to a molecule: the one place where SMILES are read and identity is decided."""
+"""Parsing of molecules: the one place that reads SMILES and decides whether two molecules are the same."""
 
 import re
 from dataclasses import dataclass
@@ -8,25 +8,31 @@ from rdkit import Chem, rdBase
 
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
-# No molecule within a sensible size needs more; keeps a flood of text away from the parser.
+# No molecule of a sensible size needs more; protects the parser from huge texts.
 MAX_CHARACTERS = 5_000
-# Rings that no others add up to; drugs have up to a dozen. RDKit finds all rings that are as short, which may be
-# exponentially many, and looks for aromaticity in sets of them, which takes minutes where they are.
+# Limits on independent rings, of which drugs have up to a dozen, and on rings that are equally short. RDKit enumerates
+# all equally short rings, which may be exponentially many, and looks for aromaticity in sets of them; for some cages
+# this takes minutes.
 MAX_RINGS = 18
 MAX_SHORT_RINGS = 32
-# Atoms and bonds of an entry, as version 2000 and version 3000 of the format write them.
+# The numbers of atoms and bonds of an SDF entry, as versions V2000 and V3000 of the format write them.
 _THREE = r"(  \d| \d\d|\d{3})"
 _COUNTS = re.compile(rf"^{_THREE}{_THREE}.*V2000|^M  V30 COUNTS +(\d+) +(\d+)", re.MULTILINE)
-# So few are read at once, however many are as short.
+# Up to this number of rings, RDKit is fast enough to skip the check for equally short rings.
 _FEW_RINGS = 10
 
 
 def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = False) -> Hypothesis | Rejection:
-    """Return the molecule that ``text`` stands for, as canonical isomeric SMILES, or why it is none.
+    """Return the molecule that a SMILES represents, as canonical isomeric SMILES, or why it is rejected.
 
-    RDKit accepts the empty string as a molecule without atoms and reads a name behind a space; both are rejected here.
-    Stereoisomers are different molecules, although the published oracles, whose fingerprints ignore
-    stereochemistry, score them alike. A salt is rejected unless ``allow_fragments`` is set.
+    RDKit accepts the empty string as a molecule without atoms, and text after a space as a name; both are rejected
+    here. Stereoisomers are different molecules, although the published oracles score them alike, as their fingerprints
+    ignore stereochemistry.
+
+    Args:
+        text: The SMILES, possibly with white space around it.
+        max_heavy_atoms: The maximum number of heavy atoms.
+        allow_fragments: Whether to accept molecules of several fragments, such as salts.
     """
     molecule = read_molecule(text, max_heavy_atoms)
     if isinstance(molecule, Rejection):
@@ -34,8 +40,9 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
     if ":" in text:
         molecule = Chem.Mol(molecule)
         for atom in molecule.GetAtoms():
-            atom.SetAtomMapNum(0)  # a label, not a part of the molecule
-        Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)  # labels may have made neighbors look different
+            atom.SetAtomMapNum(0)  # a label, not part of the molecule
+        # Labels may have made equivalent neighbors look different, and so an atom look like a stereocenter.
+        Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)
         canonical = Chem.MolToSmiles(molecule)
     else:
         canonical = canonical_form(text.strip())
@@ -48,26 +55,26 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What a run takes for a molecule; equal readers read alike.
+    """A parser of molecules with its limits; equal readers give equal results.
 
     Attributes:
-        max_heavy_atoms: Larger molecules are rejected.
-        allow_fragments: A salt is a molecule, too.
+        max_heavy_atoms: The maximum number of heavy atoms.
+        allow_fragments: Whether to accept molecules of several fragments, such as salts.
     """
 
     max_heavy_atoms: int
     allow_fragments: bool = False
 
     def read(self, smiles: str) -> Hypothesis | Rejection:
-        """Return the molecule that a SMILES stands for, or why it is none."""
+        """Return the molecule that a SMILES represents, or why it is rejected (see `parse_smiles`)."""
         return parse_smiles(smiles, self.max_heavy_atoms, allow_fragments=self.allow_fragments)
 
     def read_entry(self, entry: str) -> Hypothesis | Rejection:
-        """Return the molecule of an SDF's entry, or of a molfile, or why it is none. Its properties are passed over."""
+        """Return the molecule of an SDF entry or a molfile, or why it is rejected; data fields are ignored."""
         counts = _COUNTS.search(entry, 0, MAX_CHARACTERS)
         if counts is not None:
             n_atoms, n_bonds = (int(number) for number in counts.groups() if number is not None)
-            if n_bonds - n_atoms >= MAX_RINGS:  # RDKit looks for rings as it reads
+            if n_bonds - n_atoms >= MAX_RINGS:  # checked first, as RDKit searches for rings while it reads
                 return Rejection(Reason.TOO_LARGE, f"{n_bonds - n_atoms + 1} rings, at most {MAX_RINGS}")
         with rdBase.BlockLogs():
             try:
@@ -76,7 +83,7 @@ class Reader:
                 if excess is not None:
                     return Rejection(Reason.TOO_LARGE, excess)
                 molecule: Chem.Mol | None = Chem.MolFromMolBlock(entry)
-            except RuntimeError:  # RDKit's own checks, which other text than a molfile may fail
+            except RuntimeError:  # a failed check inside RDKit; text that is not a molfile may cause one
                 molecule = None
         if molecule is None:
             return Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")
@@ -85,23 +92,23 @@ class Reader:
 
 @lru_cache(maxsize=2048)
 def molecule_of(smiles: str) -> Chem.Mol:
-    """Return the molecule that RDKit reads in a SMILES; None, which RDKit's types do not tell, where it reads none.
+    """Return the molecule that RDKit reads from a SMILES, or None if it cannot read it (RDKit's stubs omit the None).
 
-    The result is cached and shared, since several look at a new molecule one after the other: copy it before an edit.
+    The result is cached and shared, since several callers need a new molecule in turn: copy it before editing.
     """
     return Chem.MolFromSmiles(smiles)
 
 
 @lru_cache(maxsize=2048)
 def canonical_form(smiles: str) -> str:
-    """Return the canonical isomeric SMILES of what RDKit reads in a SMILES, cached as the molecule itself."""
+    """Return the canonical isomeric SMILES of the molecule that RDKit reads from a SMILES; the result is cached."""
     return Chem.MolToSmiles(molecule_of(smiles))
 
 
 def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
-    """Return what RDKit reads in ``text``, maybe several fragments or placeholders, or why that is no molecule.
+    """Return the molecule that RDKit reads from a SMILES, or why it is rejected.
 
-    The molecule is shared: copy it before an edit.
+    It may have several fragments or placeholders, which `parse_smiles` rejects. It is shared: copy it before editing.
     """
     smiles = text.strip()
     if not smiles:
@@ -110,7 +117,7 @@ def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
         return Rejection(Reason.TOO_LARGE, f"{len(smiles)} characters, at most {MAX_CHARACTERS}")
     if len(smiles.split()) > 1:
         return Rejection(Reason.UNPARSABLE, "more than one word")
-    if not (smiles.isascii() and smiles.isprintable()):  # RDKit would pass over them
+    if not (smiles.isascii() and smiles.isprintable()):  # RDKit would ignore such characters
         return Rejection(Reason.UNPARSABLE, "characters that no SMILES has")
     with rdBase.BlockLogs():
         if len(smiles) > max_heavy_atoms or sum(map(str.isdigit, smiles)) > 2 * _FEW_RINGS:  # each ring has two digits
@@ -130,11 +137,12 @@ def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
 
 
 def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:
-    """Return what a molecule has so much of that RDKit would take long to make sense of it.
+    """Return which limit a molecule exceeds, or None; beyond these limits RDKit may take minutes to sanitize it.
 
     Args:
-        graph: Atoms and bonds as they are written, of which nothing is known yet.
-        max_heavy_atoms: As many may be bound to several others, which no hydrogen is.
+        graph: The molecule as it was written, not sanitized.
+        max_heavy_atoms: The maximum number of atoms bound to more than one other. Hydrogens never are, so that explicit
+            hydrogens do not count.
     """
     n_atoms = graph.GetNumAtoms()
     if n_atoms > max_heavy_atoms:

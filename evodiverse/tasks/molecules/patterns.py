@@ -1,4 +1,4 @@
-"""SMARTS that users give."""
+"""SMARTS patterns that users provide."""
 
 from functools import lru_cache
 
@@ -9,20 +9,20 @@ MAX_CHARACTERS = 1_000
 
 @lru_cache(maxsize=256)
 def read_smarts(smarts: str) -> Chem.Mol:
-    """Return the pattern that a SMARTS stands for, which is not empty.
+    """Return the pattern of a SMARTS.
 
     Raises:
-        ValueError: It is no SMARTS, or a very long one.
+        ValueError: The text is not a SMARTS, is empty, or is too long.
     """
     with rdBase.BlockLogs():
         pattern: Chem.Mol | None = Chem.MolFromSmarts(smarts) if len(smarts) <= MAX_CHARACTERS else None
     if pattern is None or pattern.GetNumAtoms() == 0:
-        raise ValueError(f"{smarts[:80]!r} is no SMARTS of at most {MAX_CHARACTERS} characters")
+        raise ValueError(f"expected a SMARTS of 1 to {MAX_CHARACTERS} characters, got {smarts[:80]!r}")
     return pattern
 
 
 def find_smarts_violation(smarts: str, key: str) -> str | None:
-    """Return what is wrong with the SMARTS of a key, None if it can be used."""
+    """Return what is wrong with the SMARTS of a configuration key, or None if it can be used."""
     try:
         read_smarts(smarts)
     except ValueError as error:

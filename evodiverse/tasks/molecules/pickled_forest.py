@@ -13,14 +13,15 @@ NO_CHILD: Final = -1
 
 
 class TreeArrays(NamedTuple):
-    """One tree as scikit-learn stores it, one entry per node, the root first.
+    """One tree as scikit-learn stores it, with one entry per node and the root first.
 
     Attributes:
-        left: Child for a feature at or below the threshold, `NO_CHILD` in a leaf.
-        right: Child for a feature above the threshold, `NO_CHILD` in a leaf.
-        feature: Tested column, meaningless in a leaf.
-        threshold: Meaningless in a leaf.
-        class_weights: ``(n, 2)``; weight of the two classes among the node's training samples, as counts or fractions.
+        left: ``(n,)``; the child for a feature at or below the threshold, or `NO_CHILD` in a leaf.
+        right: ``(n,)``; the child for a feature above the threshold, or `NO_CHILD` in a leaf.
+        feature: ``(n,)``; the tested column, meaningless in a leaf.
+        threshold: ``(n,)``; the threshold of the test, meaningless in a leaf.
+        class_weights: ``(n, 2)``; the weights of the two classes among the node's training samples, as counts or
+            fractions.
     """
 
     left: NDArray[np.int64]
@@ -31,15 +32,15 @@ class TreeArrays(NamedTuple):
 
 
 class _Forest(Record):
-    """Stands for RandomForestClassifier."""
+    """The stand-in for RandomForestClassifier."""
 
 
 class _Estimator(Record):
-    """Stands for DecisionTreeClassifier."""
+    """The stand-in for DecisionTreeClassifier."""
 
 
 class _Tree(Record):
-    """Stands for scikit-learn's Tree; its first argument is the number of features."""
+    """The stand-in for scikit-learn's Tree, whose first argument is the number of features."""
 
 
 _ADMITTED: Final[Mapping[tuple[str, str], type[Record]]] = {
@@ -56,11 +57,11 @@ def read_trees(path: Path, n_features: int) -> list[TreeArrays]:
 
     Args:
         path: A file written by ``pickle.dump``, protocol 3 or later.
-        n_features: Number of columns that every tree must have been trained on.
+        n_features: The number of columns that every tree must have been trained on.
 
     Raises:
-        DataError: The file is missing, is no pickle, names a global that no forest needs, or holds something else than
-            such a forest.
+        DataError: The file is missing, is not a pickle, names a global that no forest needs, or does not hold such a
+            forest.
     """
 
     def convert(forest: Any) -> list[TreeArrays]:
@@ -76,12 +77,12 @@ def read_trees(path: Path, n_features: int) -> list[TreeArrays]:
 def _tree_arrays(tree: Any, n_features: int) -> TreeArrays:
     """Build one tree's arrays from its record."""
     state = state_of(tree, _Tree)
-    if tree.args[0] != n_features:  # its text is not quoted: a small pickle can hold an endless one
+    if tree.args[0] != n_features:  # not quoted in the message, as a small pickle can hold an enormous value
         refuse(f"expected trees over {n_features} features, got another number")
     nodes = build_array(state["nodes"])
     weights = build_array(state["values"])
     if nodes.ndim != 1 or weights.shape != (len(nodes), 1, 2):
-        refuse(f"expected two classes and one output, got values of shape {weights.shape} for {nodes.shape} nodes")
+        refuse(f"expected two classes and one output, got values of shape {weights.shape} and nodes of {nodes.shape}")
     return TreeArrays(
         left=nodes["left_child"].astype(np.int64),
         right=nodes["right_child"].astype(np.int64),

@@ -16,10 +16,10 @@ class MachineArrays(NamedTuple):
     Attributes:
         vectors: ``(n, n_features)``; the support vectors.
         coefficients: ``(n,)``; their signed weights in the decision value, which is positive for the first class.
-        intercept: Of the decision value.
-        gamma: Of the kernel exp(-gamma |x - y|²).
-        slope: Of the sigmoid that maps a decision value to a probability (Platt's A).
-        offset: Of the same (Platt's B).
+        intercept: The intercept of the decision value.
+        gamma: The factor in the kernel ``exp(-gamma |x - y|²)``.
+        slope: The slope of the sigmoid that maps a decision value to a probability (Platt's A).
+        offset: The offset of the same sigmoid (Platt's B).
     """
 
     vectors: NDArray[np.float64]
@@ -31,7 +31,7 @@ class MachineArrays(NamedTuple):
 
 
 class _Classifier(Record):
-    """Stands for SVC."""
+    """The stand-in for SVC."""
 
 
 _ADMITTED: Final[Mapping[tuple[str, str], type[Record]]] = {
@@ -45,11 +45,11 @@ def read_machine(path: Path, n_features: int) -> MachineArrays:
 
     Args:
         path: A file written by ``pickle.dump``, protocol 3 or later.
-        n_features: Number of columns that it must have been trained on.
+        n_features: The number of columns that it must have been trained on.
 
     Raises:
-        DataError: The file is missing, is no pickle, names a global that no such classifier needs, or holds something
-            else than one of two classes with an RBF kernel and probabilities.
+        DataError: The file is missing, is not a pickle, names a global that no such classifier needs, or does not hold
+            one with two classes, an RBF kernel and probabilities.
     """
 
     def convert(classifier: Any) -> MachineArrays:
@@ -59,7 +59,7 @@ def read_machine(path: Path, n_features: int) -> MachineArrays:
         vectors = build_array(state["support_vectors_"]).astype(np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != n_features:
             refuse(f"expected vectors of {n_features} features, got an array of shape {vectors.shape}")
-        # Without an underscore at the end they are libsvm's own; scikit-learn turns the sign of two classes.
+        # Attributes without a trailing underscore are libsvm's own; scikit-learn flips the public ones for two classes.
         coefficients = build_array(state["_dual_coef_"]).astype(np.float64)
         if coefficients.shape != (1, len(vectors)):
             refuse(f"expected two classes, got coefficients of shape {coefficients.shape}")

@@ -1,4 +1,4 @@
-"""Molecules in a report: their structures, and what is new in them."""
+"""Pictures of molecules in a report: their structures, and the changes from parent to child."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -14,18 +14,18 @@ from evodiverse.vocabulary import Rejection
 _SIZE: Final = (260, 200)  # pixels
 _MOST_CHARACTERS: Final = 500
 _MOST_ATOMS: Final = 250
-_SECONDS: Final = 1  # for what two molecules have in common
+_SECONDS: Final = 1  # time limit of the search for the common substructure
 _NEW: Final = (0.62, 0.86, 0.73)
 
 
-def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure says all)
-    """Return the structure of a molecule, None for a text that is none."""
+def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure suffices)
+    """Return a picture of a molecule, or None if the text is not a molecule."""
     molecule = _read(genotype)
     return None if molecule is None else picture(_draw(molecule, ()), f"structure of {genotype}")
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return the child's structure, in which the atoms that the first parent has not are marked."""
+    """Return a picture of the child in which atoms that the first parent does not have are marked."""
     parent, child = _read(parents[0]), _read(genotype)
     if parent is None or child is None:
         return None
@@ -39,7 +39,7 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
 
 
 def _read(genotype: str) -> Chem.Mol | None:
-    """Return a molecule without the names and labels that a text may bring along."""
+    """Return the molecule of the first word of a text, or None; a name may follow it."""
     if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
         return None
     molecule = read_molecule(genotype.split()[0], _MOST_ATOMS)

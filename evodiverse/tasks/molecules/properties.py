@@ -1,4 +1,4 @@
-"""Numbers that RDKit computes of a molecule alone, by the names that objectives, filters and libraries use."""
+"""Molecular properties that RDKit computes, by the names that objectives, filters and libraries use."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -11,8 +11,8 @@ Property = Callable[[Chem.Mol], float]
 
 
 def sa_score(molecule: Chem.Mol) -> float:
-    """Return synthetic accessibility, 1 (easy) to 10 (hard) (Ertl and Schuffenhauer 2009)."""
-    from rdkit.Contrib.SA_Score import sascorer  # reads a table of fragments, which takes most of a second
+    """Return the synthetic accessibility score, 1 (easy) to 10 (hard) (Ertl and Schuffenhauer 2009)."""
+    from rdkit.Contrib.SA_Score import sascorer  # here: reading its table of fragments takes most of a second
 
     return float(sascorer.calculateScore(molecule))
 
@@ -48,5 +48,5 @@ _IN_WORDS: Final = {
 
 
 def in_words(name: str) -> str:
-    """Return what a property of this name is called in a sentence."""
+    """Return the name of a property for use in a sentence."""
     return _IN_WORDS.get(name, name.replace("_", " "))

@@ -1,4 +1,4 @@
-"""How drug-like and how easy to make a molecule is, and what its scaffold is (paper, appendix on molecules)."""
+"""Drug-likeness, synthetic accessibility and scaffolds of molecules (paper, appendix on molecules)."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,11 +12,11 @@ from evodiverse.tasks.molecules.properties import sa_score
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What chemists ask of a molecule.
+    """The drug-likeness and the synthetic accessibility of a molecule.
 
     Attributes:
-        qed: Quantitative estimate of drug-likeness, 0 to 1, higher is better (Bickerton 2012).
-        sa_score: Synthetic accessibility, 1 (easy) to 10 (hard) (Ertl and Schuffenhauer 2009).
+        qed: The quantitative estimate of drug-likeness, 0 to 1, higher is better (Bickerton 2012).
+        sa_score: The synthetic accessibility score, 1 (easy) to 10 (hard) (Ertl and Schuffenhauer 2009).
     """
 
     qed: float
@@ -24,18 +24,18 @@ class Quality:
 
     @property
     def sa(self) -> float:
-        """Synthetic accessibility as (10 − SA)/9: 0 (hard) to 1 (easy)."""
+        """The synthetic accessibility as (10 − SA)/9, 0 (hard) to 1 (easy)."""
         return (10 - self.sa_score) / 9
 
 
 @lru_cache(maxsize=20_000)
 def find_scaffold(smiles: str) -> str:
-    """Return the SMILES of the Murcko scaffold of a valid SMILES, empty for a molecule without rings."""
+    """Return the SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
     return molecule_scaffold(Chem.MolFromSmiles(smiles))
 
 
 def molecule_scaffold(molecule: Chem.Mol) -> str:
-    """Return the SMILES of a molecule's Murcko scaffold, empty for one without rings."""
+    """Return the SMILES of a molecule's Murcko scaffold, or "" for a molecule without rings."""
     scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)  # type: ignore[no-untyped-call]
     return scaffold
 

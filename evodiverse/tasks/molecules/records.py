@@ -1,6 +1,7 @@
-"""The records of a library of molecules: lines of SMILES, rows of a table or entries of an SDF, packed by gzip or not.
+"""Reading the records of a library of molecules: lines of SMILES, rows of a table or entries of an SDF.
 
-A library may be larger than the memory, so it is read in blocks, and nothing here looks at the chemistry.
+A library may be compressed by gzip, and may be larger than the memory, so it is read in blocks. Nothing here parses the
+chemistry.
 """
 
 import csv
@@ -20,9 +21,9 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import DATA_BYTES, open_input
 
 MAX_RECORD_BYTES: Final = 1_000_000
-"""The longest line, and the longest entry of an SDF."""
+"""The maximum length of a line, and of an entry of an SDF."""
 COLUMNS: Final = ("smiles", "canonical_smiles")
-"""The columns of a table in which SMILES are looked for, in any case."""
+"""The columns of a table that may hold SMILES, in order of preference; their case does not matter."""
 _BLOCK_BYTES: Final = 1 << 20
 _UNPACKED_BYTES: Final = 10 * DATA_BYTES
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -38,7 +39,7 @@ _MAX_LISTED: Final = 10
 
 
 class Record(NamedTuple):
-    """One molecule's text: a SMILES, or an entry of an SDF; ``line`` is where it begins, counted from 1."""
+    """The text of one molecule, a SMILES or an entry of an SDF, and the line where it begins, counted from 1."""
 
     line: int
     text: str
@@ -49,11 +50,11 @@ class Source:
     """A file of molecules.
 
     Attributes:
-        path: Its suffix says the format: ``.smi``, ``.smiles``, ``.txt`` or none for lines of SMILES, ``.csv``,
-            ``.tsv`` or ``.sdf``, each with ``.gz`` behind it or without.
-        column: Of a table, the column that holds SMILES; None looks for one of `COLUMNS`.
-        key: The configuration key that names the file.
-        column_key: That which names the column, None where there is none.
+        path: The file. Its suffix determines the format: ``.smi``, ``.smiles``, ``.txt`` or none for lines of SMILES,
+            ``.csv``, ``.tsv`` or ``.sdf``; each may be followed by ``.gz``.
+        column: The column of a table that holds SMILES, or None to look for one of `COLUMNS`.
+        key: The configuration key that names the file, for error messages.
+        column_key: The configuration key that names the column, or None if there is no such key.
     """
 
     path: Path
@@ -63,36 +64,38 @@ class Source:
 
     @property
     def is_sdf(self) -> bool:
-        """Whether its records are entries of an SDF, and not SMILES."""
+        """Whether the records are entries of an SDF instead of SMILES."""
         return self._format == _SDF
 
     def count(self) -> int:
         """Return the number of records.
 
-        It is counted once as long as the file has its size, its time of change and its first megabyte.
+        The result is cached until the size, the modification time or the first megabyte of the file changes.
 
         Raises:
-            InputError: The file cannot be read as what its suffix says; names what is wrong and where.
+            InputError: The file cannot be read in the format of its suffix; names the fault and its line.
         """
         return _count(self, self.stamp())
 
     def records(self) -> Iterator[Record]:
-        """Yield all records. Blank lines are none, and neither are lines of SMILES that start with ``#``.
+        """Yield all records. Blank lines are skipped, and so are lines of SMILES files that start with ``#``.
 
         Raises:
-            InputError: The file cannot be read as what its suffix says; names what is wrong and where.
+            InputError: The file cannot be read in the format of its suffix; names the fault and its line.
         """
         if self._format in (_CSV, _TSV):
             return self._rows()
         if self.column is not None:
-            raise InputError(f"{self.column_key}={self.column} names a column, but {self.path} is no .csv or .tsv")
+            raise InputError(
+                f"{self.column_key}={self.column} names a column, but {self.path} is not a .csv or .tsv; set it to null"
+            )
         return self._entries() if self.is_sdf else self._smiles()
 
     def fetch(self, places: Collection[int]) -> list[Record]:
-        """Return the records at places counted from 0, in the order of ``places``.
+        """Return the records at given indices, counted from 0, in the order of ``places``.
 
         Raises:
-            InputError: The file cannot be read, or has become shorter.
+            InputError: The file cannot be read, or is shorter than before.
         """
         wanted, last = set(places), max(places, default=-1)
         found: dict[int, Record] = {}
@@ -102,7 +105,7 @@ class Source:
             if place == last:
                 break
         if len(found) < len(wanted):
-            raise self._unreadable("it changed while it was read; start again")
+            raise self._unreadable("it changed while it was being read; run the same command again")
         return [found[place] for place in places]
 
     @property
@@ -116,12 +119,12 @@ class Source:
         if suffix not in _FORMATS:
             known = ", ".join(filter(None, _FORMATS))
             raise InputError(
-                f"{self.key}: {self.path} is of an unknown format; use one of {known}, each also packed as .gz"
+                f"{self.key}: {self.path} has an unknown format; use one of {known}, optionally followed by .gz"
             )
         return _FORMATS[suffix]
 
     def stamp(self) -> tuple[int, int, bytes]:
-        """Return what changes when the file does."""
+        """Return the size, the modification time in nanoseconds and the hash of the first megabyte of the file."""
         with self._reading(), open_input(self.path, DATA_BYTES) as file:
             status = os.fstat(file.fileno())
             return status.st_size, status.st_mtime_ns, hashlib.sha256(file.read(_BLOCK_BYTES)).digest()
@@ -137,7 +140,7 @@ class Source:
         lines = chain.from_iterable(lines for _, lines in self._lines())
         header = next(lines, "")
         table = chain([header], lines)
-        if self._format == _TSV:  # which seldom quotes, and names of molecules have quotation marks in them
+        if self._format == _TSV:  # rarely quoted, while names of molecules contain quotation marks
             rows = csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
         else:
             rows = csv.reader(table, delimiter=max(",;", key=header.count))
@@ -149,10 +152,10 @@ class Source:
                     yield Record(line, row[place].strip().strip('"') if place < len(row) else "")
                 line = rows.line_num + 1
         except csv.Error as error:
-            raise self._unreadable(f"line {rows.line_num} ({error}); look for an open quotation mark") from error
+            raise self._unreadable(f"line {rows.line_num} ({error}); check for an unclosed quotation mark") from error
 
     def _find_column(self, names: Sequence[str]) -> int:
-        """Return the place of the column that holds SMILES."""
+        """Return the index of the column that holds SMILES."""
         if self.column is not None and self.column in names:
             return names.index(self.column)
         folded = [name.casefold() for name in names]
@@ -162,10 +165,10 @@ class Source:
         if not any(names):
             raise self._unreadable("its first line names no column")
         shown = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
-        lacking = "no column of SMILES" if self.column is None else f"no column {self.column}"
+        missing = "no column of SMILES" if self.column is None else f"no column {self.column}"
         if self.column_key is None:
-            raise InputError(f"{self.key}: {self.path} has {lacking}; name one of {shown} smiles")
-        raise InputError(f"{self.column_key}: {self.path} has {lacking}; set it to one of {shown}")
+            raise InputError(f"{self.key}: {self.path} has {missing}; rename one of {shown} to smiles")
+        raise InputError(f"{self.column_key}: {self.path} has {missing}; set it to one of {shown}")
 
     def _entries(self) -> Iterator[Record]:
         line, rest = 1, ""
@@ -180,12 +183,12 @@ class Source:
             yield Record(line, rest)
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield lines without their ends, block by block, with the number of the first."""
+        """Yield blocks of lines without their line ends, each with the number of its first line."""
         for first, text in self._texts():
             yield first, text.removesuffix("\n").split("\n")
 
     def _texts(self) -> Iterator[tuple[int, str]]:
-        """Yield blocks of whole lines, which end in line feeds, with the number of their first line."""
+        """Yield blocks of complete lines that end in line feeds, each with the number of its first line."""
         line = 1
         for block in self._blocks():
             try:
@@ -195,14 +198,14 @@ class Source:
                 raise self._unreadable(f"line {number} is not UTF-8; save it as text in UTF-8") from error
             if "\0" in text:
                 number = line + text.count("\n", 0, text.index("\0"))
-                raise self._unreadable(f"line {number} has a null byte, which no text has; check the file")
+                raise self._unreadable(f"line {number} has a null byte, so it is not text; check the file")
             if "\r" in text:
                 text = text.replace("\r\n", "\n").replace("\r", "\n")
             yield line, text
             line += text.count("\n")
 
     def _blocks(self) -> Iterator[bytes]:
-        """Yield the unpacked content in blocks that end where lines do, whatever ends them."""
+        """Yield the decompressed content in blocks that end with a line, for all kinds of line ends."""
         rest, n_bytes = b"", 0
         with self._reading(), open_input(self.path, DATA_BYTES) as packed:
             file = cast("BinaryIO", gzip.GzipFile(fileobj=packed)) if self._is_packed else packed
@@ -210,7 +213,7 @@ class Source:
                 content = rest + (chunk if n_bytes else chunk.removeprefix(_BYTE_ORDER_MARK))
                 n_bytes += len(chunk)
                 if n_bytes > _UNPACKED_BYTES:
-                    raise OSError(f"it unpacks to more than {_UNPACKED_BYTES:,} bytes")
+                    raise OSError(f"it decompresses to more than {_UNPACKED_BYTES:,} bytes")
                 # The last byte may be the first half of a line end.
                 end = max(content.rfind(b"\n"), content.rfind(b"\r", 0, len(content) - 1)) + 1
                 rest = content[end:]
@@ -223,14 +226,14 @@ class Source:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Tell what keeps the file from being read, as an `InputError`."""
+        """Turn exceptions raised while the file is read into `InputError`."""
         try:
             yield
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise self._unreadable(f"it is cut off or no gzip file ({error}); copy it again") from error
+            raise self._unreadable(f"it is truncated or not a gzip file ({error}); copy it again") from error
         except OSError as error:
             raise self._unreadable(reason(error)) from error
-        except ValueError as error:  # of the path
+        except ValueError as error:  # a null byte in the path
             raise self._unreadable(str(error)) from error
 
     def _unreadable(self, why: str) -> InputError:
@@ -238,5 +241,5 @@ class Source:
 
 
 @lru_cache(maxsize=4)
-def _count(source: Source, stamp: tuple[int, int, bytes]) -> int:  # noqa: ARG001 (another content is counted again)
+def _count(source: Source, stamp: tuple[int, int, bytes]) -> int:  # noqa: ARG001 (part of the cache key)
     return sum(1 for _ in source.records())

@@ -1,4 +1,4 @@
-"""The best molecules of a run as tables and as an SDF, for a person to open."""
+"""The best molecules of a run as tables and as an SDF file."""
 
 import csv
 import io
@@ -28,18 +28,18 @@ COLUMNS: Final = (
     "call",
 )
 ACYCLIC: Final = "(no rings)"
-"""What stands for the scaffold of molecules without rings in the table of scaffolds."""
+"""The entry for molecules without rings in the table of scaffolds."""
 
 
 def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> dict[str, bytes]:
-    """Return the tables and the SDF of the best molecules by the names of their files.
+    """Return the content of the tables and the SDF of the best molecules, by file name.
 
-    ``top.csv`` lists the first 100 with the columns `COLUMNS` and those of the task, ``top.sdf`` has the same in two
-    dimensions. ``clusters.csv`` and ``scaffolds.csv`` are about all that are given.
+    ``top.csv`` lists the first 100 with the columns `COLUMNS` and those of the task; ``top.sdf`` holds the same with
+    two-dimensional coordinates. ``clusters.csv`` and ``scaffolds.csv`` cover all discoveries.
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
-        columns: The task's own columns of the log, such as those of an objective's components.
+        columns: The log columns of the task, such as those of an objective's components.
     """
     smiles = [entry.candidate.genotype for entry in discoveries]
     numbers = find_clusters([fingerprint(text) for text in smiles])
@@ -53,7 +53,7 @@ def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> di
 
 
 def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns: Sequence[str]) -> bytes:
-    """Return the first 100; ``pool`` is empty for one that all pools share."""
+    """Return the table of the first 100; ``pool`` is empty for a molecule that all pools share."""
     rows = []
     for rank, (entry, cluster) in enumerate(zip(discoveries[:N_LISTED], clusters, strict=False), start=1):
         candidate, quality = entry.candidate, assess(entry.candidate.genotype)
@@ -66,13 +66,13 @@ def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns
 
 
 def _write_top(table: bytes) -> bytes:
-    """Return the molecules of ``top.csv`` as SDF, its columns as properties; the name of each is that of its call."""
+    """Return the molecules of ``top.csv`` as SDF, with its columns as data fields and its calls as names."""
     text = io.StringIO()
     with Chem.SDWriter(text) as writer:
         for line in csv.DictReader(io.StringIO(table.decode())):
             molecule = Chem.MolFromSmiles(line["smiles"])
             rdDepictor.Compute2DCoords(molecule)
-            _leave_open(molecule)
+            _mark_unspecified_bonds(molecule)
             molecule.SetProp("_Name", f"call {line['call']}")
             for name, value in line.items():
                 molecule.SetProp(name, value)
@@ -80,8 +80,8 @@ def _write_top(table: bytes) -> bytes:
     return text.getvalue().encode()
 
 
-def _leave_open(molecule: Chem.Mol) -> None:
-    """Mark the double bonds of which it is not said whether they are E or Z, since any drawing shows one of the two."""
+def _mark_unspecified_bonds(molecule: Chem.Mol) -> None:
+    """Mark double bonds that are not specified as E or Z, since their coordinates would suggest one of the two."""
     for found in Chem.FindPotentialStereo(molecule):
         if found.type == Chem.StereoType.Bond_Double and found.specified == Chem.StereoSpecified.Unspecified:
             molecule.GetBondWithIdx(found.centeredOn).SetStereo(Chem.BondStereo.STEREOANY)
@@ -103,7 +103,7 @@ def _best(entry: Discovery) -> tuple[float | None, str, int]:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Return a CSV, in which None is an empty cell."""
+    """Return a table as CSV in which None is an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -1,4 +1,4 @@
-"""Fingerprints, QED, SA and scaffolds of molecules, each computed once and kept on disk."""
+"""A cache on disk of the fingerprints, QED, SA scores and scaffolds of molecules."""
 
 import sqlite3
 from collections.abc import Callable
@@ -20,22 +20,22 @@ Bits = DataStructs.ExplicitBitVect
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS known (what TEXT, smiles TEXT, value, PRIMARY KEY (what, smiles)) WITHOUT ROWID"
 _BUSY_SECONDS = 60.0
-# More than any run may be told to admit with sense.
+# Above any sensible value of task.max_heavy_atoms.
 MAX_HEAVY_ATOMS = 1_000
 
 
 class NoMoleculeError(ValueError):
-    """A log has a text that no run can have logged as a molecule."""
+    """A log holds a text that no run can have logged as a molecule."""
 
 
 class MoleculeStore:
-    """What is known of molecules, in a file that any number of processes may share.
+    """A context manager that caches properties of molecules in a file that any number of processes may share.
 
-    What is computed is written when the store is left; a process that is killed before loses nothing but time. Another
-    version of RDKit has a file of its own. Use it as a context manager.
+    New values are written on exit; if the process is killed before, they are computed again later. Each version of
+    RDKit has its own file.
 
     Args:
-        folder: Where the file is, or will be.
+        folder: The folder of the file, which is created if it does not exist.
 
     Raises:
         DataError: The file cannot be used.
@@ -54,17 +54,19 @@ class MoleculeStore:
             self._file = sqlite3.connect(self._path, timeout=_BUSY_SECONDS)
             self._file.execute(_SCHEMA)
         except OSError as error:
-            raise DataError(f"{self._path} cannot be written ({reason(error)}); set EVODIVERSE_CACHE") from error
+            raise DataError(
+                f"{self._path} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
+            ) from error
         except sqlite3.Error as error:
             raise self._unusable(error) from error
-        except InputError as error:  # of the cache, not of the run that is being measured
+        except InputError as error:  # a fault of the cache, not of the run that is being measured
             raise DataError(str(error)) from error
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Write what is new, and close the file."""
+        """Write the new values, and close the file."""
         try:
             with self._file:
                 self._file.executemany("INSERT OR IGNORE INTO known VALUES (?, ?, ?)", self._new)
@@ -85,11 +87,11 @@ class MoleculeStore:
         return bits
 
     def scaffold(self, smiles: str) -> str:
-        """Return the SMILES of the Murcko scaffold of a valid SMILES, empty for a molecule without rings."""
+        """Return the SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
         return str(self._find("scaffold", smiles, quality.molecule_scaffold, str, str))
 
     def quality(self, smiles: str) -> Quality:
-        """Return QED and SA of a valid SMILES."""
+        """Return the QED and the SA score of a valid SMILES."""
         found: Quality = self._find("quality", smiles, quality.assess_molecule, _write_quality, _read_quality)
         return found
 
@@ -101,7 +103,15 @@ class MoleculeStore:
         write: Callable[[Any], bytes | str],
         read: Callable[[Any], Any],
     ) -> Any:
-        """Return what is asked of a molecule: remembered, read from the file, or computed."""
+        """Return a property of a molecule from memory, from the file, or newly computed.
+
+        Args:
+            what: The name of the property in the file.
+            smiles: The molecule.
+            compute: A function that computes the property.
+            write: A function that converts the property for the file.
+            read: A function that converts it back.
+        """
         place = (what, smiles)
         if place not in self._known:
             try:
@@ -116,15 +126,15 @@ class MoleculeStore:
         return self._known[place]
 
     def _unusable(self, error: sqlite3.Error) -> DataError:
-        return DataError(f"{self._path} cannot be used ({describe(error)}); delete it, it is made anew")
+        return DataError(f"{self._path} cannot be used ({describe(error)}); delete it, and it is created again")
 
 
 def _read(smiles: str) -> Chem.Mol:
-    """Return a logged molecule, or the empty scaffold of one without rings.
+    """Return a logged molecule, or an empty molecule for the empty scaffold.
 
     Raises:
-        NoMoleculeError: It is no molecule, or a cage on which RDKit would work for minutes: a log may be somebody
-            else's.
+        NoMoleculeError: The text is not a molecule, or is one that would keep RDKit busy for minutes; a log may come
+            from an untrusted source.
     """
     if not smiles:
         return Chem.MolFromSmiles("")

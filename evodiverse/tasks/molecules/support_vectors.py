@@ -1,4 +1,4 @@
-"""A support vector machine over counts of features as plain arrays, evaluated by numpy and scipy alone."""
+"""A support vector machine over feature counts as plain arrays, evaluated by numpy and scipy alone."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,21 +20,21 @@ _MOST_COUNT: Final = 255
 _LEAST_PROBABILITY: Final = 1e-7
 _TOLERANCE: Final = 0.005 / 2
 _MOST_ROUNDS: Final = 100
-"""libsvm's own limits: of a probability, and of the rounds in which it couples those of two classes."""
+"""The constants of libsvm: the bound on probabilities, and the tolerance and the limit on rounds of its coupling."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SupportVectorMachine:
-    """An RBF machine with Platt's probabilities; the arrays are read-only.
+    """A support vector machine with an RBF kernel and Platt's probabilities; the arrays are read-only.
 
     Attributes:
         vectors: ``(n, 2048)`` uint8; the support vectors, which are counts.
         coefficients: ``(n,)`` float64; their signed weights in the decision value.
-        constants: ``(4,)`` float64; intercept, gamma of the kernel, slope and offset of the sigmoid, see
-            `evodiverse.tasks.molecules.pickled_svm.MachineArrays`.
+        constants: ``(4,)`` float64; the intercept, the gamma of the kernel, and the slope and offset of the sigmoid
+            (see `evodiverse.tasks.molecules.pickled_svm.MachineArrays`).
 
     Raises:
-        ValueError: The arrays are no such machine.
+        ValueError: An array has the wrong shape or type, or a value is invalid.
     """
 
     vectors: NDArray[np.uint8]
@@ -49,13 +49,13 @@ class SupportVectorMachine:
         for name, shape in shapes.items():
             array = getattr(self, name)
             if array.shape != shape or array.dtype != np.dtype(_DTYPES[name]) or not np.isfinite(array).all():
-                raise ValueError(f"expected {name} as finite {_DTYPES[name]} of shape {shape}")
+                raise ValueError(f"{name} must be finite {_DTYPES[name]} of shape {shape}")
             read_only = array.view()
             read_only.flags.writeable = False
             object.__setattr__(self, name, read_only)
         if n == 0 or self.constants[1] <= 0:
-            raise ValueError("expected at least one support vector, and a gamma above 0")
-        # Sums of products of counts stay below 2**24, so that they are exact as float32.
+            raise ValueError("expected at least one support vector and a gamma above 0")
+        # Sums of products of counts stay below 2**24, so they are exact in float32.
         object.__setattr__(self, "_columns", np.ascontiguousarray(self.vectors.T, dtype=np.float32))
         object.__setattr__(self, "_squares", (self.vectors.astype(np.float64) ** 2).sum(axis=1))
 
@@ -64,31 +64,33 @@ class SupportVectorMachine:
         """Read a scikit-learn SVC over 2048 counts; its second class counts as active.
 
         Raises:
-            DataError: The file is missing or is no such machine, see `read_machine`, or it is not one of counts.
+            DataError: The file is missing or holds no such machine (see `read_machine`), or its vectors are not counts.
         """
         machine = read_machine(path, N_FEATURES)
         is_count = (machine.vectors >= 0) & (machine.vectors <= _MOST_COUNT) & (machine.vectors % 1 == 0)
         if not is_count.all():  # NaN fails too
-            raise DataError(f"{path} holds no machine over counts up to {_MOST_COUNT}; train it on such")
+            raise DataError(
+                f"{path} does not hold a machine over counts from 0 to {_MOST_COUNT}; train it on such counts"
+            )
         constants = np.array([machine.intercept, machine.gamma, machine.slope, machine.offset])
         try:
             return cls(machine.vectors.astype(np.uint8), machine.coefficients, constants)
         except ValueError as error:
-            raise DataError(f"{path} holds no usable support vector machine ({error}); train it again") from error
+            raise DataError(f"{path} does not hold a valid support vector machine ({error}); train it again") from error
 
     @classmethod
     def load_npz(cls, path: Path) -> Self:
         """Read what `save_npz` wrote.
 
         Raises:
-            DataError: The file is missing, damaged, or holds no machine.
+            DataError: The file is missing, is damaged, or does not hold a support vector machine.
         """
         try:
             return cls(**load_arrays(path, _DTYPES, "support vector machine"))
         except DataError:
             raise
         except Exception as error:  # see `load_arrays`
-            raise DataError(f"{path} holds no usable support vector machine ({describe(error)})") from error
+            raise DataError(f"{path} does not hold a valid support vector machine ({describe(error)})") from error
 
     def save_npz(self, path: Path) -> None:
         """Write the arrays to ``path``, see `save_arrays`."""
@@ -104,17 +106,17 @@ class SupportVectorMachine:
     def predict(self, counts: "csr_array") -> NDArray[np.float64]:
         """Return the probability of being active, as scikit-learn's ``predict_proba`` does.
 
-        A molecule's value does not depend on its batch, to the last bit: squared distances are whole numbers, and each
-        row is summed by itself.
+        A molecule's value is the same to the last bit in every batch: squared distances are whole numbers, and each row
+        is summed separately.
 
         Args:
             counts: ``(n, 2048)`` float32 whole numbers; n may be 0.
 
         Returns:
-            ``(n,)`` in [0, 1].
+            ``(n,)`` probabilities in [0, 1].
 
         Raises:
-            ValueError: The shape is another.
+            ValueError: The shape is not ``(n, 2048)``.
         """
         if counts.shape[1] != N_FEATURES:
             raise ValueError(f"expected counts of shape (n, {N_FEATURES}), got {counts.shape}")
@@ -132,13 +134,16 @@ def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what libsvm makes of the probability of the first of two classes (Wu, Lin and Weng 2004, algorithm 2).
+    """Return the probability of the first of two classes after libsvm's coupling (Wu, Lin and Weng 2004, algorithm 2).
 
-    For two classes the exact answer would be the probability itself. libsvm solves for it by rounds all the same, and
-    stops where it is near: published scores are these.
+    For two classes the exact result would be the input itself. libsvm nevertheless iterates and stops within a
+    tolerance, and published scores are the result of that.
 
     Args:
-        pairwise: ``(n,)`` probabilities.
+        pairwise: ``(n,)`` probabilities of the first class.
+
+    Returns:
+        ``(n,)`` coupled probabilities.
     """
     first = np.clip(pairwise, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
     second = 1 - first
@@ -164,15 +169,15 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def as_counts(features: list[dict[int, int]]) -> "csr_array":
-    """Return counts by feature, folded modulo 2048, as rows.
+    """Return feature counts, folded modulo 2048, as the rows of a sparse array.
 
     Args:
-        features: Of each molecule, how often it has each feature.
+        features: ``n`` mappings from a feature to its count in a molecule.
 
     Returns:
-        ``(n, 2048)`` float32.
+        ``(n, 2048)`` float32 sparse array.
     """
-    from scipy.sparse import csr_array  # here: most runs do without it, and it takes long to load
+    from scipy.sparse import csr_array  # here: slow to import, and most runs do not need it
 
     folded: list[Any] = []
     for counts in features:

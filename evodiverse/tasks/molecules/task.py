@@ -1,4 +1,4 @@
-"""Molecules that a learned oracle scores between 0 and 1."""
+"""The molecule task: molecules that an oracle scores between 0 and 1."""
 
 from collections.abc import Mapping, Sequence
 from math import isnan
@@ -28,24 +28,24 @@ LIBRARY_COLUMN = OwnColumn(
     "the line of the user's file, counted from 1, on which the record of an initial molecule begins",
     null="the candidate is not an initial molecule",
 )
-"""The column `LIBRARY_LINE`, which runs have that start from a user's file."""
+"""The column `LIBRARY_LINE` of runs that start from a user's file."""
 
-# Where 1 - s vanishes the energy would be -inf.
+# Keeps the energy of a score of 1 finite.
 ENERGY_FLOOR = 1e-6
 
 
 class MoleculeTask:
-    """The molecule domain around one oracle.
+    """The molecule task around one oracle.
 
     Args:
-        oracle: Maps a batch of canonical SMILES to scores in [0, 1], in order; NaN marks a molecule it could not score.
-            An objective's components are logged beside its score.
-        library: Where pools start.
-        initial_size: Molecules a pool starts from.
-        max_heavy_atoms: Larger molecules are rejected.
-        choose: Says which molecules of the library they are.
-        highlight: SMARTS that the picture of the best marks.
-        filters: Reject further ones; None for none.
+        oracle: A function that maps a batch of canonical SMILES to scores in [0, 1], in order, with NaN for a molecule
+            that it cannot score; or an objective, whose components are logged next to its score.
+        library: The molecules that pools start from.
+        initial_size: The number of molecules that a pool starts from.
+        max_heavy_atoms: The maximum number of heavy atoms; larger molecules are rejected.
+        choose: The function that chooses a pool's initial molecules from the library.
+        highlight: SMARTS patterns that the picture of the best molecules marks.
+        filters: The filters that reject further molecules, or None.
     """
 
     summary_name = "diverse top-10"
@@ -72,11 +72,11 @@ class MoleculeTask:
         self._filters = filters
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave the library behind: worker processes never start a search."""
+        """Return the state without the library, which worker processes do not need."""
         return self.__dict__ | {"_library": Library(()), "_choose": choose_any}
 
     def initial(self, stream: Stream) -> list[str]:
-        """Return the SMILES that a pool starts from."""
+        """Choose the molecules that a pool starts from, and return their SMILES."""
         chosen = self._choose(self._library, self._initial_size, stream.rng())
         if self._library.names_lines:
             for molecule in chosen:
@@ -84,20 +84,20 @@ class MoleculeTask:
         return [molecule.smiles for molecule in chosen]
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
-        """Return the line of a user's file on which a molecule stands that a pool starts from."""
+        """Return the line of the user's file that an initial molecule comes from; nothing for other molecules."""
         line = self._line_of.get(hypothesis.key)
         return {} if line is None else {LIBRARY_LINE: line}
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-        """Return the molecules that the texts stand for, or why they are none or may not be evaluated."""
+        """Return the molecules that texts represent, or why they are rejected (see `parse_filtered`)."""
         return [parse_filtered(text, self._max_heavy_atoms, self._filters) for text in genotypes]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-        """Score molecules. One that the oracle answers with NaN is a failed evaluation.
+        """Score molecules; a score of NaN is a failed evaluation.
 
         Raises:
-            ServiceError: The oracle raised something.
-            ContractError: The oracle answered something else than one number in [0, 1] or NaN for each molecule.
+            ServiceError: The oracle raised an exception.
+            ContractError: The oracle did not return one number in [0, 1], or NaN, for each molecule.
         """
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
         if isinstance(self._oracle, Objective):
@@ -106,11 +106,11 @@ class MoleculeTask:
         outside = (scores < 0) | (scores > 1)
         if outside.any():
             first = int(np.argmax(outside))
-            raise ContractError(f"the oracle scored {smiles[first]} {scores[first]}; a score must lie in [0, 1]")
+            raise ContractError(f"the oracle scored {smiles[first]} as {scores[first]}; a score must lie in [0, 1]")
         return [_evaluation(score) for score in scores.tolist()]
 
     def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
-        """Return the evaluation of a molecule that somebody else has scored.
+        """Return the evaluation of a molecule from a score obtained outside this process.
 
         Raises:
             InputError: The score lies outside [0, 1].
@@ -120,12 +120,12 @@ class MoleculeTask:
         return _evaluation(score)
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-        """Return the Tanimoto similarity of one molecule's Morgan bits with others'."""
+        """Return the Tanimoto similarities, by Morgan bits, of a molecule to ``n`` others, as ``(n,)`` in [0, 1]."""
         bits = [fingerprint(other.genotype) for other in others]
         return np.array(DataStructs.BulkTanimotoSimilarity(fingerprint(hypothesis.genotype), bits))
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
-        """Return the Morgan bits of molecules, ``(n, 2048)``."""
+        """Return the Morgan bits of ``n`` molecules as a ``(n, 2048)`` array of 0 and 1."""
         return unpack([fingerprint(hypothesis.genotype) for hypothesis in hypotheses])
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
@@ -134,7 +134,7 @@ class MoleculeTask:
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return the tables and the SDF of `lay_out`, and ``top10.png``, the diversity-aware top 10."""
+        """Return the files of `lay_out` and a picture of the diversity-aware top 10, ``top10.png``, by name."""
         if not discoveries:
             return {}
         columns = tuple(self.columns)
@@ -142,7 +142,7 @@ class MoleculeTask:
 
 
 def energy(score: float) -> float:
-    """Return ``log(1 - s)``, with 1 - s floored at 1e-6: low where the score is high (paper, molecular task)."""
+    """Return ``log(1 - score)``, with ``1 - score`` floored at 1e-6; lower is better (paper, molecular task)."""
     return float(np.log(max(1.0 - score, ENERGY_FLOOR)))
 
 
@@ -153,15 +153,15 @@ def _evaluation(score: float) -> Evaluation:
 
 
 def _composed_evaluations(objective: Objective, smiles: Sequence[str]) -> list[Evaluation]:
-    """Return the evaluations by an objective, with what its components measured as details."""
+    """Return the evaluations by an objective, with the raw values and scores of its components as details."""
     measured, names = objective.measure(smiles), tuple(objective.columns)
     numbers = np.stack([measured.raw, measured.values], axis=2).reshape(len(smiles), -1)
     evaluations = []
     for score, row in zip(measured.scores.tolist(), numbers.tolist(), strict=True):
         details = {name: None if isnan(number) else number for name, number in zip(names, row, strict=True)}
         if isnan(score):
-            lacking = next(name for name, number in details.items() if number is None)
-            error = str(Rejection(Reason.NON_FINITE, f"{lacking} is NaN"))
+            missing = next(name for name, number in details.items() if number is None)
+            error = str(Rejection(Reason.NON_FINITE, f"{missing} is NaN"))
             evaluations.append(Evaluation(None, None, valid=False, error=error, details=details))
         else:
             evaluations.append(Evaluation(score, energy(score), details=details))

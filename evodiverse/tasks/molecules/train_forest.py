@@ -1,4 +1,4 @@
-"""The command ``evodiverse-data train-forest``: from a user's CSV file to a forest that scores molecules."""
+"""The command ``evodiverse-data train-forest``, which trains a forest on a user's CSV file."""
 
 import os
 import re
@@ -29,15 +29,15 @@ _PLAIN_NAME = re.compile(r"[\w./+-]*\.npz", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the user asks for.
+    """The arguments of the command.
 
     Attributes:
-        data: CSV file with the columns smiles, label and, optionally, Split.
-        output: Where the forest goes.
-        threshold: A molecule with this label or a larger one is active; None where labels are 0 or 1.
-        seed: 0 to 2**32 - 1; of the forest, and of the held-out quarter where no column Split names one.
-        skip_invalid: Pass over lines that hold no molecule.
-        force: Replace an ``output`` that exists.
+        data: A CSV file with the columns smiles, label and, optionally, Split.
+        output: The ``.npz`` file to write.
+        threshold: The smallest label of an active molecule, or None if labels are 0 or 1.
+        seed: The seed, 0 to 2**32 - 1, of the forest and, without a column Split, of the held-out quarter.
+        skip_invalid: Whether to skip lines that hold no molecule.
+        force: Whether to replace an existing ``output``.
     """
 
     data: Path
@@ -49,7 +49,7 @@ class Order:
 
 
 def train_forest(order: Order) -> Iterator[str]:
-    """Train a forest, write it, and yield what to tell the user as soon as it is known.
+    """Train a forest, write it, and yield progress messages.
 
     Raises:
         InputError: scikit-learn is not installed, the table cannot be used, or the forest cannot be written.
@@ -59,7 +59,7 @@ def train_forest(order: Order) -> Iterator[str]:
     _check_output(order, output)
     molecules = read_labeled(order.data, is_binary=order.threshold is None, skip_invalid=order.skip_invalid)
     is_active = molecules.labels >= (1 if order.threshold is None else order.threshold)
-    skipped = f"; passed over {_count(molecules.n_skipped, 'line')} without one" if molecules.n_skipped else ""
+    skipped = f"; skipped {_count(molecules.n_skipped, 'line')} without a molecule" if molecules.n_skipped else ""
     yield f"{order.data}: {_count(len(is_active), 'molecule')}, {is_active.sum():,} active{skipped}"
     packed = pack_fingerprints(molecules.smiles)
     twins = number_twins(packed)
@@ -67,7 +67,7 @@ def train_forest(order: Order) -> Iterator[str]:
     if is_test is None:
         is_test = hold_out(twins, is_active, np.random.default_rng(order.seed))
     _check_classes(order, molecules, is_active, is_test)
-    yield from _tell_twins(twins, is_active, is_test)
+    yield from _describe_twins(twins, is_active, is_test)
     yield f"train: {_describe(is_active[~is_test])}"
     origin = f"a quarter, drawn with seed {order.seed}" if molecules.is_test is None else "by the column Split"
     yield f"test: {_describe(is_active[is_test])} ({origin})"
@@ -82,7 +82,7 @@ def train_forest(order: Order) -> Iterator[str]:
 
 
 def write_override(key: str, path: str) -> str:
-    """Return what sets a key to a path on the command line of ``evodiverse``, quoted for Hydra and for the shell."""
+    """Return a command-line override that sets a key to a path, quoted for Hydra and for the shell."""
     if _PLAIN_NAME.fullmatch(path):
         return f"{key}={path}"
     quoted = path.replace("'", "\\'")
@@ -90,10 +90,10 @@ def write_override(key: str, path: str) -> str:
 
 
 def _check_output(order: Order, output: Path) -> None:
-    """Refuse a place that the forest cannot be written to, before it is trained.
+    """Refuse an output path that cannot be written, before the forest is trained.
 
     Raises:
-        InputError: The folder does not exist or cannot be written, something is there, or it is the table itself.
+        InputError: The folder does not exist or is not writable, the file exists, or the path is the table itself.
     """
     data = expanded(order.data)
     try:
@@ -119,39 +119,41 @@ def _check_output(order: Order, output: Path) -> None:
 def _check_classes(
     order: Order, molecules: LabeledMolecules, is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
 ) -> None:
-    """Refuse parts that do not have both classes.
+    """Check that both parts have active and inactive molecules.
 
     Raises:
-        InputError: One has not.
+        InputError: A part has only one class, or none.
     """
     if is_active.all() or not is_active.any():
         state, other = ("active", "inactive") if is_active.all() else ("inactive", "active")
         low, high = molecules.labels.min(), molecules.labels.max()
-        remedy = f"add {other} ones" if order.threshold is None else "choose another --threshold"
+        remedy = f"add {other} molecules" if order.threshold is None else "choose another --threshold"
         raise InputError(f"{order.data}: all molecules are {state}, with labels from {low:g} to {high:g}; {remedy}")
     for name, part in (("train", is_active[~is_test]), ("test", is_active[is_test])):
         if not 0 < part.sum() < len(part):
             remedy = "add such molecules" if molecules.is_test is None else "change the column Split"
             raise InputError(
-                f"{order.data}: the {name} part has {_describe(part)}; it needs active and inactive ones; {remedy}"
+                f"{order.data}: the {name} part has {_describe(part)}, but must have active and inactive ones; {remedy}"
             )
 
 
-def _tell_twins(twins: NDArray[np.int64], is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]) -> Iterator[str]:
-    """Yield what the user should know about molecules that the forest cannot tell apart."""
+def _describe_twins(
+    twins: NDArray[np.int64], is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
+) -> Iterator[str]:
+    """Yield messages and warnings about molecules that the forest cannot tell apart."""
     sizes = np.bincount(twins)
     n_active, n_test = np.bincount(twins, weights=is_active), np.bincount(twins, weights=is_test)
     n_twins = int(sizes[sizes > 1].sum())
     if n_twins:
-        yield f"{n_twins:,} molecules share their fingerprint with another one: copies, stereoisomers or look-alikes"
+        yield f"{n_twins:,} molecules share their fingerprint with another one: duplicates, stereoisomers or others"
     n_contradictory = int(((n_active > 0) & (n_active < sizes)).sum())
     if n_contradictory:
-        yield f"contradictory labels: {_count(n_contradictory, 'fingerprint')}, both active and inactive"
+        yield f"contradictory labels: {_count(n_contradictory, 'fingerprint')} with active and inactive molecules"
     n_leaked = int(n_test[n_test < sizes].sum())
     if n_leaked:
         yield (
-            f"warning: {_count(n_leaked, 'molecule')} of the test part with a fingerprint of the train part, which "
-            "flatters the ROC AUC; change the column Split"
+            f"warning: {_count(n_leaked, 'molecule')} of the test part with a fingerprint that the train part has too, "
+            "which inflates the ROC AUC; change the column Split"
         )
 
 

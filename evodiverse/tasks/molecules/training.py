@@ -1,4 +1,4 @@
-"""A random forest from labeled molecules: fingerprints, a held-out part, training and its assessment."""
+"""Training a random forest on labeled molecules: fingerprints, the held-out part, training and assessment."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,7 +19,7 @@ _MOLECULES_PER_BLOCK = 1_000
 
 
 def require_sklearn() -> None:
-    """Refuse to go on without scikit-learn.
+    """Check that scikit-learn is installed.
 
     Raises:
         InputError: It is not installed.
@@ -31,13 +31,13 @@ def require_sklearn() -> None:
 
 
 def pack_fingerprints(smiles: Sequence[str]) -> NDArray[np.uint8]:
-    """Return the fingerprints that `ClassifierOracle` scores molecules by, eight bits a byte.
+    """Return the fingerprints that `ClassifierOracle` scores molecules by, packed eight bits per byte.
 
     Args:
-        smiles: n valid SMILES, n may be 0.
+        smiles: ``n`` valid SMILES; n may be 0.
 
     Returns:
-        ``(n, 256)``; `numpy.unpackbits` gives the 2048 bits of each molecule.
+        ``(n, 256)`` uint8; `numpy.unpackbits` gives the 2048 bits of each molecule.
     """
     packed = np.empty((len(smiles), N_BITS // 8), np.uint8)
     for start in range(0, len(smiles), _MOLECULES_PER_BLOCK):
@@ -47,31 +47,32 @@ def pack_fingerprints(smiles: Sequence[str]) -> NDArray[np.uint8]:
 
 
 def number_twins(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Give molecules that a forest cannot tell apart the same number: copies, stereoisomers, others of equal bits.
+    """Number molecules so that those with equal fingerprints, such as stereoisomers, share a number.
 
     Args:
-        packed: ``(n, 256)``, n at least 1.
+        packed: ``(n, 256)`` uint8 fingerprints from `pack_fingerprints`; n is at least 1.
 
     Returns:
-        ``(n,)``, from 0, without gaps; independent of the order of the molecules.
+        ``(n,)`` numbers from 0 without gaps; they do not depend on the order of the molecules.
     """
     _, numbers = np.unique(packed, axis=0, return_inverse=True)
     return numbers.reshape(-1).astype(np.int64)
 
 
 def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw a quarter of the active and of the inactive molecules for the test part.
+    """Draw a quarter of the active and a quarter of the inactive molecules for the test part.
 
-    Twins stay together, for a forest would recognize a molecule whose twin it was trained on. A group of twins with
-    both labels is drawn with the active ones if at least half of it is active.
+    Molecules with equal fingerprints (twins) stay together, as a forest would recognize a molecule whose twin it was
+    trained on. A group of twins with both labels counts as active if at least half of it is active.
 
     Args:
-        twins: ``(n,)``; numbers from `number_twins`.
-        is_active: ``(n,)``.
-        rng: Consumed once for each class.
+        twins: ``(n,)`` numbers from `number_twins`.
+        is_active: ``(n,)`` labels.
+        rng: The random generator, consumed once for each class.
 
     Returns:
-        ``(n,)`` bool; at least one group of each class that there is, even if that leaves none to train on.
+        ``(n,)`` bool, True for the test part. It has at least one group of each class that occurs, even if this leaves
+        none to train on.
     """
     sizes = np.bincount(twins)
     counts_as_active = 2 * np.bincount(twins, weights=is_active) >= sizes
@@ -87,11 +88,11 @@ def train(packed: NDArray[np.uint8], is_active: NDArray[np.bool_], seed: int) ->
     """Train a random forest of 100 trees with scikit-learn's default settings.
 
     Args:
-        packed: ``(n, 256)``; fingerprints from `pack_fingerprints`.
-        is_active: ``(n,)``, with both values.
-        seed: 0 to 2**32 - 1; decides about bootstrap samples and the features that are tried.
+        packed: ``(n, 256)`` uint8 fingerprints from `pack_fingerprints`.
+        is_active: ``(n,)`` labels, with both values.
+        seed: The seed, 0 to 2**32 - 1, of bootstrap samples and of the features tried at each split.
     """
-    from sklearn.ensemble import RandomForestClassifier  # here: it comes with an extra
+    from sklearn.ensemble import RandomForestClassifier  # here: an optional dependency
 
     classifier = RandomForestClassifier(n_estimators=N_TREES, random_state=seed, n_jobs=-1)
     classifier.fit(_to_sparse(packed), is_active)
@@ -99,21 +100,21 @@ def train(packed: NDArray[np.uint8], is_active: NDArray[np.bool_], seed: int) ->
 
 
 def measure_auc(forest: Forest, packed: NDArray[np.uint8], is_active: NDArray[np.bool_]) -> float:
-    """Return the area under the ROC curve of a forest's scores, 0 to 1; 0.5 is as good as chance.
+    """Return the area under the ROC curve of a forest's scores, 0 to 1; chance gives 0.5.
 
     Args:
-        forest: The forest.
-        packed: ``(n, 256)``; fingerprints of molecules that the forest was not trained on.
-        is_active: ``(n,)``, with both values.
+        forest: The forest to assess.
+        packed: ``(n, 256)`` uint8 fingerprints of molecules that the forest was not trained on.
+        is_active: ``(n,)`` labels, with both values.
     """
-    from sklearn.metrics import roc_auc_score  # here: it comes with an extra
+    from sklearn.metrics import roc_auc_score  # here: an optional dependency
 
     scores = [forest.predict(np.unpackbits(block, axis=1)) for block in _blocks(packed)]
     return float(roc_auc_score(is_active, np.concatenate(scores)))
 
 
 def _to_sparse(packed: NDArray[np.uint8]) -> sparse.csr_matrix:
-    """Return the bits as scikit-learn takes them: it makes the same trees of a sparse matrix, in half of the time."""
+    """Return the bits as a sparse matrix, from which scikit-learn builds the same trees in half the time."""
     blocks = [sparse.csr_matrix(np.unpackbits(block, axis=1), dtype=np.float32) for block in _blocks(packed)]
     return sparse.vstack(blocks, format="csr")
 
@@ -123,5 +124,5 @@ def _blocks(packed: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
 
 
 def _to_arrays(tree: Any) -> TreeArrays:
-    """Return one of scikit-learn's trees for two classes as arrays."""
+    """Return the arrays of one of scikit-learn's trees for two classes."""
     return TreeArrays(tree.children_left, tree.children_right, tree.feature, tree.threshold, tree.value[:, 0, :])

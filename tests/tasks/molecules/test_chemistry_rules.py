@@ -101,7 +101,7 @@ def test_editable_form_is_the_same_molecule(smiles: str) -> None:
 
 
 def test_an_unreadable_parent_breaks_the_contract() -> None:
-    with rdBase.BlockLogs(), pytest.raises(ValueError, match=r"must be a SMILES that RDKit reads, got 'C1CC'"):
+    with rdBase.BlockLogs(), pytest.raises(ValueError, match=r"must be a SMILES that RDKit can read, got 'C1CC'"):
         editable_molecule("C1CC")
 
 

@@ -137,18 +137,18 @@ def test_molecules_are_chosen_with_their_lines_from_a_long_packed_file(
 
 def test_a_choice_needs_as_many_drawn_as_chosen() -> None:
     (told,) = violations(choose="diverse", size=120, among=60)
-    assert told == "task.initial.among=60 is less than task.initial.size=120; choose among more"
+    assert told == "task.initial.among=60 must be at least task.initial.size=120; raise it"
 
 
 def test_a_choice_by_score_needs_a_score() -> None:
     (told,) = violations(choose="score")
-    assert told == "task.initial.score has no value; name what is scored, such as qed"
+    assert told == "task.initial.score has no value; set it to a property to choose by, such as qed"
 
 
 @pytest.mark.parametrize("rule", ["random", "diverse"])
 def test_a_score_that_nothing_uses_is_told(rule: str) -> None:
     (told,) = violations(choose=rule, score="qed")
-    assert told == "task.initial.score is set, but not used; set task.initial.choose=score"
+    assert told == "task.initial.score is set but not used; set task.initial.choose=score or task.initial.score=null"
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,15 @@ def test_a_score_that_nothing_uses_is_told(rule: str) -> None:
 )
 def test_a_score_that_needs_an_oracle_is_refused(score: dict[str, Any]) -> None:
     (told,) = violations(choose="score", score=score)
-    assert told == "task.initial.score.kind=oracle would cost oracle calls; use another kind, such as qed"
+    assert (
+        told
+        == "task.initial.score.kind=oracle is not allowed, as it would cost oracle calls; use another kind, such as qed"
+    )
 
 
 def test_a_property_that_is_no_score_needs_a_transform() -> None:
     (told,) = violations(choose="score", score="sa")
-    assert told == "task.initial.score.transform has no value; sa is no score from 0 to 1, so set one"
+    assert told == "task.initial.score.transform has no value; set one, as sa is not a score from 0 to 1"
 
 
 @pytest.mark.parametrize("score", ["qde", 3, ["qed"], {"weight": 1}, {"kind": "qed", "colour": "red"}])

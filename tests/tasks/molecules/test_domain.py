@@ -184,7 +184,7 @@ def test_all_that_is_wrong_is_named_at_once(smi: Callable[[str], Initial]) -> No
 
 def test_a_forest_and_a_function_of_ones_own_exclude_each_other(module: str, own_forest: Path) -> None:
     settings = MoleculeSettings(Oracle(path=str(own_forest), _target_=f"{module}.by_length"))
-    violation = "task.oracle.path and task.oracle._target_ are both set; set one of them to null"
+    violation = "task.oracle.path and task.oracle._target_ exclude each other; set all but one to null"
     assert violations_of(settings) == [violation]
 
 
@@ -259,9 +259,7 @@ def test_malformed_lines_that_are_passed_over_are_counted_in_a_warning(
     initial = smi("((\nCC\n))\n")
     build(initial=initial)
     (told,) = caplog.messages
-    assert told.startswith(
-        f"{initial.path}: passed over 2 of 3 records, which hold no molecule; the first is line 1: '(('"
-    )
+    assert told.startswith(f"{initial.path}: skipped 2 of 3 records, which hold no molecule; the first is line 1: '(('")
 
 
 def test_a_sound_file_gives_no_warning(smi: Callable[[str], Initial], caplog: pytest.LogCaptureFixture) -> None:
@@ -328,7 +326,7 @@ def test_a_function_that_scores_too_few_molecules_breaks_the_contract(module: st
 
 
 def test_a_function_that_scores_above_one_breaks_the_contract(module: str) -> None:
-    with pytest.raises(ContractError, match=r"the oracle scored C 1\.5; a score must lie in \[0, 1\]"):
+    with pytest.raises(ContractError, match=r"the oracle scored C as 1\.5; a score must lie in \[0, 1\]"):
         scores(build(Oracle(_target_=f"{module}.too_high")), "CCO", "C")
 
 
@@ -349,7 +347,7 @@ def test_a_function_that_answers_nan_fails_an_evaluation(module: str) -> None:
     ],
 )
 def test_what_cannot_be_imported_is_refused_by_name(target: str, error: str) -> None:
-    message = rf"^task\.oracle\._target_={re.escape(target)} cannot be used \({error}: .*as module\.name"
+    message = rf"^task\.oracle\._target_={re.escape(target)} cannot be used \({error}: .*set it to module\.name"
     with pytest.raises(InputError, match=message):
         build(Oracle(_target_=target))
 
@@ -372,7 +370,9 @@ def test_a_broken_module_is_a_violation_before_the_run(
 
 @pytest.mark.parametrize("name", ["number", "Mute"])
 def test_what_cannot_be_called_is_refused_by_name(module: str, name: str) -> None:
-    with pytest.raises(InputError, match=rf"_target_={module}\.{name} is no function and no class whose objects"):
+    with pytest.raises(
+        InputError, match=rf"_target_={module}\.{name} is neither a function nor a class whose instances"
+    ):
         build(Oracle(_target_=f"{module}.{name}"))
 
 
@@ -449,10 +449,10 @@ def test_smarts_to_be_marked_are_one_or_a_list(highlight: object) -> None:
 @pytest.mark.parametrize(
     ("highlight", "told"),
     [
-        ("c1ccn", "task.highlight: 'c1ccn' is no SMARTS of at most 1000 characters"),
-        (["C", ""], "task.highlight: '' is no SMARTS of at most 1000 characters"),
-        (3, "task.highlight must be a SMARTS or a list of them, got 3"),
-        ([3], "task.highlight must be a SMARTS or a list of them, got [3]"),
+        ("c1ccn", "task.highlight: expected a SMARTS of 1 to 1000 characters, got 'c1ccn'"),
+        (["C", ""], "task.highlight: expected a SMARTS of 1 to 1000 characters, got ''"),
+        (3, "task.highlight must be a SMARTS or a list of SMARTS, got 3"),
+        ([3], "task.highlight must be a SMARTS or a list of SMARTS, got [3]"),
     ],
 )
 def test_what_is_no_smarts_is_told_before_the_run(highlight: object, told: str) -> None:

@@ -57,13 +57,13 @@ class Touch:
         ({"roots": [0, 6]}, "at least one tree"),
         ({"feature": [-1, *FEATURE[1:]]}, "expected features in"),
         ({"feature": [LEAF_COLUMN + 1, *FEATURE[1:]]}, "expected features in"),
-        ({"right": [5, *RIGHT[1:]]}, "children after their parent and in its tree"),
-        ({"right": [0, *RIGHT[1:]]}, "children after their parent and in its tree"),
-        ({"right": [*RIGHT[:4], 2, 5]}, "children after their parent and in its tree"),
-        ({"right": RIGHT[:5]}, "expected 6 nodes in all arrays"),
+        ({"right": [5, *RIGHT[1:]]}, "each child must come after its parent, in the same tree"),
+        ({"right": [0, *RIGHT[1:]]}, "each child must come after its parent, in the same tree"),
+        ({"right": [*RIGHT[:4], 2, 5]}, "each child must come after its parent, in the same tree"),
+        ({"right": RIGHT[:5]}, "all arrays must have 6 nodes"),
         ({"probability": [*PROBABILITY[:5], 1.5]}, "expected probabilities"),
         ({"probability": [*PROBABILITY[:5], np.nan]}, "expected probabilities"),
-        ({"probability": [[0.5]]}, "expected probability as a vector"),
+        ({"probability": [[0.5]]}, "probability must be a vector"),
     ],
 )
 def test_arrays_that_are_no_forest_are_refused(changes, reason):
@@ -113,7 +113,7 @@ def test_damaged_npz_is_refused_by_name(tmp_path):
     path = tmp_path / "forest.npz"
     small_forest().save_npz(path)
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(DataError, match=r"forest\.npz holds no usable forest"):
+    with pytest.raises(DataError, match=r"forest\.npz does not hold a valid forest"):
         Forest.load_npz(path)
 
 
@@ -123,20 +123,20 @@ def test_npz_with_flipped_byte_is_refused(tmp_path):
     content = bytearray(path.read_bytes())
     content[content.index(np.float64(0.125).tobytes())] ^= 1
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"forest\.npz holds no usable forest \(BadZipFile: Bad CRC-32"):
+    with pytest.raises(DataError, match=r"forest\.npz does not hold a valid forest \(BadZipFile: Bad CRC-32"):
         Forest.load_npz(path)
 
 
 def test_npz_without_an_array_is_refused(tmp_path):
     np.savez(tmp_path / "forest.npz", feature=np.zeros(1, np.int16))
-    with pytest.raises(DataError, match=r"holds no usable forest .*right"):
+    with pytest.raises(DataError, match=r"does not hold a valid forest .*right"):
         Forest.load_npz(tmp_path / "forest.npz")
 
 
 def test_npz_with_pickled_objects_is_refused_and_nothing_happens(tmp_path):
     marker = tmp_path / "marker"
     np.savez(tmp_path / "forest.npz", feature=np.array([Touch(marker)], dtype=object))
-    with pytest.raises(DataError, match=r"holds no usable forest .*allow_pickle=False"):
+    with pytest.raises(DataError, match=r"does not hold a valid forest .*allow_pickle=False"):
         Forest.load_npz(tmp_path / "forest.npz")
     assert not marker.exists()
 
@@ -144,7 +144,7 @@ def test_npz_with_pickled_objects_is_refused_and_nothing_happens(tmp_path):
 def test_npz_member_that_is_no_array_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "forest.npz", "w") as archive:
         archive.writestr("feature", "hello")
-    with pytest.raises(DataError, match="holds no usable forest"):
+    with pytest.raises(DataError, match="does not hold a valid forest"):
         Forest.load_npz(tmp_path / "forest.npz")
 
 
@@ -153,7 +153,7 @@ def test_npz_member_with_a_broken_header_is_refused(tmp_path, header):
     member = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
     with zipfile.ZipFile(tmp_path / "forest.npz", "w") as archive:
         archive.writestr("feature.npy", member)
-    with pytest.raises(DataError, match="holds no usable forest"):
+    with pytest.raises(DataError, match="does not hold a valid forest"):
         Forest.load_npz(tmp_path / "forest.npz")
 
 

@@ -59,7 +59,7 @@ def sample(library: AnyLibrary, size: int, *, seed: int = 0, pool: int = 0) -> l
 
 def refusals(path: Path, *, max_heavy_atoms: int = 80) -> tuple[str, ...]:
     """What is wrong with a file, without what its path and the way out are."""
-    ending = "; correct it or set task.initial.skip_invalid=true"
+    ending = "; fix it or set task.initial.skip_invalid=true"
     with pytest.raises(InputError, match=f"{re.escape(ending)}$") as caught:
         read(path, max_heavy_atoms=max_heavy_atoms)
     return tuple(line.removeprefix(str(path)).removesuffix(ending) for line in caught.value.violations)
@@ -173,7 +173,7 @@ def test_a_byte_order_mark_does_not_hide_a_comment(write: Callable[[bytes], Path
 
 def test_a_malformed_line_is_named_by_its_number_in_the_file(write: Callable[[str], Path]) -> None:
     path = write("# comment\n\nCCO\nc1ccc ring\n")
-    expected = f"{path} line 4: 'c1ccc' is malformed (unparsable: RDKit reads no molecule); correct it"
+    expected = f"{path} line 4: 'c1ccc' is malformed (unparsable: RDKit reads no molecule); fix it"
     with pytest.raises(InputError, match=re.escape(expected)):
         read(path)
 
@@ -187,7 +187,9 @@ def test_all_malformed_lines_are_named_at_once(write: Callable[[str], Path]) -> 
     )
 
 
-@pytest.mark.parametrize(("n_malformed", "rest"), [(6, ": 1 more malformed lines"), (12, ": 7 more malformed lines")])
+@pytest.mark.parametrize(
+    ("n_malformed", "rest"), [(6, ": 1 more malformed records"), (12, ": 7 more malformed records")]
+)
 def test_beyond_five_malformed_lines_are_counted(write: Callable[[str], Path], n_malformed: int, rest: str) -> None:
     *named, last = refusals(write("((\n" * n_malformed))
     assert [line.split(":")[0] for line in named] == [f" line {number}" for number in range(1, 6)]
@@ -208,7 +210,7 @@ def test_malformed_lines_are_passed_over_and_counted_on_demand(write: Callable[[
     library = read(write("#\nCCO\n((\nC.C x\n\nCC\n"), skip_invalid=True)
     assert (library.smiles, library.lines) == (("CCO", "CC"), (2, 6))
     assert re.search(
-        r"own\.smi: passed over 2 of 4 records, which hold no molecule; the first is line 3: '\(\('", library.notice
+        r"own\.smi: skipped 2 of 4 records, which hold no molecule; the first is line 3: '\(\('", library.notice
     )
 
 
@@ -324,7 +326,7 @@ def test_malformed_lines_that_were_drawn_are_told_once(
     library = streamed(chains, skip_invalid=True)
     assert sample(library, 5) == sample(library, 5, pool=1) == ["CCO"]
     (told,) = caplog.messages
-    assert f"passed over {N - 1} of {N} records, which hold no molecule; the first is line 2: '((' is" in told
+    assert f"skipped {N - 1} of {N} records, which hold no molecule; the first is line 2: '((' is" in told
 
 
 def test_malformed_lines_that_were_drawn_are_refused_on_demand(write: Callable[[str], Path], chains: Path) -> None:
@@ -338,7 +340,9 @@ def test_a_long_file_in_which_molecules_are_too_rare_is_refused(
 ) -> None:
     monkeypatch.setattr(initial, "MOST_READ", N - 10)
     write("CCO\n" * N)
-    with pytest.raises(InputError, match=r"own\.smi has 1 molecules in 50 records drawn, expected 5; check the file"):
+    with pytest.raises(
+        InputError, match=r"50 records drawn from .*own\.smi hold 1 molecules, expected 5; check the file"
+    ):
         streamed(chains).sample(5, Stream(0, 1).rng())
 
 

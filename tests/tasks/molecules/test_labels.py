@@ -69,7 +69,7 @@ def test_lines_that_hold_no_molecule_are_passed_over_when_asked() -> None:
 
 def test_lines_that_hold_no_molecule_are_refused_otherwise() -> None:
     assert refusals("smiles,label", "CCO,1", "", "C((,1") == (
-        "line 4: 'C((' is no molecule (unparsable: RDKit reads no molecule); correct it or use --skip-invalid",
+        "line 4: 'C((' is not a molecule (unparsable: RDKit reads no molecule); fix it or use --skip-invalid",
     )
 
 
@@ -82,14 +82,14 @@ def test_a_label_that_is_no_number_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["2", "-1", "0.5"])
 def test_a_label_without_threshold_is_0_or_1(text: str) -> None:
     assert refusals("smiles,label", f"CCO,{text}") == (
-        f"line 2: label must be 0 or 1, got {text}; use --threshold to call large ones active",
+        f"line 2: label must be 0 or 1, got {text}; use --threshold to count larger labels as active",
     )
 
 
 @pytest.mark.parametrize("text", ["", "val", "validation", "0"])
 def test_a_split_that_is_neither_train_nor_test_is_refused(text: str) -> None:
     (told,) = refusals("smiles,label,Split", f"CCO,1,{text}")
-    assert told == f"line 2: Split must be train or test, got {text!r}; correct it or remove the column"
+    assert told == f"line 2: Split must be train or test, got {text!r}; fix it or remove the column"
 
 
 @pytest.mark.parametrize("line", ["CCO", "CCO,1,0"])
@@ -101,9 +101,9 @@ def test_a_line_with_other_cells_than_the_header_is_refused(line: str) -> None:
 @pytest.mark.parametrize(
     ("header", "told"),
     [
-        ("smiles,activity", "has no column label, its header is 'smiles,activity'; rename the one you mean"),
-        ("CCO,1", "has no column smiles, its header is 'CCO,1'; rename the one you mean"),
-        ("smiles;label", "has no column smiles, its header is 'smiles;label'; name the columns and put commas between"),
+        ("smiles,activity", "has no column label; its header is 'smiles,activity'; rename a column to label"),
+        ("CCO,1", "has no column smiles; its header is 'CCO,1'; rename a column to smiles"),
+        ("smiles;label", "has no column smiles; its header is 'smiles;label'; separate the names of the columns by"),
         ("smiles,label,Smiles", "has 2 columns named smiles; keep one of them"),
         ("smiles,label,Split,split", "has 2 columns named split; keep one of them"),
     ],
@@ -116,9 +116,12 @@ def test_a_header_without_the_columns_is_refused(header: str, told: str) -> None
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        (('"CCO,1', "CN,0"), "line 3: unexpected end of data; check the quotes from there on"),
-        (('"CCO"x,1',), "line 3: ',' expected after '\"'; check the quotes from there on"),
-        ((f"{'C' * 200_000},1",), "line 3: field larger than field limit (131072); check the quotes from there on"),
+        (('"CCO,1', "CN,0"), "line 3: unexpected end of data; check the quotation marks from there on"),
+        (('"CCO"x,1',), "line 3: ',' expected after '\"'; check the quotation marks from there on"),
+        (
+            (f"{'C' * 200_000},1",),
+            "line 3: field larger than field limit (131072); check the quotation marks from there on",
+        ),
     ],
 )
 def test_broken_quotes_are_refused_where_they_begin(lines: tuple[str, ...], told: str) -> None:
@@ -139,7 +142,7 @@ def test_the_first_malformed_lines_are_shown_and_the_others_counted() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n", ",,\n"])
 def test_an_empty_table_is_refused(text: str) -> None:
-    assert refusals(text) == ("is empty; its first line must name the columns, as in smiles,label",)
+    assert refusals(text) == ("is empty; its first line must name the columns, such as smiles,label",)
 
 
 @pytest.mark.parametrize("lines", [(), ("((,1",)])

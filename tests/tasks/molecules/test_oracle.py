@@ -166,7 +166,7 @@ def test_missing_forest_is_refused_by_name(tmp_path):
 @pytest.mark.parametrize("content", [b"PK\x03\x04 and more", b"\x80\x04 and more", b""])
 def test_damaged_forest_is_refused_by_name(tmp_path, content):
     (tmp_path / "forest").write_bytes(content)
-    with pytest.raises(DataError, match=r"/forest (holds no usable forest|is not a readable pickle)"):
+    with pytest.raises(DataError, match=r"/forest (does not hold a valid forest|is not a readable pickle)"):
         ClassifierOracle.from_file(tmp_path / "forest")
 
 
@@ -176,7 +176,7 @@ def test_forest_that_changed_since_is_refused_by_a_new_process(own_forest, tmp_p
     oracle = ClassifierOracle.from_file(path)
     path.write_bytes(artifact_path("jnk3").read_bytes())
     oracle_module._file_forest.cache_clear()
-    with pytest.raises(DataError, match="was changed since the run began"):
+    with pytest.raises(DataError, match="has changed since the run began"):
         oracle([ASPIRIN])
 
 

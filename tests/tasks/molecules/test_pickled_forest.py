@@ -132,7 +132,7 @@ def hostile_calls(marker: str) -> dict[str, Calls]:
 def test_pickle_that_calls_something_is_refused_and_nothing_happens(tmp_path, name):
     marker = tmp_path / "marker"
     path = pickled(tmp_path / "hostile.pkl", hostile_calls(str(marker))[name])
-    with pytest.raises(DataError, match=rf"refused: a forest needs no global '[\w.]+\.{name}'"):
+    with pytest.raises(DataError, match=rf"refused, as it names the global '[\w.]+\.{name}', which a forest does not"):
         Forest.from_pickle(path)
     assert not marker.exists()
 
@@ -144,7 +144,7 @@ def test_dotted_name_behind_an_admitted_one_is_refused(tmp_path, name):
     attribute = name.removeprefix(f"{module}.")
     texts = [b"\x8c" + bytes([len(text)]) + text.encode() for text in (module, attribute)]
     path.write_bytes(b"\x80\x04" + b"".join(texts) + b"\x93.")
-    with pytest.raises(DataError, match=f"needs no global '{name}'"):
+    with pytest.raises(DataError, match=f"names the global '{name}'"):
         Forest.from_pickle(path)
 
 
@@ -152,7 +152,7 @@ def test_hostile_call_inside_a_real_forest_is_refused(tmp_path):
     marker = tmp_path / "marker"
     forest = train(RandomForestClassifier(1, random_state=0))
     forest.estimators_.append(Calls(os.system, f"touch {marker}"))
-    with pytest.raises(DataError, match=r"refused: .*posix\.system"):
+    with pytest.raises(DataError, match=r"refused, as it names the global .*posix\.system"):
         Forest.from_pickle(pickled(tmp_path / "forest.pkl", forest))
     assert not marker.exists()
 
@@ -191,7 +191,7 @@ def test_forest_with_three_classes_is_refused(tmp_path):
 def test_forest_trained_on_other_values_than_bits_is_refused(tmp_path):
     features = random_bits(200).astype(np.float32) * 10
     forest = RandomForestClassifier(2, random_state=0).fit(features, features[:, 5] > 0)
-    with pytest.raises(DataError, match="expected thresholds that tell 0 from 1"):
+    with pytest.raises(DataError, match="expected thresholds that separate 0 from 1"):
         Forest.from_pickle(pickled(tmp_path / "forest.pkl", forest))
 
 
@@ -207,7 +207,7 @@ def test_file_that_holds_no_forest_is_refused_by_name(tmp_path, content):
     path = tmp_path / "forest.pkl"
     path.write_bytes(content)
     with pytest.raises(
-        DataError, match=r"\A[^\n]*forest\.pkl (is not a readable pickle|holds no usable forest)[^\n]*\Z"
+        DataError, match=r"\A[^\n]*forest\.pkl (is not a readable pickle|does not hold a valid forest)[^\n]*\Z"
     ):
         Forest.from_pickle(path)
 
@@ -262,7 +262,7 @@ def test_weighted_class_counts_become_fractions(tmp_path):
     ],
 )
 def test_nodes_that_are_no_tree_are_refused(tmp_path, left, right, reason):
-    with pytest.raises(DataError, match=rf"forest\.pkl holds no usable forest .*{reason}"):
+    with pytest.raises(DataError, match=rf"forest\.pkl does not hold a valid forest .*{reason}"):
         Forest.from_pickle(handmade_pickle(tmp_path / "forest.pkl", left, right))
 
 
@@ -274,13 +274,13 @@ def test_tree_that_tests_a_bit_out_of_range_is_refused(tmp_path, feature):
 
 @pytest.mark.parametrize("weights", [(0.0, 0.0), (-1.0, 2.0), (np.nan, 1.0), (np.inf, 1.0)])
 def test_class_weights_that_give_no_fraction_are_refused(tmp_path, weights):
-    with pytest.raises(DataError, match="expected finite class weights"):
+    with pytest.raises(DataError, match="expected class weights that are finite"):
         Forest.from_pickle(handmade_pickle(tmp_path / "forest.pkl", [-1], [-1], weights=weights))
 
 
 @pytest.mark.parametrize("threshold", [-0.5, 1.0, np.nan])
 def test_threshold_that_does_not_tell_0_from_1_is_refused(tmp_path, threshold):
-    with pytest.raises(DataError, match="expected thresholds that tell 0 from 1"):
+    with pytest.raises(DataError, match="expected thresholds that separate 0 from 1"):
         Forest.from_pickle(handmade_pickle(tmp_path / "forest.pkl", [1, -1, -1], [2, -1, -1], threshold=threshold))
 
 

@@ -153,7 +153,9 @@ def test_records_are_fetched_in_the_order_asked_for(write: Write) -> None:
 
 
 def test_a_file_that_became_shorter_is_refused(write: Write) -> None:
-    with pytest.raises(InputError, match=r"cannot read .*own\.smi: it changed while it was read; start again"):
+    with pytest.raises(
+        InputError, match=r"cannot read .*own\.smi: it changed while it was being read; run the same command again"
+    ):
         write("own.smi", "A\nB\n").fetch([0, 5])
 
 
@@ -170,8 +172,8 @@ def test_records_are_counted_again_when_the_file_changes(write: Write) -> None:
 @pytest.mark.parametrize("name", ["own.xyz", "own.smi.bz2", "own.mol2", "own.parquet"])
 def test_an_unknown_format_is_refused_with_those_that_are_known(write: Write, name: str) -> None:
     assert refusal(write(name, "C\n")) == (
-        f"task.initial.path: {name} is of an unknown format; use one of .smi, .smiles, .txt, .csv, .tsv, .sdf, "
-        "each also packed as .gz"
+        f"task.initial.path: {name} has an unknown format; use one of .smi, .smiles, .txt, .csv, .tsv, .sdf, "
+        "optionally followed by .gz"
     )
 
 
@@ -193,7 +195,7 @@ def test_a_table_of_many_columns_is_refused_in_a_line_of_bounded_length(write: W
 @pytest.mark.parametrize("name", ["own.smi", "own.sdf"])
 def test_a_column_of_a_file_that_has_none_is_refused(write: Write, name: str) -> None:
     assert refusal(write(name, "C\n", "smiles")) == (
-        f"task.initial.column=smiles names a column, but {name} is no .csv or .tsv"
+        f"task.initial.column=smiles names a column, but {name} is not a .csv or .tsv; set it to null"
     )
 
 
@@ -214,7 +216,7 @@ def test_a_line_that_is_no_utf_8_is_named(write: Write, name: str) -> None:
 @pytest.mark.parametrize("name", ["own.smi", "own.csv", "own.sdf"])
 def test_a_null_byte_is_named_with_its_line(write: Write, name: str) -> None:
     assert refusal(write(name, b"smiles\nCCO\nC\0C\n")) == (
-        f"task.initial.path: cannot read {name}: line 3 has a null byte, which no text has; check the file"
+        f"task.initial.path: cannot read {name}: line 3 has a null byte, so it is not text; check the file"
     )
 
 
@@ -231,21 +233,23 @@ def test_an_entry_without_end_is_refused_before_it_fills_the_memory(write: Write
 
 def test_a_quotation_that_never_ends_is_refused(write: Write) -> None:
     told = refusal(write("own.csv", 'smiles\n"' + "C\n" * 200_000))
-    assert re.fullmatch(r"task\.initial\.path: .*line \d+ \(field larger .*\); look for an open quotation mark", told)
+    assert re.fullmatch(
+        r"task\.initial\.path: .*line \d+ \(field larger .*\); check for an unclosed quotation mark", told
+    )
 
 
 @pytest.mark.parametrize("keep", [15, 200, -4])
 def test_a_packed_file_that_is_cut_off_is_refused(tmp_path: Path, keep: int) -> None:
     path = tmp_path / "own.smi.gz"
     path.write_bytes(gzip.compress("".join(f"{'C' * n}\n" for n in range(300)).encode())[:keep])
-    assert "cannot read own.smi.gz: it is cut off or no gzip file (" in refusal(Source(path))
+    assert "cannot read own.smi.gz: it is truncated or not a gzip file (" in refusal(Source(path))
 
 
 @pytest.mark.parametrize("content", [b"CCO\n", b"\x1f\x8b\x08\x00garbage behind the head", b"\x1f\x8b\xff"])
 def test_a_file_that_is_named_as_packed_but_is_not_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "own.smi.gz"
     path.write_bytes(content)
-    assert "cannot read own.smi.gz: it is cut off or no gzip file (" in refusal(Source(path))
+    assert "cannot read own.smi.gz: it is truncated or not a gzip file (" in refusal(Source(path))
 
 
 def test_a_packed_file_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None:
@@ -253,10 +257,10 @@ def test_a_packed_file_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) 
     packed = bytearray(gzip.compress("".join(f"{smiles} x{n}\n" for n, smiles in enumerate(DRUGS * 20)).encode()))
     packed[len(packed) // 2] ^= 0xFF
     path.write_bytes(packed)
-    assert "cannot read own.smi.gz: it is cut off or no gzip file (" in refusal(Source(path))
+    assert "cannot read own.smi.gz: it is truncated or not a gzip file (" in refusal(Source(path))
 
 
 def test_a_packed_file_that_grows_beyond_all_bounds_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_UNPACKED_BYTES", 3_000_000)
     told = refusal(write("own.smi.gz", b"\n" * 5_000_000))
-    assert told == "task.initial.path: cannot read own.smi.gz: it unpacks to more than 3,000,000 bytes"
+    assert told == "task.initial.path: cannot read own.smi.gz: it decompresses to more than 3,000,000 bytes"

@@ -112,7 +112,7 @@ def test_vectors_that_are_no_counts_are_refused(
     machine = pickle.loads(trained[1].read_bytes())
     machine.support_vectors_[0, 0] = value
     (tmp_path / "other.pkl").write_bytes(pickle.dumps(machine, 4))
-    with pytest.raises(DataError, match="counts up to 255"):
+    with pytest.raises(DataError, match="counts from 0 to 255"):
         SupportVectorMachine.from_pickle(tmp_path / "other.pkl")
 
 
@@ -124,12 +124,12 @@ def test_a_pickle_that_calls_something_is_refused(tmp_path: Path) -> None:
             return open, (str(marker), "w")
 
     (tmp_path / "hostile.pkl").write_bytes(pickle.dumps(Hostile(), 4))
-    with pytest.raises(DataError, match=r"needs no global 'io.open'"):
+    with pytest.raises(DataError, match=r"names the global 'io.open'"):
         SupportVectorMachine.from_pickle(tmp_path / "hostile.pkl")
     assert not marker.exists()
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "machine.npz").write_bytes(b"PK\x03\x04 nonsense")
-    with pytest.raises(DataError, match="holds no usable support vector machine"):
+    with pytest.raises(DataError, match="does not hold a valid support vector machine"):
         SupportVectorMachine.load_npz(tmp_path / "machine.npz")

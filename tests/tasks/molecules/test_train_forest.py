@@ -97,14 +97,14 @@ def test_only_the_train_part_is_trained_on(order) -> None:
 def test_lines_passed_over_are_counted(order) -> None:
     write(*TABLE, "C((,1")
     first = next(train_forest(dataclasses.replace(order, skip_invalid=True)))
-    assert first == "own.csv: 36 molecules, 12 active; passed over 1 line without one"
+    assert first == "own.csv: 36 molecules, 12 active; skipped 1 line without a molecule"
 
 
 def test_copies_and_contradictions_are_counted(order) -> None:
     write(*TABLE, TABLE[1], "C[C@H](N)CCO,1", "C[C@@H](N)CCO,0")
     assert list(train_forest(order))[1:3] == [
-        "4 molecules share their fingerprint with another one: copies, stereoisomers or look-alikes",
-        "contradictory labels: 1 fingerprint, both active and inactive",
+        "4 molecules share their fingerprint with another one: duplicates, stereoisomers or others",
+        "contradictory labels: 1 fingerprint with active and inactive molecules",
     ]
 
 
@@ -116,17 +116,21 @@ def test_a_part_of_our_own_never_leaks(order) -> None:
 def test_a_split_that_leaks_is_told(order) -> None:
     write(*SPLIT_TABLE, f"{TABLE[1]},train")
     (warning,) = [line for line in train_forest(order) if line.startswith("warning")]
-    assert warning.startswith("warning: 1 molecule of the test part with a fingerprint of the train part")
+    assert warning.startswith("warning: 1 molecule of the test part with a fingerprint that the train part has too")
 
 
 @pytest.mark.parametrize(
     ("lines", "threshold", "told"),
     [
-        (["CC,1", "CCC,1"], None, "all molecules are active, with labels from 1 to 1; add inactive ones"),
-        (["CC,0"], None, "all molecules are inactive, with labels from 0 to 0; add active ones"),
+        (["CC,1", "CCC,1"], None, "all molecules are active, with labels from 1 to 1; add inactive molecules"),
+        (["CC,0"], None, "all molecules are inactive, with labels from 0 to 0; add active molecules"),
         (["CC,4", "CCC,9"], 9.5, "all molecules are inactive, with labels from 4 to 9; choose another --threshold"),
         (["CC,4", "CCC,9"], 4.0, "all molecules are active, with labels from 4 to 9; choose another --threshold"),
-        (["CC,1", "CCC,0", "CCCC,0"], None, "the train part has 1 molecule, 0 active; it needs active and inactive"),
+        (
+            ["CC,1", "CCC,0", "CCCC,0"],
+            None,
+            "the train part has 1 molecule, 0 active, but must have active and inactive",
+        ),
     ],
 )
 def test_molecules_of_one_class_are_refused(order, lines, threshold, told) -> None:
@@ -145,7 +149,7 @@ def test_molecules_of_one_class_are_refused(order, lines, threshold, told) -> No
 )
 def test_a_split_without_both_classes_in_each_part_is_refused(order, parts, told) -> None:
     write(*(f"{line},{part}" for line, part in zip(TABLE, ["Split", *parts], strict=True)))
-    expected = f"own.csv: {told}; it needs active and inactive ones; change the column Split"
+    expected = f"own.csv: {told}, but must have active and inactive ones; change the column Split"
     assert refusal(order) == expected
 
 

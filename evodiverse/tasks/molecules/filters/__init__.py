@@ -1,1 +1,1 @@
-"""What a molecule must be like to be evaluated at all (``task.filters``)."""
+"""Filters that reject molecules before they are evaluated (``task.filters``)."""

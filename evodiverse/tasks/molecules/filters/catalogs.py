@@ -1,4 +1,4 @@
-"""RDKit's catalogs of substructures that make trouble in assays or in drugs."""
+"""RDKit's catalogs of substructures that cause trouble in assays or in drugs."""
 
 import re
 from collections.abc import Iterator
@@ -10,54 +10,62 @@ from numpy.typing import NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
-# In the order in which they are asked: how many molecules a catalog rejects for its time.
+# In the order in which they are applied: those that reject the most molecules for their time come first.
 CATALOGS: Final = ("BRENK", "NIH", "PAINS")
 """Brenk et al. 2008 (unwanted in screening libraries), NIH (Doveston et al. 2015, Jadhav et al. 2010: reactive or
 interfering) and PAINS (Baell and Holloway 2010: hits in many assays)."""
-# Behind the names of PAINS stands how many of the authors' molecules had them; BRENK has a name that begins with >.
+# PAINS names end with the number of matches in the authors' library in brackets; one BRENK name begins with ">_".
 _NO_NAME: Final = re.compile(r"^>_|\(\d+\)$")
-# How RDKit serializes a pattern within an entry: its length, then its bytes, which begin so.
+# How RDKit serializes a pattern within an entry: its length, then its bytes, which start with this magic number.
 _PATTERN: Final = re.compile(rb" (\d+) (?=\xef\xbe\xad\xde)")
 
 _Bits = NDArray[np.uint64]
 
 
 class _Catalog(NamedTuple):
-    """The n substructures of a catalog, and ``(n, 32)`` words of bits that a molecule with each of them has."""
+    """The ``n`` substructures of a catalog, and their pattern fingerprints as ``(n, 32)`` uint64.
+
+    A molecule that has a substructure has all bits of its fingerprint.
+    """
 
     entries: tuple[Any, ...]
     bits: _Bits
 
 
 class Alerts:
-    """What catalogs find in one molecule."""
+    """The substructures of catalogs in one molecule.
+
+    Args:
+        molecule: The molecule.
+    """
 
     def __init__(self, molecule: Chem.Mol) -> None:
         self._molecule = molecule
 
     @cached_property
-    def _lacking(self) -> _Bits:
+    def _absent(self) -> _Bits:
         return ~_bits(self._molecule)
 
     def find(self, catalog: str) -> Iterator[str]:
         """Yield the names of the substructures of a catalog that the molecule has, in the catalog's order."""
         entries, bits = _build(catalog)
-        # Of most substructures the molecule lacks a bit, which is seen a hundred times faster than that it lacks them.
-        for place in np.flatnonzero(~(bits & self._lacking).any(axis=1)).tolist():
+        # Most substructures have a bit that the molecule does not have, and are thus ruled out a hundred times faster
+        # than by a substructure search.
+        for place in np.flatnonzero(~(bits & self._absent).any(axis=1)).tolist():
             if entries[place].HasFilterMatch(self._molecule):
                 yield _NO_NAME.sub("", entries[place].GetDescription())
 
 
 @cache
 def _build(catalog: str) -> _Catalog:
-    """Read a catalog, which takes up to a fifth of a second."""
+    """Load a catalog, which takes up to a fifth of a second."""
     known = FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, catalog)))
     entries = tuple(known.GetEntryWithIdx(place) for place in range(known.GetNumEntries()))
     return _Catalog(entries, np.stack([_bits(_read_pattern(entry.Serialize())) for entry in entries]))
 
 
 def _read_pattern(serialized: bytes) -> Chem.Mol:
-    """Return the pattern of an entry; one without atoms, which every molecule has, where there is not just one."""
+    """Return the pattern of an entry, or an empty one, which every molecule has, if the entry has none or several."""
     found = list(_PATTERN.finditer(serialized))
     if len(found) != 1:
         return Chem.Mol()
@@ -66,5 +74,5 @@ def _read_pattern(serialized: bytes) -> Chem.Mol:
 
 
 def _bits(molecule: Chem.Mol) -> _Bits:
-    """Return the pattern fingerprint, which has all bits of each of the molecule's substructures."""
+    """Return the pattern fingerprint as 32 uint64; it includes the bits of each substructure of the molecule."""
     return np.frombuffer(DataStructs.BitVectToBinaryText(Chem.PatternFingerprint(molecule)), np.uint64)

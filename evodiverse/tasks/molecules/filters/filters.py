@@ -1,4 +1,4 @@
-"""Filters of molecules, as a run asks them."""
+"""Applying the filters of a run to molecules."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from evodiverse.tasks.molecules.patterns import read_smarts
 from evodiverse.tasks.molecules.properties import PROPERTIES
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
-# Those that take longer than a catalog.
+# The properties that take longer than a catalog.
 _SLOW = ("qed",)
 _MOST_DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filters:
-    """What a molecule must be like to be evaluated; it can be sent to worker processes.
+    """The filters of a run, which can be sent to worker processes.
 
     Attributes:
-        settings: What is asked for.
-        known: The molecules of ``settings.novel``, None where that is None.
+        settings: The settings of the filters.
+        known: The molecules of the file ``settings.novel``, or None without such a file.
     """
 
     settings: FilterSettings
@@ -34,7 +34,7 @@ class Filters:
 
     @classmethod
     def build(cls, settings: FilterSettings) -> Self:
-        """Return the filters that settings ask for.
+        """Return the filters of these settings, with the file of known molecules read.
 
         Raises:
             InputError: The file of known molecules cannot be used.
@@ -42,13 +42,13 @@ class Filters:
         return cls(settings, None if settings.novel is None else read_known(settings.novel))
 
     def find_rejection(self, smiles: str) -> Rejection | None:
-        """Return which filter rejects a molecule, given as its canonical isomeric SMILES; None if it passes."""
+        """Return which filter rejects a molecule, given as canonical isomeric SMILES, or None if it passes."""
         return _judge(self, smiles)
 
     def find_faults(self, smiles: str) -> Iterator[str]:
-        """Yield what each filter finds against a molecule, the quickest filters first.
+        """Yield what each filter objects to in a molecule, the fastest filters first.
 
-        Each catalog names the first of its substructures that the molecule has.
+        A catalog reports only the first of its substructures that the molecule has.
         """
         molecule, settings = molecule_of(smiles), self.settings
         alerts = Alerts(molecule)
@@ -72,28 +72,28 @@ class Filters:
 
 
 def parse_filtered(text: str, max_heavy_atoms: int, filters: Filters | None) -> Hypothesis | Rejection:
-    """Return the molecule that ``text`` stands for, or why it is none (see `parse_smiles`) or may not be evaluated."""
+    """Return the molecule that a SMILES represents, or why `parse_smiles` or a filter rejects it."""
     parsed = parse_smiles(text, max_heavy_atoms)
     if filters is None or isinstance(parsed, Rejection):
         return parsed
     return filters.find_rejection(parsed.key) or parsed
 
 
-@lru_cache(maxsize=20_000)  # the same children come again, and so do those a pool starts from
+@lru_cache(maxsize=20_000)  # children recur, and initial molecules are judged when drawn and when evaluated
 def _judge(filters: Filters, smiles: str) -> Rejection | None:
     fault = next(filters.find_faults(smiles), None)
     return None if fault is None else Rejection(Reason.FILTERED, fault)
 
 
 def _find_elements(molecule: Chem.Mol, allowed: tuple[str, ...] | None) -> Iterator[str]:
-    """Yield the elements that are not allowed, each once, in the order of the atoms; hydrogen always is."""
+    """Yield each element that is not allowed once, in the order of the atoms; hydrogen is always allowed."""
     if allowed is not None:
         symbols = dict.fromkeys(atom.GetSymbol() for atom in molecule.GetAtoms())
         yield from (f"element {symbol}" for symbol in symbols if symbol not in (*allowed, "H"))
 
 
 def _find_ring(molecule: Chem.Mol, at_most: int | None) -> Iterator[str]:
-    """Yield that a ring is too large, of the smallest rings that describe the molecule."""
+    """Yield a fault if the largest ring of the smallest set of smallest rings is too large."""
     if at_most is not None:
         largest = max(map(len, molecule.GetRingInfo().AtomRings()), default=0)
         if largest > at_most:
@@ -101,7 +101,7 @@ def _find_ring(molecule: Chem.Mol, at_most: int | None) -> Iterator[str]:
 
 
 def _find_outside(molecule: Chem.Mol, allowed: Range) -> Iterator[str]:
-    """Yield that a property is outside its range; NaN is outside of any."""
+    """Yield a fault if a property is outside its range; NaN is outside every range."""
     value = float(PROPERTIES[allowed.name](molecule))
     if value > allowed.high:
         yield f"{allowed.name} {_write_apart(value, allowed.high)} above {allowed.high:g}"
@@ -110,7 +110,7 @@ def _find_outside(molecule: Chem.Mol, allowed: Range) -> Iterator[str]:
 
 
 def _write_apart(value: float, bound: float) -> str:
-    """Return a value with one decimal, or as many as tell it from a bound; a whole number has none."""
+    """Format a value with one decimal, or with as many as it takes to differ from ``bound``; whole numbers get none."""
     if value.is_integer():
         return f"{value:.0f}"
     texts = (f"{value:.{decimals}f}" for decimals in range(1, _MOST_DECIMALS))

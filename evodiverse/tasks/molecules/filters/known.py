@@ -1,4 +1,4 @@
-"""Molecules that are known, out of a file of the user's, so that a search need not find them again."""
+"""Known molecules, read from a user's file, which a search should not find again."""
 
 import hashlib
 import logging
@@ -30,13 +30,12 @@ _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """Known molecules by hashes of their canonical isomeric SMILES.
+    """Known molecules as 64-bit hashes of their canonical isomeric SMILES.
 
-    Two molecules share one of the 2^64 hashes so seldom that among a million known ones a new one is taken for known
-    once in 2 * 10^13.
+    With a million known molecules, a new one is mistaken for a known one with a probability of 1 in 2 * 10^13.
 
     Attributes:
-        name: Of the file.
+        name: The name of the file.
         hashes: ``(n,)`` uint64, rising.
     """
 
@@ -44,25 +43,25 @@ class Known:
     hashes: NDArray[np.uint64]
 
     def __contains__(self, smiles: str) -> bool:
-        """Return whether a molecule, given as its canonical isomeric SMILES, is known."""
+        """Return whether a molecule, given as canonical isomeric SMILES, is known."""
         place = int(np.searchsorted(self.hashes, _hash(smiles)))
         return place < len(self.hashes) and bool(self.hashes[place] == _hash(smiles))
 
 
 def read_known(path: Path) -> Known:
-    """Read a file of molecules in one of the formats of `Source`.
+    """Read a file of known molecules in one of the formats of `Source`.
 
-    Of several fragments, such as a salt, each is known as well. What was read is kept in the cache folder, for reading
-    takes about a fifth of a millisecond a molecule.
+    Each fragment of a molecule with several, such as a salt, is known as well. The result is stored in the cache
+    folder, since reading takes about 0.2 ms per molecule.
 
     Raises:
-        InputError: The file cannot be read, holds no molecule, or a record holds none; says on which line.
+        InputError: The file cannot be read, holds no molecule, or has an invalid record; names its line.
     """
     path = expanded(path)
     return _read(path, input_sha256(path, KEY))
 
 
-@lru_cache(maxsize=2)  # a file is read once to be checked and once to be used
+@lru_cache(maxsize=2)  # read once for the check before a run and once for the run
 def _read(path: Path, sha256: str) -> Known:
     kept = cache_folder() / "known" / f"{sha256}{''.join(path.suffixes[-2:]).lower()}-rdkit-{rdkit.__version__}.npy"
     try:
@@ -70,7 +69,7 @@ def _read(path: Path, sha256: str) -> Known:
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
-        _LOG.warning("%s cannot be read (%s); it is made again", kept, describe(error))
+        _LOG.warning("%s cannot be read (%s); creating it again", kept, describe(error))
     hashes = np.unique(np.fromiter(_hash_all(path), np.uint64))
     if not len(hashes):
         raise InputError(f"{KEY}: {path} holds no molecule")
@@ -78,7 +77,7 @@ def _read(path: Path, sha256: str) -> Known:
         kept.parent.mkdir(parents=True, exist_ok=True)
         replace_file(kept, lambda file: np.save(file, hashes))
     except OSError as error:
-        _LOG.warning("%s cannot be kept (%s); the next run reads %s again", kept, reason(error), path)
+        _LOG.warning("%s cannot be written (%s); the next run will read %s again", kept, reason(error), path)
     return Known(path.name, hashes)
 
 
@@ -95,7 +94,7 @@ def _hash_all(path: Path) -> Iterator[np.uint64]:
         if isinstance(parsed, Rejection):
             shown = record.text.lstrip().partition("\n")[0][:60]
             raise InputError(
-                f"{KEY}: {path} line {record.line}: {shown!r} is malformed ({parsed}); correct it or remove it"
+                f"{KEY}: {path} line {record.line}: {shown!r} is malformed ({parsed}); fix it or remove it"
             )
         yield _hash(parsed.key)
         if "." in parsed.key:

@@ -1,4 +1,4 @@
-"""The sets of filters that a name stands for."""
+"""The built-in sets of filters."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,10 +15,10 @@ SETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
                 "acceptors": [None, 10],
                 "rotatable_bonds": [None, 10],  # Veber et al. 2002, as is the next one
                 "tpsa": [None, 140],
-                "logp": [None, 5],  # last, for it takes longest
+                "logp": [None, 5],  # last, as it takes longest
             },
             "catalogs": ["BRENK", "NIH", "PAINS"],
         },
     }
 )
-"""What ``task.filters`` would hold in place of each name."""
+"""The filters that each name stands for, in the form of ``task.filters``."""

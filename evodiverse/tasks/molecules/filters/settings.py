@@ -1,4 +1,4 @@
-"""Reading ``task.filters``: what it asks for, and what is wrong with it."""
+"""Reading and checking ``task.filters``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,20 +20,20 @@ _KEY: Final = "task.filters"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ -]{0,59}")
 _SET: Final = "set"
 _LISTS: Final = ("catalogs", "elements")
-# What has keys of the user's own.
+# Keys that hold a group of names chosen by the user.
 _NAMED: Final = ("ranges", "smarts")
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values that a property may have, the bounds included; an infinite one is none."""
+    """The allowed range of a property, bounds included; an infinite bound means no bound."""
 
     name: str
     low: float
     high: float
 
     def describe(self) -> str:
-        """Return the bounds as a language model is told."""
+        """Return the condition in words, for prompts."""
         low, high = ("" if abs(bound) == inf else f"{bound:g}" for bound in (self.low, self.high))
         told = f"from {low} to {high}" if low and high else f"at most {high}" if high else f"at least {low}"
         return f"{in_words(self.name)} {told}"
@@ -41,11 +41,11 @@ class Range:
 
 @dataclass
 class PlainFilters:
-    """The keys of ``task.filters`` whose types say all; ``smarts`` and ``ranges`` have keys of the user's own."""
+    """The keys of ``task.filters`` with plain values; ``smarts`` and ``ranges`` hold names chosen by the user."""
 
-    elements: list[str] | None = documented("elements that atoms may be of, hydrogen aside", default=None)
+    elements: list[str] | None = documented("the allowed elements, besides hydrogen", default=None)
     max_ring_size: int | None = documented("larger rings are rejected", default=None, unit="atoms", least=3)
-    novel: str | None = documented("file of SMILES of which a molecule must be none", default=None)
+    novel: str | None = documented("file of known molecules, which are rejected", default=None)
     catalogs: list[str] | None = documented(
         "RDKit's catalogs of unwanted substructures", default=None, choices=CATALOGS
     )
@@ -53,15 +53,15 @@ class PlainFilters:
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """What ``task.filters`` asks for.
+    """The checked content of ``task.filters``.
 
     Attributes:
-        elements: Symbols of the elements allowed; None allows all.
-        max_ring_size: Atoms of the largest ring allowed; None allows any.
-        novel: The file of molecules that are known; None for none.
-        ranges: What properties must be.
-        smarts: The substructures that must be absent, by name.
-        catalogs: RDKit's catalogs.
+        elements: The symbols of the allowed elements, or None to allow all.
+        max_ring_size: The number of atoms in the largest allowed ring, or None to allow any.
+        novel: The file of known molecules, or None.
+        ranges: The allowed ranges of properties.
+        smarts: The SMARTS of forbidden substructures, by name.
+        catalogs: The names of RDKit's catalogs of forbidden substructures.
     """
 
     elements: tuple[str, ...] | None
@@ -72,7 +72,7 @@ class FilterSettings:
     catalogs: tuple[str, ...]
 
     def describe(self) -> str:
-        """Return in a line what a molecule must be like, as a language model is told."""
+        """Return all conditions on one line, for prompts."""
         terms = [
             *([] if self.elements is None else [f"no elements but H, {', '.join(self.elements)}"]),
             *([] if self.max_ring_size is None else [f"no ring of more than {self.max_ring_size} atoms"]),
@@ -88,13 +88,13 @@ _NOTHING: Final = FilterSettings(None, None, None, (), {}, ())
 
 
 def read_filters(value: object) -> FilterSettings | None:
-    """Return what ``task.filters`` asks for, None where it asks for nothing.
+    """Return the filters that ``task.filters`` requests, or None if it requests none.
 
     Args:
-        value: None, the name of a built-in set, or a mapping, whose key ``set`` names a built-in set that it extends.
+        value: None, the name of a built-in set, or a mapping whose key ``set`` may name a built-in set to extend.
 
     Raises:
-        InputError: Something is wrong with it; names all, each with its key.
+        InputError: The value is invalid; lists everything that is wrong with it, each with its key.
     """
     if value is None:
         return None
@@ -136,9 +136,9 @@ def _find_base(key: str, name: object) -> tuple[dict[str, Any], list[str]]:
 
 
 def _extend_base(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the keys of the built-in set that a mapping names with its own, and what is wrong with them.
+    """Merge a mapping with the built-in set that it names, and return the keys and what is wrong with them.
 
-    Catalogs, ranges and substructures are added to those of the set; null takes away what the set has.
+    Catalogs, ranges and substructures are added to those of the set; null removes what the set has.
     """
     merged, violations = _find_base(f"{_KEY}.{_SET}", value.get(_SET))
     for key, own in value.items():
@@ -163,14 +163,14 @@ def _find_no_elements(symbols: list[str] | None) -> Iterator[str]:
         yield f"{_KEY}.elements must name at least one element, got []; null allows all"
     for symbol in symbols or ():
         if symbol not in ELEMENTS:
-            yield f"{_KEY}.elements: {symbol} is no element; write its symbol, such as F"
+            yield f"{_KEY}.elements: {symbol} is not an element; write a symbol such as F"
 
 
 def _read_range(name: str, bounds: object) -> Range:
-    """Return what a property must be.
+    """Return the allowed range of a property.
 
     Raises:
-        ValueError: It is unknown, or the bounds cannot be meant; what is wrong follows the name of the key.
+        ValueError: The property is unknown or its bounds are invalid; the message is phrased to follow the key.
     """
     if name not in PROPERTIES:
         raise ValueError(f" is unknown; {nearest(name, list(PROPERTIES))}")
@@ -180,7 +180,7 @@ def _read_range(name: str, bounds: object) -> Range:
         raise ValueError(f" must be [low, high], each a finite number or null, got {bounds}")
     low, high = bounds
     if low is not None and high is not None and low > high:
-        raise ValueError(f" has its lower bound {low:g} above its upper bound {high:g}; swap them")
+        raise ValueError(f" has a lower bound of {low:g} above its upper bound of {high:g}; swap them")
     return Range(name, -inf if low is None else float(low), inf if high is None else float(high))
 
 
@@ -192,7 +192,7 @@ def _find_unusable(name: str, smarts: object) -> Iterator[str]:
     """Yield what is wrong with a substructure."""
     key = f"{_KEY}.smarts.{name}"
     if not _NAME.fullmatch(name):
-        yield f"{key}: name it by at most 60 letters, digits, spaces, _ and -, for the log tells the name"
+        yield f"{key}: a name may have at most 60 letters, digits, spaces, _ and -, as it appears in the log; rename it"
     elif not isinstance(smarts, str):
         yield f"{key} must be a SMARTS, got {smarts}"
     elif violation := find_smarts_violation(smarts, key):

@@ -1,4 +1,4 @@
-"""Starting from those molecules of a library that pass the filters."""
+"""Starting pools from the molecules of a library that pass the filters."""
 
 import logging
 from collections import Counter
@@ -12,7 +12,7 @@ from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
 from evodiverse.vocabulary import Reason, Rejection
 
-# Of so many molecules for each that is wanted, and at least of so many in all, enough must pass.
+# Enough molecules must pass among the drawn ones: this number for each one requested, but at least _LEAST in all.
 _MOST_EACH: Final = 4
 _LEAST: Final = 12_000
 _MOST_TOLD: Final = 4
@@ -22,13 +22,13 @@ _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 @dataclass(frozen=True, slots=True)
 class FilteredLibrary:
-    """A library without the molecules that filters reject, which are found as they are drawn.
+    """A view of a library without the molecules that filters reject; molecules are filtered as they are drawn.
 
     Attributes:
-        library: What is drawn from.
-        filters: Say what is passed over.
-        max_heavy_atoms: Larger molecules are passed over, too.
-        needed: Molecules that a pool starts from; drawing more may give fewer.
+        library: The library to draw from.
+        filters: The filters that molecules must pass.
+        max_heavy_atoms: The maximum number of heavy atoms; larger molecules are skipped, too.
+        needed: The number of molecules that a pool starts from. A request for more may return fewer than requested.
     """
 
     library: AnyLibrary
@@ -38,20 +38,20 @@ class FilteredLibrary:
 
     @property
     def names_lines(self) -> bool:
-        """Whether its lines are those of a user's file."""
+        """Whether the line numbers refer to a user's file."""
         return self.library.names_lines
 
     def __len__(self) -> int:
-        """Return how many molecules there are at most."""
+        """Return the size of the unfiltered library."""
         return len(self.library)
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly from those that pass, and tell how many did not.
+        """Draw ``size`` different molecules uniformly from those that pass, and log how many did not.
 
-        A library of no more than ``size`` molecules gives those that pass, in its order.
+        A library of at most ``size`` molecules gives all that pass, in its order.
 
         Raises:
-            InputError: None pass, or fewer than are needed of a library that has more.
+            InputError: No molecule passes, or fewer than needed from a library that has more.
         """
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:
@@ -72,19 +72,17 @@ class FilteredLibrary:
         if not passed or len(passed) < expected < len(drawn):
             fewer = f"set task.initial.size={len(passed)}, " if passed else ""
             raise InputError(
-                f"task.filters: only {len(passed):,} of {n_checked:,} molecules to start from pass, expected "
-                f"{expected:,} (rejected most often by {told}); loosen the filters, {fewer}or name other molecules by "
+                f"task.filters: only {len(passed):,} of {n_checked:,} initial molecules pass, expected {expected:,} "
+                f"(rejected most often by {told}); loosen the filters, {fewer}or provide other molecules with "
                 "task.initial.path"
             )
         if faults:
-            _LOG.info(
-                "filters passed over %s of %s molecules to start from (%s)", f"{len(faults):,}", f"{n_checked:,}", told
-            )
+            _LOG.info("filters rejected %s of %s initial molecules (%s)", f"{len(faults):,}", f"{n_checked:,}", told)
         return passed
 
 
 def _classify(rejection: Rejection) -> str:
-    """Return what kind of filter has rejected a molecule."""
+    """Return the kind of filter, or the reason, that rejected a molecule."""
     if rejection.reason is not Reason.FILTERED:
         return str(rejection.reason)
     return rejection.detail if rejection.detail.startswith("in ") else rejection.detail.split()[0]

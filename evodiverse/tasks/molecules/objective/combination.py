@@ -1,4 +1,4 @@
-"""How the scores of several components become one."""
+"""Ways to combine the scores of several components into one."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -11,23 +11,26 @@ Values = NDArray[np.float64]
 
 
 def arithmetic_mean(scores: Values, weights: Values) -> Values:
-    """Return the weighted means of rows.
+    """Return the weighted arithmetic means of rows.
 
     Args:
-        scores: ``(n, k)`` from 0 to 1.
-        weights: ``(k,)`` above 0.
+        scores: ``(n, k)`` scores from 0 to 1.
+        weights: ``(k,)`` weights above 0.
+
+    Returns:
+        ``(n,)`` combined scores.
     """
     means: Values = scores @ (weights / weights.sum())
     return means
 
 
 def geometric_mean(scores: Values, weights: Values) -> Values:
-    """Return the weighted geometric means of rows, 0 where one score is; arguments as in `arithmetic_mean`."""
+    """Return the weighted geometric means of rows, 0 where any score is 0; shapes are those of `arithmetic_mean`."""
     return product(scores, weights / weights.sum())
 
 
 def product(scores: Values, weights: Values) -> Values:
-    """Return the products of rows, with weights as powers; arguments as in `arithmetic_mean`."""
+    """Return the products of rows with weights as exponents; shapes are those of `arithmetic_mean`."""
     products: Values = np.prod(scores**weights, axis=1)
     return products
 

@@ -1,4 +1,4 @@
-"""What a component of an objective measures: a class of settings for each kind, which builds its function."""
+"""The components of an objective: for each kind, a class of settings that builds a function that measures."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -23,7 +23,7 @@ from evodiverse.tasks.molecules.properties import PROPERTIES, in_words
 from evodiverse.tasks.molecules.settings import Oracle
 
 Measure = Callable[[list[str]], Any]
-"""Maps n valid SMILES to ``(n,)`` raw values, NaN where there is none; it can be sent to worker processes."""
+"""Maps ``n`` valid SMILES to ``(n,)`` raw values, NaN where there is none; can be sent to worker processes."""
 
 
 @dataclass
@@ -31,31 +31,43 @@ class Component:
     """The keys that components of all kinds have."""
 
     kind: str = documented("what is measured", default=MISSING)
-    weight: float = documented("weight in the mean, or power in the product", default=1.0, above=0, most=1e6)
+    weight: float = documented("weight in the mean, or exponent in the product", default=1.0, above=0, most=1e6)
     transform: dict[str, Any] = documented_mapping(
-        "how the raw value becomes a score from 0 to 1: a kind and its numbers; none where it is one already"
+        "maps the raw value to a score from 0 to 1: a kind and its numbers; not needed if the raw value is a score"
     )
 
     @property
     def is_share(self) -> bool:
-        """Whether all that it measures lies in [0, 1], so that it needs no transform."""
+        """Whether all raw values lie in [0, 1], so that no transform is needed."""
         return True
 
     def find_violations(self, prefix: str) -> Iterator[str]:  # noqa: ARG002
-        """Yield what is wrong with the values, each with its key, which begins with ``prefix``."""
+        """Yield what is wrong with the values, each with its key.
+
+        Args:
+            prefix: The prefix of the keys of this component.
+        """
         yield from ()
 
     def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:  # noqa: ARG002
-        """Return the file that its values depend on, or that file's SHA-256, None if they depend on none."""
+        """Return the file that the raw values depend on, or its SHA-256, or None if they depend on no file.
+
+        Args:
+            artifact_sha256: A function that returns the SHA-256 of a published file by its name.
+        """
         return None
 
     @abstractmethod
     def build(self, artifact: Callable[[str], Path]) -> Measure:
-        """Return what measures it, where ``artifact`` gives the path of a published file by its name."""
+        """Return the function that measures raw values.
+
+        Args:
+            artifact: A function that returns the path of a published file by its name.
+        """
 
     @abstractmethod
     def describe(self) -> str:
-        """Return in a few words what is measured, as a language model is told."""
+        """Return what is measured in a few words, for prompts."""
 
 
 @dataclass
@@ -64,36 +76,36 @@ class Property(Component):
 
     @property
     def is_share(self) -> bool:
-        """Whether it lies in [0, 1]."""
+        """Whether the property lies in [0, 1]."""
         return self.kind in {"qed", "sp3_share"}
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return what computes the property."""
+        """Return the function that computes the property."""
         return partial(_measure_property, self.kind)
 
     def describe(self) -> str:
-        """Return the property's name in words."""
+        """Return the name of the property in words."""
         return in_words(self.kind)
 
 
 @dataclass
 class OracleComponent(Oracle, Component):
-    """A published classifier, the user's own forest or function; the keys are those of ``task.oracle``."""
+    """A published classifier, or a user's own forest or function; the keys are those of ``task.oracle``."""
 
     @property
     def is_share(self) -> bool:
-        """Whether its scores lie in [0, 1]; those of a user's function are checked as they come."""
+        """Whether the scores lie in [0, 1]; those of a user's function are checked when they are computed."""
         return True
 
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield what is wrong with the oracle."""
         if self.elsewhere:
-            yield f"{prefix}elsewhere=true is for task.oracle alone; a component scores by itself"
+            yield f"{prefix}elsewhere=true is allowed in task.oracle only; set published, path or _target_ instead"
         else:
             yield from find_oracle_violations(self, prefix)
 
     def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:
-        """Return the oracle's file."""
+        """Return the file of the oracle, or its SHA-256."""
         return find_oracle_source(self, artifact_sha256)
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:
@@ -101,7 +113,7 @@ class OracleComponent(Oracle, Component):
         return open_oracle(self, artifact)
 
     def describe(self) -> str:
-        """Return what a published oracle is about, or what the user's own is called."""
+        """Return what a published oracle predicts, or the name of the user's own."""
         if self.is_own:
             return str(self._target_ or Path(str(self.path)).stem)
         return PUBLISHED[str(self.published)].activity
@@ -109,37 +121,37 @@ class OracleComponent(Oracle, Component):
 
 @dataclass
 class Similarity(Component):
-    """The Tanimoto similarity to the most similar of the molecules given."""
+    """The Tanimoto similarity to the most similar one of the given molecules."""
 
-    smiles: list[str] = documented("molecules to be similar to; the most similar one counts", default=MISSING)
-    fingerprint: str = documented("what the similarity is taken of", default="ECFP4", choices=FINGERPRINTS)
+    smiles: list[str] = documented("molecules to compare with; the most similar one counts", default=MISSING)
+    fingerprint: str = documented("fingerprint that is compared", default="ECFP4", choices=FINGERPRINTS)
 
     def find_violations(self, prefix: str) -> Iterator[str]:
-        """Yield the molecules that are none."""
+        """Yield which of the given molecules are invalid."""
         if not self.smiles:
             yield f"{prefix}smiles must name at least one molecule, got []"
         for smiles in self.smiles:
             molecule = molecule_of(smiles)
             if molecule is None or molecule.GetNumAtoms() == 0:
-                yield f"{prefix}smiles: {smiles!r} is no molecule; write it as SMILES"
+                yield f"{prefix}smiles: {smiles!r} is not a molecule; write it as SMILES"
             elif self.fingerprint in FINGERPRINTS and _measure_similarity(self.fingerprint, (smiles,), [smiles]) == [0]:
                 yield f"{prefix}smiles: {smiles!r} has no {self.fingerprint} features, so nothing is similar to it"
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return what computes the similarity."""
+        """Return the function that computes the similarity."""
         return partial(_measure_similarity, self.fingerprint, tuple(self.smiles))
 
     def describe(self) -> str:
-        """Return what molecules are compared to."""
+        """Return which molecules are compared with."""
         return f"similarity ({self.fingerprint}) to {' or '.join(self.smiles)}"
 
 
 @dataclass
 class Smarts(Component):
-    """1 for a molecule that has a substructure, or has it not, else 0."""
+    """1 for a molecule that has a substructure (or does not have it, with ``present=False``), else 0."""
 
     smarts: str = documented("the substructure", default=MISSING)
-    present: bool = documented("the substructure must be there; false: it must not", default=True)
+    present: bool = documented("whether the substructure must be present; false: absent", default=True)
 
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield what is wrong with the pattern."""
@@ -148,32 +160,32 @@ class Smarts(Component):
             yield violation
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return what looks for the substructure."""
+        """Return the function that searches for the substructure."""
         return partial(_measure_smarts, self.smarts, present=self.present)
 
     def describe(self) -> str:
-        """Return what is looked for."""
+        """Return what is searched for."""
         return f"{'presence' if self.present else 'absence'} of the substructure {self.smarts}"
 
 
 @dataclass
 class Atoms(Component):
-    """How many atoms of an element there are; hydrogens count."""
+    """The number of atoms of an element, hydrogens included."""
 
     element: str = documented("symbol of the element", default=MISSING)
 
     @property
     def is_share(self) -> bool:
-        """Whether it lies in [0, 1], which a number of atoms does not."""
+        """Whether the values lie in [0, 1]; a number of atoms does not."""
         return False
 
     def find_violations(self, prefix: str) -> Iterator[str]:
-        """Yield that there is no such element."""
+        """Yield what is wrong with the element."""
         if self.element not in ELEMENTS:
-            yield f"{prefix}element={self.element} is no element; write its symbol, such as F"
+            yield f"{prefix}element={self.element} is not an element; write a symbol such as F"
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return what counts the atoms."""
+        """Return the function that counts the atoms."""
         return partial(_measure_each, partial(_count_element, self.element))
 
     def describe(self) -> str:
@@ -183,7 +195,7 @@ class Atoms(Component):
 
 @dataclass
 class Formula(Component):
-    """How close a molecule is to being an isomer of a formula, from 0 to 1; see `isomer_score`."""
+    """The closeness of a molecule to a molecular formula, from 0 to 1 (see `isomer_score`)."""
 
     formula: str = documented("molecular formula, such as C7H8N2O2", default=MISSING)
 
@@ -195,11 +207,11 @@ class Formula(Component):
             yield f"{prefix}formula: {error}"
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return what compares formulas."""
+        """Return the function that compares formulas."""
         return partial(_measure_each, partial(_isomer_score, count_atoms(self.formula)))
 
     def describe(self) -> str:
-        """Return what molecules are compared to."""
+        """Return the formula that molecules are compared with."""
         return f"closeness to the molecular formula {self.formula}"
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints that similarities are taken of, by the names of the field."""
+"""The fingerprints for similarities, by their usual names."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -9,7 +9,7 @@ from rdkit import Chem
 from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
 
 Fingerprint = Any
-"""A vector of bits or counts, of which RDKit gives Tanimoto similarities."""
+"""A vector of bits or counts for which RDKit computes Tanimoto similarities."""
 
 
 def _morgan(radius: int, *, features: bool = False) -> Callable[[Chem.Mol], Fingerprint]:
@@ -35,7 +35,7 @@ def _maccs() -> Callable[[Chem.Mol], Fingerprint]:
 
 
 def _pharmacophores() -> Callable[[Chem.Mol], Fingerprint]:
-    from rdkit.Chem.Pharm2D import Generate, Gobbi_Pharm2D  # which takes a moment to load
+    from rdkit.Chem.Pharm2D import Generate, Gobbi_Pharm2D  # here: slow to import
 
     return lambda molecule: Generate.Gen2DFingerprint(molecule, Gobbi_Pharm2D.factory)  # type: ignore[no-untyped-call]
 
@@ -54,11 +54,11 @@ _GENERATORS: Final[Mapping[str, Callable[[], Callable[[Chem.Mol], Fingerprint]]]
     }
 )
 FINGERPRINTS: Final = tuple(_GENERATORS)
-"""Extended and functional connectivity, atom pairs (at most 10 bonds apart) and topological torsions as counts; RDKit's
-paths, MACCS keys and Gobbi and Poppinger's two-dimensional pharmacophores as bits."""
+"""Count vectors of extended and functional connectivity, of atom pairs (at most 10 bonds apart) and of topological
+torsions; bit vectors of RDKit's paths, of MACCS keys and of Gobbi and Poppinger's two-dimensional pharmacophores."""
 
 
 @cache
 def generator(name: str) -> Callable[[Chem.Mol], Fingerprint]:
-    """Return what computes the fingerprint of this name."""
+    """Return the function that computes the fingerprint with this name."""
     return _GENERATORS[name]()

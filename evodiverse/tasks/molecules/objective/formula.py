@@ -1,4 +1,4 @@
-"""How close a molecule is to being an isomer of a formula (GuacaMol, Brown et al. 2019)."""
+"""The closeness of a molecule to a molecular formula (GuacaMol, Brown et al. 2019)."""
 
 import re
 from collections import Counter
@@ -15,17 +15,17 @@ _TERM = re.compile(r"([A-Z][a-z]?)(\d*)")
 
 
 def count_atoms(formula: str) -> Counter[str]:
-    """Return how many atoms of each element a molecular formula such as C9H10N2O2PF2Cl has.
+    """Return the number of atoms of each element in a molecular formula such as C9H10N2O2PF2Cl.
 
     Raises:
-        ValueError: It is no formula.
+        ValueError: The text is not a molecular formula.
     """
     if not re.fullmatch(f"({_TERM.pattern})+", formula):
-        raise ValueError(f"{formula!r} is no molecular formula such as C7H8N2O2")
+        raise ValueError(f"{formula!r} is not a molecular formula; write one such as C7H8N2O2")
     counts: Counter[str] = Counter()
     for element, count in _TERM.findall(formula):
         if element not in ELEMENTS:
-            raise ValueError(f"{formula!r} has {element}, which is no element")
+            raise ValueError(f"{formula!r} has {element}, which is not an element")
         counts[element] += int(count or 1)
     if not counts.total():
         raise ValueError(f"{formula!r} has no atoms")
@@ -33,18 +33,19 @@ def count_atoms(formula: str) -> Counter[str]:
 
 
 def isomer_score(molecule: Chem.Mol, target: Counter[str]) -> float:
-    """Return the geometric mean of Gaussians of the number of each element of a formula and of all atoms.
+    """Return how close the formula of a molecule is to a target formula.
 
-    Hydrogens count. The Gaussians have a sigma of 1, that of all atoms one of 2.
+    The score is the geometric mean of Gaussians: one with a sigma of 1 for the number of atoms of each element in the
+    target, and one with a sigma of 2 for the number of all atoms. Hydrogens count.
 
     Args:
-        molecule: Any molecule.
-        target: Atoms of each element of the formula.
+        molecule: The molecule.
+        target: The number of atoms of each element in the target formula.
 
     Returns:
-        A score from 0 to 1, which is 1 for an isomer alone.
+        A score from 0 to 1, which is 1 only for isomers of the target.
     """
-    # What CalcMolFormula writes behind a sign is a charge.
+    # CalcMolFormula appends the charge after its sign.
     counts = count_atoms(re.split(r"[+-]", rdMolDescriptors.CalcMolFormula(molecule))[0])
     squares = [((counts[element] - count) / ATOM_SIGMA) ** 2 for element, count in target.items()]
     squares.append(((counts.total() - target.total()) / TOTAL_SIGMA) ** 2)

@@ -1,4 +1,4 @@
-"""A score composed of components, each with its raw value, its transform and its weight."""
+"""A score composed of components, each with a raw value, a transform and a weight."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from evodiverse.tasks.molecules.objective.components import Measure
 from evodiverse.tasks.molecules.objective.settings import PREFIX, Part, read_objective
 
 RAW, VALUE = "_raw", "_value"
-"""What the columns of a component end with: its raw value, and its score from 0 to 1."""
+"""The suffixes of a component's columns: its raw value, and its score from 0 to 1."""
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     f"<component>{RAW}": OwnColumn(
@@ -23,11 +23,11 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     ),
     f"<component>{VALUE}": OwnColumn(float, "the score that the transform made of it", "0 to 1"),
 }
-"""The columns of ``evaluations`` that each component of an objective adds, with its name in the angle brackets."""
+"""The columns of ``evaluations`` that each component of an objective adds; ``<component>`` stands for its name."""
 
 
 def find_raw_columns(settings: Mapping[str, Any]) -> list[str]:
-    """Return the columns of what each component measured, from the flat settings of a run."""
+    """Return the columns of the components' raw values, from the flat settings of a run."""
     start = f"{PREFIX}components."
     names = dict.fromkeys(key.removeprefix(start).partition(".")[0] for key in settings if key.startswith(start))
     return [f"{name}{RAW}" for name in names]
@@ -35,12 +35,12 @@ def find_raw_columns(settings: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What an objective says of n molecules.
+    """The measurements of an objective with ``k`` components for ``n`` molecules.
 
     Attributes:
-        scores: ``(n,)`` from 0 to 1, NaN where a component has no value.
-        raw: ``(n, k)``, what the components measured.
-        values: ``(n, k)`` from 0 to 1, what their transforms made of it.
+        scores: ``(n,)`` combined scores from 0 to 1, NaN where a component has no value.
+        raw: ``(n, k)`` raw values of the components.
+        values: ``(n, k)`` scores of the components from 0 to 1, after their transforms.
     """
 
     scores: Values
@@ -50,12 +50,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Objective:
-    """Several components that are combined to one score; it can be sent to worker processes.
+    """Several components that are combined into one score; can be sent to worker processes.
 
     Attributes:
-        combine: How; a name of `COMBINATIONS`.
+        combine: The name of the combination in `COMBINATIONS`.
         parts: The components with their names and transforms.
-        measures: What measures each of them.
+        measures: The function that measures each component.
     """
 
     combine: str
@@ -64,14 +64,14 @@ class Objective:
 
     @classmethod
     def build(cls, settings: Mapping[str, Any], artifact: Callable[[str], Path]) -> Self:
-        """Return the objective that settings name.
+        """Build the objective that settings describe.
 
         Args:
-            settings: What ``task.objective`` holds.
-            artifact: Gives the path of a published file by its name.
+            settings: The content of ``task.objective``.
+            artifact: A function that returns the path of a published file by its name.
 
         Raises:
-            InputError: Something is wrong with the settings.
+            InputError: The settings are invalid.
             DataError: A published file is damaged.
         """
         combine, parts = read_objective(settings)
@@ -79,26 +79,26 @@ class Objective:
 
     @property
     def columns(self) -> dict[str, type]:
-        """The log's columns, two for each component."""
+        """The log columns of the components, two for each."""
         return {f"{part.name}{end}": float for part in self.parts for end in (RAW, VALUE)}
 
     def measure(self, smiles: Sequence[str]) -> Measured:
-        """Return what the components and their combination come to; one molecule's does not depend on the others.
+        """Measure and combine the components; the result for a molecule does not depend on its batch.
 
         Args:
-            smiles: n canonical SMILES.
+            smiles: ``n`` canonical SMILES.
 
         Raises:
-            ServiceError: A user's function raised something.
-            ContractError: It answered something else than a number for each molecule, or, where it has no transform,
-                one outside [0, 1].
+            ServiceError: A user's function raised an exception.
+            ContractError: A component did not return one number for each molecule, or returned one outside [0, 1]
+                without having a transform.
         """
         raw = np.empty((len(smiles), len(self.parts)))
         values = np.empty_like(raw)
         for column, (part, measure) in enumerate(zip(self.parts, self.measures, strict=True)):
             raw[:, column] = ask(measure, smiles, f"the component {part.name}")
             if part.transform is not None:
-                with np.errstate(over="ignore"):  # a number beyond all others scores 0 or 1
+                with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
                     values[:, column] = part.transform(raw[:, column])
                 continue
             values[:, column] = raw[:, column]
@@ -106,20 +106,20 @@ class Objective:
             if outside.any():
                 first = int(np.argmax(outside))
                 raise ContractError(
-                    f"the component {part.name} measured {values[first, column]} for {smiles[first]}; outside [0, 1] "
-                    f"it needs a task.objective.components.{part.name}.transform"
+                    f"the component {part.name} measured {values[first, column]} for {smiles[first]}, outside [0, 1]; "
+                    f"set task.objective.components.{part.name}.transform"
                 )
         weights = np.array([part.component.weight for part in self.parts])
-        # Rounding may carry a mean of ones past 1.
+        # Rounding may lift a mean of ones above 1.
         scores = np.clip(COMBINATIONS[self.combine](values, weights), 0.0, 1.0)
         return Measured(scores, raw, values)
 
     def describe(self) -> str:
-        """Return in a sentence what the score is made of, as a language model is told."""
+        """Return a sentence that describes the score, for prompts."""
         return describe_parts(self.combine, self.parts)
 
 
 def describe_parts(combine: str, parts: Sequence[Part]) -> str:
-    """Return in a sentence what a score is made of."""
+    """Return a sentence that describes a combined score, for prompts."""
     terms = "; ".join(part.component.describe() for part in parts)
     return f"It is the {combine.replace('_', ' ')} of scores from 0 to 1 for: {terms}."

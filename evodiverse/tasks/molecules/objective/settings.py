@@ -1,4 +1,4 @@
-"""Reading ``task.objective``: what it is made of, and what is wrong with it."""
+"""Reading and checking ``task.objective``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,14 +23,16 @@ class ObjectiveSettings:
     """``task.objective``."""
 
     combine: str = documented(
-        "how the components' scores become one", default="geometric_mean", choices=tuple(COMBINATIONS)
+        "how the scores of the components are combined", default="geometric_mean", choices=tuple(COMBINATIONS)
     )
-    components: dict[str, Any] = documented_mapping("what is measured: a kind and its keys, by a name of one's choice")
+    components: dict[str, Any] = documented_mapping(
+        "what is measured: for each name of your choice, a kind and its keys"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A component with its name and its transform, None where its values are scores already."""
+    """A component with its name and its transform, which is None if the raw values are scores already."""
 
     name: str
     component: Component
@@ -38,13 +40,13 @@ class Part:
 
 
 def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
-    """Return how the components of an objective are combined, and the components.
+    """Return the name of the combination of an objective, and its components.
 
     Args:
-        values: What ``task.objective`` holds.
+        values: The content of ``task.objective``.
 
     Raises:
-        InputError: Something is wrong with it; names all, each with its key.
+        InputError: The content is invalid; lists everything that is wrong with it, each with its key.
     """
     settings, violations = merge_typed(ObjectiveSettings, _without_components(values), PREFIX)
     components = values.get("components") or {}
@@ -69,11 +71,14 @@ def _without_components(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_component(values: object, prefix: str) -> tuple[Component | None, Transform | None, list[str]]:
-    """Return a component, None where it cannot be read, its transform, None where it has none, and what is wrong.
+    """Read a component with its transform.
 
     Args:
-        values: Its kind and the keys of that kind.
-        prefix: What stands before the keys in what is wrong.
+        values: The kind of the component and the keys of that kind.
+        prefix: The prefix of these keys, for error messages.
+
+    Returns:
+        The component, or None if it is invalid; its transform, or None if it has none; and what is wrong with them.
     """
     if not isinstance(values, Mapping):
         return None, None, [f"{prefix[:-1]} must be a group of keys with a kind, got {values}"]
@@ -83,23 +88,27 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
     violations += component.find_violations(prefix)
     if not component.transform:
         if not component.is_share:
-            violations.append(f"{prefix}transform has no value; {component.kind} is no score from 0 to 1, so set one")
+            violations.append(
+                f"{prefix}transform has no value; set one, as {component.kind} is not a score from 0 to 1"
+            )
         return component, None, violations
     transform, wrong = _read_kind(TRANSFORMS, component.transform, f"{prefix}transform.")
     return component, transform, [*violations, *wrong]
 
 
 def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
-    """Return a component with its name, None where it cannot be read, and what is wrong with it."""
+    """Return a named component, or None if it is invalid, and what is wrong with it."""
     prefix = f"{PREFIX}components.{name}."
     if not _NAME.fullmatch(name):
-        return None, [f"{prefix[:-1]}: name it by lower-case letters, digits and _, at most 40, for it names columns"]
+        return None, [
+            f"{prefix[:-1]}: a name may have at most 40 lower-case letters, digits and _, and must start with a letter"
+        ]
     component, transform, violations = read_component(values, prefix)
     return None if component is None else Part(name, component, transform), violations
 
 
 def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
-    """Return the settings of the kind that they name, None where they cannot be read, and what is wrong with them."""
+    """Return the settings of the kind that values name, or None if they are invalid, and what is wrong with them."""
     kind = values.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         hint = nearest(kind, list(kinds)) if isinstance(kind, str) else f"use one of {', '.join(kinds)}"
@@ -114,7 +123,7 @@ def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str
 
 
 def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
-    """Yield the numbers that are infinite or none, and the ends of a line that are one."""
+    """Yield numbers that are not finite, and a line with equal ends."""
     for one in fields(settings):
         value = getattr(settings, one.name)
         if isinstance(value, float) and not isfinite(value):
@@ -124,5 +133,5 @@ def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
 
 
 def _with_lists(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a component, in which one molecule to be similar to stands for a list of it."""
+    """Return the values of a component, with a single SMILES wrapped in a list."""
     return {key: [value] if key == "smiles" and isinstance(value, str) else value for key, value in values.items()}

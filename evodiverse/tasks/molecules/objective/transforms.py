@@ -1,4 +1,4 @@
-"""From what a component measures to a score between 0 and 1, named as in GuacaMol (Brown et al. 2019) and MolScore."""
+"""Transforms from raw values to scores from 0 to 1, named as in GuacaMol (Brown et al. 2019) and MolScore."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ Transform = Callable[[Values], Values]
 
 @dataclass
 class Gaussian:
-    """1 at ``mu``, less on both sides: exp(-((x - mu) / sigma)² / 2)."""
+    """A score of 1 at ``mu`` that falls on both sides: exp(-((x - mu) / sigma)² / 2)."""
 
     mu: float = documented("the best value", default=MISSING)
-    sigma: float = documented("how far from the best value the score is 0.61", default=MISSING, above=0)
+    sigma: float = documented("distance from the best value at which the score is 0.61", default=MISSING, above=0)
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""
@@ -31,7 +31,7 @@ class Gaussian:
 
 @dataclass
 class MinGaussian(Gaussian):
-    """1 up to ``mu``, a Gaussian above: smaller is better."""
+    """A score of 1 up to ``mu`` and a Gaussian above: smaller is better."""
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""
@@ -40,7 +40,7 @@ class MinGaussian(Gaussian):
 
 @dataclass
 class MaxGaussian(Gaussian):
-    """A Gaussian below ``mu``, 1 from there on: larger is better."""
+    """A Gaussian below ``mu`` and a score of 1 from there on: larger is better."""
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""
@@ -49,10 +49,10 @@ class MaxGaussian(Gaussian):
 
 @dataclass
 class Linear:
-    """0 at ``low``, 1 at ``high``, a straight line between and clipped beyond; ``low`` may be the larger one."""
+    """A straight line from 0 at ``low`` to 1 at ``high``, clipped outside; ``low`` may be larger than ``high``."""
 
-    low: float = documented("value of score 0", default=MISSING)
-    high: float = documented("value of score 1", default=MISSING)
+    low: float = documented("value with a score of 0", default=MISSING)
+    high: float = documented("value with a score of 1", default=MISSING)
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""
@@ -61,21 +61,21 @@ class Linear:
 
 @dataclass
 class Sigmoid(Linear):
-    """A logistic curve as steep in its middle as the straight line from ``low`` to ``high``."""
+    """A logistic curve whose slope in the middle is that of the straight line from ``low`` to ``high``."""
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""
         middle = (self.low + self.high) / 2
-        # The hyperbolic tangent, unlike an exponential, does not overflow.
+        # Unlike an exponential, the hyperbolic tangent does not overflow.
         return 0.5 + 0.5 * np.tanh(2 * (raw - middle) / (self.high - self.low))
 
 
 @dataclass
 class Step:
-    """1 from ``threshold`` on and 0 below, or the other way round."""
+    """A score of 1 from ``threshold`` on and 0 below, or the other way round with ``above=False``."""
 
-    threshold: float = documented("where the score jumps; the threshold itself scores 1", default=MISSING)
-    above: bool = documented("1 from the threshold upwards; false: downwards", default=True)
+    threshold: float = documented("value at which the score jumps, and which itself scores 1", default=MISSING)
+    above: bool = documented("whether larger values score 1; false: smaller ones", default=True)
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""
@@ -85,9 +85,9 @@ class Step:
 
 @dataclass
 class Thresholded:
-    """Proportional to the value up to ``threshold``, 1 from there on."""
+    """A score proportional to the value up to ``threshold`` and 1 from there on."""
 
-    threshold: float = documented("from where the score is 1", default=MISSING, above=0)
+    threshold: float = documented("smallest value with a score of 1", default=MISSING, above=0)
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""

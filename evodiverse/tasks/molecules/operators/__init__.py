@@ -1,1 +1,1 @@
-"""Graph GA: the classical operator of molecules, and what it is made of."""
+"""Graph GA, the operator for molecules that works without a language model."""

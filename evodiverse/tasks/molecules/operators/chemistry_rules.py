@@ -1,4 +1,4 @@
-"""What a child of Graph GA may look like, and the two edits of a molecular graph that all its operators are made of.
+"""The rules that children of Graph GA obey, and the two edits of a molecular graph that its operators consist of.
 
 The rules are those of Jensen (2019), "A graph-based genetic algorithm and generative model/Monte Carlo tree search for
 the exploration of chemical space", Chemical Science 10, 3567. Parents are edited in Kekulé form with all hydrogens
@@ -14,7 +14,7 @@ from rdkit import Chem
 from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
 
 TRIES: Final = 10
-"""How often each level of Graph GA tries again before it gives up."""
+"""The number of tries at each level of Graph GA."""
 
 MIN_ATOMS: Final = 5
 MEAN_SIZE_LIMIT: Final = 39.15
@@ -26,21 +26,21 @@ _SMALL_RING_DOUBLE_BOND = Chem.MolFromSmarts("[r3,r4]=[r3,r4]")
 
 
 def has_allowed_size(n_atoms: int, rng: np.random.Generator) -> bool:
-    """Tell whether a child has more than 5 atoms and fewer than a limit drawn anew from N(39.15, 3.5).
+    """Return whether a child has more than 5 atoms and fewer than a limit drawn from N(39.15, 3.5).
 
     Args:
-        n_atoms: Atoms of the child's graph; hydrogens are implicit and do not count.
-        rng: Consumed once, whatever ``n_atoms`` is.
+        n_atoms: The number of atoms of the child; hydrogens are implicit and do not count.
+        rng: The random generator, consumed once whatever ``n_atoms`` is.
     """
     limit = rng.normal(MEAN_SIZE_LIMIT, SIZE_LIMIT_SPREAD)
     return MIN_ATOMS < n_atoms < limit
 
 
 def has_allowed_rings(mol: Chem.Mol) -> bool:
-    """Tell whether no ring exceeds 6 atoms, holds an allene, or is a 3- or 4-ring with a double bond.
+    """Return whether no ring exceeds 6 atoms, holds an allene, or is a 3- or 4-ring with a double bond.
 
     Args:
-        mol: Sanitized, so that its rings are known and aromatic bonds are not taken for double bonds.
+        mol: A sanitized molecule, whose rings are known and whose aromatic bonds are not taken for double bonds.
     """
     sizes = [len(ring) for ring in mol.GetRingInfo().AtomRings()]
     if not sizes:
@@ -51,9 +51,9 @@ def has_allowed_rings(mol: Chem.Mol) -> bool:
 
 
 def canonical_smiles(mol: Chem.Mol) -> str | None:
-    """Return the canonical isomeric SMILES of a sanitized child, or None when RDKit cannot read it back.
+    """Return the canonical isomeric SMILES of a sanitized child, or None if RDKit cannot read it back.
 
-    Reading it back also drops stereo marks that an edit has left on atoms and bonds that are no stereocenters any more.
+    Reading it back also drops the stereo marks of atoms and bonds that an edit has made achiral.
     """
     Chem.SetDoubleBondNeighborDirections(mol)  # without them the writer forgets cis and trans in an edited molecule
     smiles = Chem.MolToSmiles(mol)
@@ -62,15 +62,15 @@ def canonical_smiles(mol: Chem.Mol) -> str | None:
 
 
 def is_sanitizable(mol: Chem.Mol) -> bool:
-    """Sanitize ``mol`` in place; False when a valence is exceeded or a ring system has no Kekulé form."""
+    """Sanitize ``mol`` in place, and return False if a valence is exceeded or a ring system has no Kekulé form."""
     return bool(Chem.SanitizeMol(mol, catchErrors=True) == Chem.SanitizeFlags.SANITIZE_NONE)
 
 
 @lru_cache(maxsize=1024)
 def editable_molecule(smiles: str) -> Chem.Mol:
-    """Return the molecule in the form that is edited: Kekulé bonds, implicit hydrogens, cis and trans bonds.
+    """Return the molecule in a form for editing: Kekulé bonds, implicit hydrogens, cis and trans bonds.
 
-    The result is cached and shared: copy it before an edit.
+    The result is cached and shared: copy it before editing.
 
     Raises:
         ValueError: RDKit cannot read ``smiles``.
@@ -78,7 +78,7 @@ def editable_molecule(smiles: str) -> Chem.Mol:
     known = molecule_of(smiles)
     if known is None or known.GetNumAtoms() == 0:
         raise ValueError(
-            f"a parent must be a SMILES that RDKit reads, got {smiles!r}; parse genotypes before the search"
+            f"a parent must be a SMILES that RDKit can read, got {smiles!r}; parse genotypes before the search"
         )
     mol = Chem.Mol(known)
     Chem.Kekulize(mol, clearAromaticFlags=True)
@@ -89,7 +89,7 @@ def editable_molecule(smiles: str) -> Chem.Mol:
 
 
 def _make_hydrogens_implicit(mol: Chem.Mol) -> None:
-    """Let valence decide the hydrogens of each atom where that gives their number (radicals keep theirs fixed)."""
+    """Make hydrogens implicit wherever valence implies the same number of them (radicals keep theirs explicit)."""
     for atom in map(mol.GetAtomWithIdx, range(mol.GetNumAtoms())):  # far faster than mol.GetAtoms()
         if not atom.GetNoImplicit():
             continue
@@ -106,7 +106,7 @@ def _set_hydrogens(atom: Chem.Atom, n_explicit: int, *, fixed: bool) -> None:
 
 
 def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
-    """Keep double-bond stereo on the bond alone: a mark left on a neighbor could say something about an edited bond."""
+    """Store double-bond stereo on the bond alone; a mark on a neighboring bond could affect an edited bond."""
     names = {Chem.BondStereo.STEREOE: Chem.BondStereo.STEREOTRANS, Chem.BondStereo.STEREOZ: Chem.BondStereo.STEREOCIS}
     for bond in mol.GetBonds():
         bond.SetBondDir(Chem.BondDir.NONE)
@@ -116,10 +116,10 @@ def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
 
 
 def detach(mol: Chem.RWMol, first: int, second: int) -> None:
-    """Remove a bond in such a way that the next bond made at either end, or a hydrogen, takes its place in space.
+    """Remove a bond so that the next bond added at either end, or a hydrogen, takes its place in space.
 
-    RDKit reads a chiral tag in the order of the atom's bonds, a new bond comes last, and an implicit hydrogen counts as
-    last; so a tag is inverted when the removed bond was an odd number of places before the last.
+    RDKit interprets a chiral tag by the order of the atom's bonds, in which a new bond or an implicit hydrogen comes
+    last. A tag is therefore inverted if the removed bond was an odd number of places before the last.
     """
     bond = mol.GetBondBetweenAtoms(first, second)
     for end in (bond.GetBeginAtom(), bond.GetEndAtom()):
@@ -131,7 +131,7 @@ def detach(mol: Chem.RWMol, first: int, second: int) -> None:
 
 
 def attach(mol: Chem.RWMol, first: int, second: int, order: Chem.BondType) -> None:
-    """Give the two atoms a bond of this order, in place of the one they have, if any."""
+    """Connect two atoms by a bond of this order, replacing an existing bond between them."""
     bond = cast("Chem.Bond | None", mol.GetBondBetweenAtoms(first, second))  # the stubs promise a bond
     if bond is None:
         mol.AddBond(first, second, order)

@@ -1,8 +1,8 @@
-"""The crossover of Graph GA (Jensen 2019): a fragment of one molecule joined to a fragment of another.
+"""The crossover of Graph GA (Jensen 2019), which joins a fragment of one molecule to a fragment of another.
 
 Either one acyclic single bond is cut in each parent and the fragments are joined there, or two ring bonds are cut in
-each and the fragments are joined by two bonds, which makes a ring of both. Of the children of a pair of cuts one is
-taken uniformly among those that keep the chemistry rules: they are tried in random order, up to the first such child.
+each parent and the fragments are joined by two bonds, which form a new ring. Among the children of a pair of cuts that
+obey the chemistry rules, one is drawn uniformly: children are tried in random order until one obeys them.
 """
 
 from collections import deque
@@ -44,12 +44,12 @@ class Parent:
     """A molecule with the places where it can be cut.
 
     Attributes:
-        smiles: Canonical, as all genotypes are.
-        mol: As `editable_molecule` gives it; shared, copy before an edit.
-        neighbors: Per atom, the atoms bonded to it.
+        smiles: The canonical SMILES.
+        mol: The molecule from `editable_molecule`; shared, so copy it before editing.
+        neighbors: For each atom, the atoms bonded to it.
         chain_cuts: The acyclic single bonds.
-        path_cuts: First and last bond of every path of four ring atoms.
-        corner_cuts: Both bonds of every ring angle at an atom with a further neighbor.
+        path_cuts: The first and the last bond of every path of four ring atoms.
+        corner_cuts: Both bonds of every ring angle at an atom that has a further neighbor.
     """
 
     smiles: str
@@ -62,14 +62,14 @@ class Parent:
 
 @dataclass(frozen=True, eq=False)
 class Fragment:
-    """What a cut leaves on one side.
+    """One side of a cut molecule.
 
     Attributes:
-        parent: The molecule that is cut; shared.
-        atoms: Those on this side.
-        cut_bonds: Per cut bond, its atom on this side and its atom on the other.
-        span: Bonds on the shortest path between the two ends of a ring cut.
-        limits: Per bond of a ring cut, the highest order that a bond in its place can have.
+        parent: The molecule that is cut; shared, so copy it before editing.
+        atoms: The atoms on this side.
+        cut_bonds: For each cut bond, its atom on this side and its atom on the other side.
+        span: The number of bonds on the shortest path between the two ends of a ring cut.
+        limits: For each bond of a ring cut, the highest order that a new bond in its place can have.
     """
 
     parent: Chem.Mol
@@ -80,12 +80,13 @@ class Fragment:
 
     @cached_property
     def graph(self) -> tuple[Chem.Mol, tuple[int, ...]]:
-        """The atoms on this side, in their order, as a graph of their own, and the end of each cut bond in it.
+        """The atoms on this side as a separate graph, in their order, and the end of each cut bond in it.
 
-        Copy it before an edit. New bonds take the places of the cut ones in space if they are made in this order.
+        Copy the graph before editing. New bonds take the places of the cut ones in space if they are added in the order
+        of ``cut_bonds``.
         """
         part = Chem.RWMol(self.parent)
-        for end, gone in reversed(self.cut_bonds):  # the place of the last one detached is the first to be taken again
+        for end, gone in reversed(self.cut_bonds):  # the place of the bond detached last is the first to be filled
             detach(part, end, gone)
         part.BeginBatchEdit()
         for atom in range(part.GetNumAtoms()):
@@ -96,10 +97,13 @@ class Fragment:
 
 
 class Join(NamedTuple):
-    """A child not made yet: the ends of the two fragments are joined, pair by pair, by bonds of these orders.
+    """A plan for a child: the ends of two fragments are joined, pair by pair, by bonds of these orders.
 
     Attributes:
-        is_turned: Whether the ends of the second are taken in the other order.
+        first: One fragment.
+        second: The other fragment.
+        orders: The order of each new bond.
+        is_turned: Whether the ends of the second fragment are taken in reverse order.
     """
 
     first: Fragment
@@ -131,7 +135,7 @@ def read_parent(smiles: str) -> Parent:
 
 
 def _reach(neighbors: Sequence[Sequence[int]], start: int, cut_bonds: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Return the atoms that can be reached without the cut bonds, each with its distance in bonds."""
+    """Return the atoms that can be reached from ``start`` without the cut bonds, each with its distance in bonds."""
     barred = {*cut_bonds, *((second, first) for first, second in cut_bonds)}
     distances = {start: 0}
     queue = deque([start])
@@ -156,7 +160,7 @@ def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]
 
 @lru_cache(maxsize=8192)
 def cut_ring(parent: Parent, cut: RingCut) -> tuple[Fragment, Fragment] | None:
-    """Return both sides of a ring cut, or None when another ring still holds them together."""
+    """Return both sides of a ring cut, or None if another ring still connects them."""
     a, b, c, d = cut
     bonds = [(a, b), (c, d)]
     inner = _reach(parent.neighbors, b, bonds)
@@ -175,25 +179,25 @@ def _ring_fragment(parent: Parent, distances: dict[int, int], cut_bonds: tuple[t
 
 
 def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
-    """Return the highest order of a bond in place of the cut one; the hydrogens of ``end`` can be turned into order."""
+    """Return the highest order of a new bond in place of the cut one, which may use up the hydrogens of ``end``."""
     atom = mol.GetAtomWithIdx(end)
-    if atom.GetAtomicNum() > 9 or atom.GetNoImplicit():  # beyond the second period valence varies; sanitizing decides
+    if atom.GetAtomicNum() > 9 or atom.GetNoImplicit():  # valence varies beyond the second period; sanitizing decides
         return len(ORDERS)
     return int(mol.GetBondBetweenAtoms(end, gone).GetBondTypeAsDouble()) + atom.GetTotalNumHs()
 
 
 def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tuple[int, int]]) -> list[Join]:
-    """Return the children of one acyclic cut in each parent: either side of one with either side of the other."""
+    """Return the possible children of one acyclic cut in each parent: either side of one with either of the other."""
     return [
         Join(left, right, (SINGLE,)) for left, right in product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
     ]
 
 
 def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Join]:
-    """Return the children of one ring cut in each parent, without those that are sure to break a rule.
+    """Return the possible children of one ring cut in each parent, without those that are sure to break a rule.
 
-    Fragments are paired in all ways, their ends in both, and each of the two new bonds is single or double. The new
-    ring has ``left.span + right.span + 2`` atoms; with 2 the bonds would join the same two atoms twice.
+    All pairs of fragments are used, with their ends in both orders, and each of the two new bonds is single or double.
+    The new ring has ``left.span + right.span + 2`` atoms; if this is 2, both bonds would join the same two atoms.
     """
     joins = []
     for left, right in product(lefts, rights):
@@ -206,7 +210,7 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
 
 
 def build_child(join: Join) -> Chem.RWMol:
-    """Return the child's graph, not sanitized yet; the new bonds take the place of the cut ones in space."""
+    """Return the unsanitized graph of a child, in which the new bonds take the places of the cut ones in space."""
     (first, ends), (second, others) = join.first.graph, join.second.graph
     child = Chem.RWMol(first)
     offset = child.GetNumAtoms()
@@ -247,7 +251,7 @@ def _draw_ring_cut(parent: Parent, rng: np.random.Generator) -> tuple[Fragment, 
 
 
 def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
-    """Cut both parents at an acyclic single bond and join a side of each; the child has its parents' rings."""
+    """Cut both parents at an acyclic single bond and join one side of each; the child keeps their rings."""
     if not first.chain_cuts or not second.chain_cuts:
         return None
     for _ in range(TRIES):
@@ -262,7 +266,7 @@ def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str
 
 
 def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
-    """Cut a ring in both parents and make one ring of a side of each."""
+    """Cut a ring in both parents and join one side of each to form a ring."""
     for _ in range(TRIES):
         lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)
         if lefts is None or rights is None:
@@ -274,16 +278,16 @@ def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str 
 
 
 def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
-    """Make a child of two molecules, trying up to 10 times a crossover in the chains or, equally often, in the rings.
+    """Cross two molecules, with up to 10 tries of a chain crossover or, equally likely, a ring crossover.
 
     Args:
-        first: SMILES of one parent.
-        second: SMILES of the other.
-        rng: Consumed as often as needed.
+        first: The SMILES of one parent.
+        second: The SMILES of the other parent.
+        rng: The random generator, consumed as often as needed.
 
     Returns:
-        Canonical isomeric SMILES of a child that keeps the size rule and is neither parent, or None. A ring made by
-        crossover keeps the ring rules; a ring that comes whole from a parent is left as it is in a chain crossover.
+        The canonical isomeric SMILES of a child that obeys the size rule and differs from both parents, or None. Rings
+        formed by a ring crossover obey the ring rules; a chain crossover keeps the parents' rings as they are.
     """
     parents = read_parent(first), read_parent(second)
     for _ in range(TRIES):

@@ -1,7 +1,7 @@
-"""The seven mutation kinds of Graph GA (Jensen 2019), as tables of weighted rules on the Kekulé form of a molecule.
+"""The seven kinds of mutation of Graph GA (Jensen 2019), as tables of weighted rules on the Kekulé form of a molecule.
 
-A rule is a SMARTS pattern that finds the sites and an edit of one site. Of the children of a rule one is taken
-uniformly among those that keep the chemistry rules: sites are tried in random order, up to the first such child.
+A rule consists of a SMARTS pattern that finds sites and an edit of one site. Among the children of a rule that obey the
+chemistry rules, one is drawn uniformly: sites are tried in random order until a child obeys them.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondTy
 
 
 class AtomEdit(Protocol):
-    """An edit that brings in an atom of ``element``, held by a bond of this order."""
+    """An edit that adds an atom of ``element`` with a bond of this order."""
 
     def __call__(self, mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
         """Change ``mol`` in place."""
@@ -40,10 +40,10 @@ class Rule(NamedTuple):
     """One way to change a molecule.
 
     Attributes:
-        name: The kind and what the edit does, as in ``append_atom =O``.
-        pattern: Each ordered match is a site; atoms are numbered as in the SMARTS.
-        edit: Changes a copy of the molecule at one site, in place.
-        growth: By how many atoms the molecule grows.
+        name: The kind of mutation and the edit, such as ``append_atom =O``.
+        pattern: The pattern whose ordered matches are the sites; atoms are numbered as in the SMARTS.
+        edit: A function that changes a copy of the molecule at one site, in place.
+        growth: The number of atoms that the molecule gains.
     """
 
     name: str
@@ -80,7 +80,7 @@ def _close_ring(mol: Chem.RWMol, site: Site) -> None:
 
 
 def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> None:
-    """Remove the atom at position 1 of the site; ``joins`` are pairs of positions that get a single bond instead."""
+    """Remove the atom at position 1 of the site, and add single bonds between the pairs of positions in ``joins``."""
     deleted = site[1]
     for neighbor in site[:1] + site[2:]:
         detach(mol, neighbor, deleted)
@@ -90,7 +90,7 @@ def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> 
 
 
 def _change(mol: Chem.RWMol, site: Site, element: int) -> None:
-    """Put another element, uncharged, in the atom's place: a charge belonged to the old element's valence."""
+    """Change the element of an atom and remove its charge, which belonged to the valence of the old element."""
     atom = mol.GetAtomWithIdx(site[0])
     atom.SetAtomicNum(element)
     atom.SetFormalCharge(0)
@@ -106,7 +106,7 @@ def _rule(name: str, smarts: str, edit: Edit, growth: int = 0) -> Rule:
 
 
 def _new_atoms(kind: str, smarts: str, order: Chem.BondType, elements: str, weight: float) -> RuleTable:
-    """Return one rule per element, sharing ``weight`` equally."""
+    """Return one rule per element, each with an equal share of ``weight``."""
     sign = {SINGLE: "-", DOUBLE: "=", TRIPLE: "#"}[order]
     edit: AtomEdit = {"insert_atom": _insert, "append_atom": _append}[kind]
     symbols = elements.split()
@@ -169,7 +169,7 @@ _CHANGE_ATOM: Final = {
 
 
 def _draw_change_atom(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
-    """Draw an element that the molecule has, then another one; None when it has none of `ELEMENTS`."""
+    """Draw an element of the molecule and one to replace it, or return None if it has none of `ELEMENTS`."""
     numbers = {atom.GetAtomicNum() for atom in mol.GetAtoms()}
     present = [choice for choice in ELEMENTS if choice[0] in numbers]
     if not present:
@@ -199,21 +199,21 @@ _TABLES: Final[dict[str, RuleTable]] = {
 
 
 def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
-    """Draw a mutation kind, then one of its rules; None when `change_atom` finds no element it knows."""
+    """Draw a kind of mutation and one of its rules, or return None if ``change_atom`` finds none of `ELEMENTS`."""
     kind = pick(KINDS, rng)
     return _draw_change_atom(mol, rng) if kind == "change_atom" else pick(_TABLES[kind], rng)
 
 
 def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | None:
-    """Return a child drawn uniformly over the sites at which the rule gives an allowed one, or None.
+    """Return a child drawn uniformly over the sites at which the rule gives an allowed one.
 
     Args:
-        rule: What to do.
-        mol: As `editable_molecule` gives it; left as it is.
-        rng: Draws the order of the sites and a size limit per site.
+        rule: The rule to apply.
+        mol: A molecule from `editable_molecule`; it is not changed.
+        rng: The random generator that draws the order of the sites and a size limit for each site.
 
     Returns:
-        Canonical isomeric SMILES of a child that keeps the size and the ring rules.
+        The canonical isomeric SMILES of a child that obeys the size and the ring rules, or None.
     """
     sites = mol.GetSubstructMatches(rule.pattern, uniquify=False)
     n_atoms = mol.GetNumAtoms() + rule.growth
@@ -228,14 +228,14 @@ def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | Non
 
 
 def mutate(smiles: str, rng: np.random.Generator) -> str | None:
-    """Change a molecule at one place, trying up to 10 rules.
+    """Change a molecule at one site, with up to 10 tries of a drawn rule.
 
     Args:
-        smiles: The molecule, of more than 4 atoms if a child is to be had: smaller ones cannot keep the size rule.
-        rng: Consumed as often as needed.
+        smiles: The molecule. With fewer than 5 atoms, no child can obey the size rule.
+        rng: The random generator, consumed as often as needed.
 
     Returns:
-        Canonical isomeric SMILES of the child, or None when no rule gave an allowed one.
+        The canonical isomeric SMILES of the child, or None if no rule gave an allowed one.
     """
     mol = editable_molecule(smiles)
     for _ in range(TRIES):

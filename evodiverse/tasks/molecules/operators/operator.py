@@ -1,4 +1,4 @@
-"""Graph GA as an operator: offspring of molecules without a language model."""
+"""Graph GA as an operator that proposes offspring of molecules without a language model."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ NAME = "graph_ga"
 
 
 class GraphGA:
-    """Crossover of the first two parents, now and then followed by a mutation; a single parent is always mutated.
+    """An operator that crosses the first two parents and sometimes mutates the child; a single parent is mutated.
 
     Jensen (2019), "A graph-based genetic algorithm and generative model/Monte Carlo tree search for the exploration of
     chemical space", Chemical Science 10, 3567.
 
     Args:
-        mutation_rate: Probability that a child of two parents is mutated, between 0 and 1.
+        mutation_rate: The probability that a child of two parents is mutated.
 
     Raises:
         ValueError: ``mutation_rate`` is outside [0, 1].
@@ -30,19 +30,19 @@ class GraphGA:
         self._mutation_rate = mutation_rate
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is canonical isomeric SMILES, or None when no try succeeded.
+        """Return one proposal per request; the genotype is canonical isomeric SMILES, or None if all tries failed.
 
         Raises:
             ValueError: A request has no parents, or a parent that RDKit cannot read.
         """
-        with rdBase.BlockLogs():  # RDKit prints what is wrong with each child that is refused
+        with rdBase.BlockLogs():  # RDKit prints the faults of each invalid child
             return [self._propose(request) for request in requests]
 
     def _propose(self, request: Request) -> Proposal:
         rng = request.stream.rng()
         parents = [parent.genotype for parent in request.parents[:2]]
         if not parents:
-            raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
+            raise ValueError("a request must have at least one parent, got none")
         if len(parents) == 1:
             return _answer(mutate(parents[0], rng), "no allowed mutation")
         child = cross_over(parents[0], parents[1], rng)

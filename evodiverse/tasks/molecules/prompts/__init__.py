@@ -1,4 +1,4 @@
-"""How a language model is asked for a molecule, and how its answer is read (paper, appendix "Prompts")."""
+"""Prompts that ask a language model for a molecule, and the parsing of its replies (paper, appendix "Prompts")."""
 
 import hashlib
 import re
@@ -19,20 +19,20 @@ from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection,
 SHIPPED = Path(__file__).parent
 FIELDS = ("score?", "meaning?", "parents")
 UNNAMED = ("target", "It measures how well a molecule acts on a target that is not named.")
-"""The target and what its score measures, where a model is not to know them."""
+"""The target and the meaning of its score for ``task.prompts.name_target=false``."""
 _OPENING = re.compile("<box>", re.IGNORECASE)
 _CLOSING = re.compile("</box>", re.IGNORECASE)
 _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
 
 
 class MoleculePrompts:
-    """The prompts of the cold and the hot rungs, filled from template files.
+    """The prompts of the cold and the hot rungs, filled in from template files.
 
     Args:
-        templates: Text by the name of the prompt; see `read_templates`.
-        target: What the score is about, such as JNK3.
+        templates: The template of each prompt (see `read_templates`).
+        target: The name of the target of the score, such as JNK3.
         meaning: One sentence on what the score measures.
-        rules: One sentence on what molecules must be like, told below the parents; empty for none.
+        rules: One sentence on the conditions that molecules must meet, placed below the parents; may be empty.
     """
 
     example = "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2"
@@ -45,14 +45,14 @@ class MoleculePrompts:
         self.sha256 = hashlib.sha256("\0".join(templates[prompt] for prompt in sorted(templates)).encode()).hexdigest()
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return one message: the prompt of the request's rung with its parents and their scores."""
+        """Return the prompt of the request's rung, with its parents and their scores, as one message."""
         parents = "\n".join(map(_line, request.parents)) + self._rules
         template = self._templates[request.prompt]
         text = template.substitute(score=self._score, meaning=self._meaning, parents=parents)
         return (Message("user", text.strip()),)
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
-        """Return what stands in the last box of a reply, without code fences, spaces and a period at its end."""
+        """Return the content of the last box in a reply, without code fences, spaces and a final period."""
         opened = reversed(_OPENING.split(reply)[1:])
         boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in opened if _CLOSING.search(box))
         text = _FENCE.sub("", next(boxes, "")).strip().rstrip(".").strip()
@@ -63,26 +63,26 @@ def read_templates(folder: Path) -> dict[Prompt, str]:
     """Return the templates of a folder, ``cold.txt`` and ``hot.txt``.
 
     Raises:
-        InputError: One is missing, has no place for the parents, or names a field that there is not; names all.
+        InputError: A template is missing, has no field for the parents, or names an unknown field; lists all faults.
     """
     texts = templates.read_templates(folder, dict.fromkeys(Prompt, FIELDS))
     return {prompt: texts[prompt] for prompt in Prompt}
 
 
 def read_chosen(settings: PromptSettings) -> dict[Prompt, str]:
-    """Return the templates that the settings name: the user's own, or ours.
+    """Return the templates that the settings name: the user's own, or those of EvoDiverse.
 
     Raises:
-        InputError: The user's own cannot be used.
+        InputError: The user's templates cannot be used.
     """
     return read_templates(SHIPPED if settings.dir is None else expanded(settings.dir))
 
 
 def build(settings: MoleculeSettings) -> MoleculePrompts:
-    """Return the prompts that the settings name.
+    """Return the prompts that the settings describe.
 
     Raises:
-        InputError: The user's own templates cannot be used, or the user's own oracle has no target and meaning.
+        InputError: The user's templates cannot be used, or the target and meaning of the user's oracle are not set.
     """
     filters = read_filters(settings.filters)
     rules = "" if filters is None else filters.describe()
@@ -90,10 +90,10 @@ def build(settings: MoleculeSettings) -> MoleculePrompts:
 
 
 def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
-    """Return the target, and what its score measures, in the words that a model is told.
+    """Return the target and the meaning of its score, for prompts.
 
     Raises:
-        InputError: They are needed for the user's own oracle, and absent: those of a published one would mislead.
+        InputError: They are not set for a user's own oracle; those of a published one would mislead the model.
     """
     told = settings.prompts
     if not told.name_target:
@@ -103,11 +103,10 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
     if target is None or meaning is None:
         raise InputError(
             *(
-                f"task.prompts.{key} has no value; tell the model {what}, or hide it with "
-                "task.prompts.name_target=false"
+                f"task.prompts.{key} has no value; set it to {what}, or set task.prompts.name_target=false"
                 for key, value, what in (
-                    ("target", target, "what your own oracle scores molecules for"),
-                    ("meaning", meaning, "in one sentence what your own oracle measures"),
+                    ("target", target, "the name of what your own oracle scores molecules for"),
+                    ("meaning", meaning, "one sentence on what your own oracle measures"),
                 )
                 if value is None
             )
@@ -116,7 +115,7 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
 
 
 def _find_known_words(settings: MoleculeSettings) -> tuple[str | None, str | None]:
-    """Return target and meaning where EvoDiverse knows them: of an objective, and of a published oracle."""
+    """Return the target and the meaning that are known for objectives and for published oracles."""
     if settings.objective:
         return "objective", describe_parts(*read_objective(settings.objective))
     published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))

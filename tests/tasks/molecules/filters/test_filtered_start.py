@@ -53,13 +53,13 @@ def test_a_short_library_gives_what_passes_in_its_order() -> None:
 def test_what_is_passed_over_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         draw(filtered(MIXED), len(MIXED))
-    assert caplog.messages == ["filters passed over 40 of 80 molecules to start from (element 40)"]
+    assert caplog.messages == ["filters rejected 40 of 80 initial molecules (element 40)"]
 
 
 def test_too_few_that_pass_are_an_error_that_says_what_to_do() -> None:
     expected = (
-        r"^task\.filters: only 40 of 80 molecules to start from pass, expected 50 \(rejected most often by element 40\)"
-        r"; loosen the filters, set task\.initial\.size=40, or name other molecules by task\.initial\.path$"
+        r"^task\.filters: only 40 of 80 initial molecules pass, expected 50 \(rejected most often by element 40\)"
+        r"; loosen the filters, set task\.initial\.size=40, or provide other molecules with task\.initial\.path$"
     )
     with pytest.raises(InputError, match=expected):
         draw(filtered(MIXED), 50)
@@ -76,7 +76,9 @@ def test_lines_are_those_of_the_library() -> None:
 
 
 def test_a_library_of_which_none_passes_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"only 0 of 40 molecules .* expected 40 .*; loosen the filters, or name"):
+    with pytest.raises(
+        InputError, match=r"only 0 of 40 initial molecules .* expected 40 .*; loosen the filters, or provide"
+    ):
         draw(filtered(AMINES), 100)
 
 

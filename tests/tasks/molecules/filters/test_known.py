@@ -78,8 +78,8 @@ def test_the_parts_of_a_salt_are_known(write: Callable[[str, str | bytes], Path]
         ("a.smi", "C" * 2_000_000, r"it has a line of more than 1,000,000 bytes"),
         ("a.smi", "", r"a\.smi holds no molecule"),
         ("a.smi", "# nothing\n", r"holds no molecule"),
-        ("a.pdf", "CCO\n", r"a\.pdf is of an unknown format; use one of \.smi"),
-        ("a.csv", "id,structure\n1,CCO\n", r"a\.csv has no column of SMILES; name one of id, structure smiles"),
+        ("a.pdf", "CCO\n", r"a\.pdf has an unknown format; use one of \.smi"),
+        ("a.csv", "id,structure\n1,CCO\n", r"a\.csv has no column of SMILES; rename one of id, structure to smiles"),
         ("a.csv", "id,smiles\n1,CCO\n2\n", r"a\.csv line 3: '' is malformed \(empty\)"),
     ],
 )
@@ -94,7 +94,7 @@ def test_what_is_no_gzip_file_or_cut_off_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.smi.gz"
     for content in (b"CCO\n", gzip.compress(LINES.encode())[:-9]):
         path.write_bytes(content)
-        with pytest.raises(InputError, match=r"is cut off or no gzip file"):
+        with pytest.raises(InputError, match=r"is truncated or not a gzip file"):
             read_known(path)
 
 

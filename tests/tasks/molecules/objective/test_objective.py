@@ -162,7 +162,9 @@ def test_a_component_without_a_value_fails_the_evaluation_and_the_others_are_log
 
 def test_a_function_beyond_scores_needs_a_transform() -> None:
     own = {"kind": "oracle", "_target_": f"{__name__}.thousands"}
-    with pytest.raises(ContractError, match=r"own measured 1003.0 for CCO; .*components\.own\.transform"):
+    with pytest.raises(
+        ContractError, match=r"own measured 1003.0 for CCO, outside \[0, 1\]; .*components\.own\.transform"
+    ):
         build({"own": own}).measure([ETHANOL])
     scaled = {**own, "transform": {"kind": "linear", "low": 1000, "high": 1010}}
     assert build({"own": scaled}).measure([ETHANOL]).scores == pytest.approx([0.3])
@@ -182,7 +184,10 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ({"kind": "qed", "wieght": 2}, "task.objective.components.one.wieght is unknown; did you mean"),
         ({"kind": "qed", "weight": 0}, "task.objective.components.one.weight must be above 0 and at most 1e+06, got 0"),
         ({"kind": "qed", "weight": "much"}, "task.objective.components.one.weight must be a number, got much"),
-        ({"kind": "logp"}, "task.objective.components.one.transform has no value; logp is no score from 0 to 1"),
+        (
+            {"kind": "logp"},
+            "task.objective.components.one.transform has no value; set one, as logp is not a score from 0 to 1",
+        ),
         ({"kind": "logp", "transform": {"kind": "bell"}}, "one.transform.kind=bell is unknown"),
         ({"kind": "logp", "transform": {"mu": 1}}, "one.transform.kind has no value; use one of gaussian"),
         ({"kind": "logp", "transform": {"kind": "gaussian", "mu": 1}}, "one.transform.sigma has no value; set it"),
@@ -194,17 +199,23 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ),
         ({"kind": "similarity"}, "task.objective.components.one.smiles has no value; set it"),
         ({"kind": "similarity", "smiles": []}, "one.smiles must name at least one molecule"),
-        ({"kind": "similarity", "smiles": "C(("}, "one.smiles: 'C((' is no molecule"),
+        ({"kind": "similarity", "smiles": "C(("}, "one.smiles: 'C((' is not a molecule"),
         (
             {"kind": "similarity", "smiles": "C", "fingerprint": "ECFP5"},
             "one.fingerprint=ECFP5 is unknown; did you mean",
         ),
-        ({"kind": "smarts", "smarts": "c1("}, "task.objective.components.one.smarts: 'c1(' is no SMARTS"),
-        ({"kind": "smarts", "smarts": ""}, "task.objective.components.one.smarts: '' is no SMARTS"),
-        ({"kind": "atoms", "element": "Xx", "transform": GAUSSIAN}, "one.element=Xx is no element"),
-        ({"kind": "atoms", "element": "F"}, "one.transform has no value; atoms is no score"),
-        ({"kind": "formula", "formula": "C7H8X2"}, "one.formula: 'C7H8X2' has X, which is no element"),
-        ({"kind": "formula", "formula": "seven"}, "one.formula: 'seven' is no molecular formula"),
+        (
+            {"kind": "smarts", "smarts": "c1("},
+            "task.objective.components.one.smarts: expected a SMARTS of 1 to 1000 characters, got 'c1('",
+        ),
+        (
+            {"kind": "smarts", "smarts": ""},
+            "task.objective.components.one.smarts: expected a SMARTS of 1 to 1000 characters, got ''",
+        ),
+        ({"kind": "atoms", "element": "Xx", "transform": GAUSSIAN}, "one.element=Xx is not an element"),
+        ({"kind": "atoms", "element": "F"}, "one.transform has no value; set one, as atoms is not a score"),
+        ({"kind": "formula", "formula": "C7H8X2"}, "one.formula: 'C7H8X2' has X, which is not an element"),
+        ({"kind": "formula", "formula": "seven"}, "one.formula: 'seven' is not a molecular formula"),
         ({"kind": "oracle"}, "task.objective.components.one names no oracle; set published, path or _target_"),
         ({"kind": "oracle", "published": "jnk4"}, "task.objective.components.one.published=jnk4 is unknown; use jnk3"),
         (
@@ -219,13 +230,13 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ),
         (
             {"kind": "oracle", "published": "jnk3", "_target_": "nowhere.at_all"},
-            "one.published and task.objective.components.one._target_ are both set",
+            "one.published and task.objective.components.one._target_ exclude each other",
         ),
         (
             {"kind": "oracle", "published": "jnk3", "path": "/none.npz"},
-            "one.published and task.objective.components.one.path are both set",
+            "one.published and task.objective.components.one.path exclude each other",
         ),
-        ({"kind": "oracle", "elsewhere": True}, "one.elsewhere=true is for task.oracle alone"),
+        ({"kind": "oracle", "elsewhere": True}, "one.elsewhere=true is allowed in task.oracle only"),
         ({"kind": "qed", "weight": 1e308}, "one.weight must be above 0 and at most 1e+06, got 1e+308"),
         ({"kind": "similarity", "smiles": "C", "fingerprint": "TT"}, "one.smiles: 'C' has no TT features"),
         ({"kind": "similarity", "smiles": "C", "fingerprint": "PHCO"}, "one.smiles: 'C' has no PHCO features"),
@@ -245,7 +256,10 @@ def test_a_wrong_component_is_told_with_its_key(component: Any, expected: str) -
         ({"combine": "sum", "components": {"qed": {"kind": "qed"}}}, "task.objective.combine=sum is unknown"),
         ({"combine": "product"}, "task.objective.components must hold 1 to 30 components, got 0"),
         ({"components": 3}, "task.objective.components must be a group of keys, got 3"),
-        ({"components": {"a b": {"kind": "qed"}}}, "task.objective.components.a b: name it by lower-case letters"),
+        (
+            {"components": {"a b": {"kind": "qed"}}},
+            "task.objective.components.a b: a name may have at most 40 lower-case letters",
+        ),
         ({"mean": 1, "components": {"qed": {"kind": "qed"}}}, "task.objective.mean is unknown"),
     ],
 )
