@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import hydra
-from evodiverse.settings.own_options import register_own_options
 from omegaconf import DictConfig
 
 from evodiverse.settings.compose import CONFIG_NAME
@@ -67,7 +66,6 @@ if __name__ == "__main__":
     if EMPTY in sys.argv:
         sys.argv.remove(EMPTY)
         register()
-        register_own_options()
         hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(do_nothing)()
     else:
         main()
