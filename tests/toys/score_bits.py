@@ -29,9 +29,14 @@ for line in sys.stdin:
     if fault == "noise":
         print("docking …", '{"half": ', "[1, 2]", '{"key": "unknown", "score": 1}', sep="\n")
     n_ones = key.count("1")
-    if fault == "exceeds" and is_first and n_ones == 7:
-        print(json.dumps({"key": key, "score": 1.7}))
-        continue
+    if fault == "exceeds" and n_ones == 7:
+        try:
+            (folder / "exceeded").touch(exist_ok=False)
+        except FileExistsError:
+            pass  # it exceeds once
+        else:
+            print(json.dumps({"key": key, "score": 1.7}))
+            continue
     if n_ones == 1 and key[-1] == "1":
         print(json.dumps({"key": key, "score": float("nan")}))
         continue
