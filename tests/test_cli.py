@@ -97,7 +97,7 @@ def test_hydras_files_lie_in_the_run_directory_and_nowhere_else(tmp_path: Path) 
             ["task.spoiled=start"],
             (
                 "evodiverse: no initial candidate can enter a pool (unparsable 16; the first: unparsable: 7 characters)"
-                "; the log says why of each\n"
+                "; the log has the reason for each\n"
             ),
         ),
     ],
