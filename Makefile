@@ -49,7 +49,7 @@ docs: .venv/.user ## generate the references of configuration keys and log colum
 	$(BIN)/python scripts/columns.py > docs/columns.md
 
 site: .venv/.site ## build the documentation site into build/site; warnings are errors
-	@$(BIN)/mkdocs build --strict --config-file scripts/site/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file scripts/site/mkdocs.yml
 
 lint: .venv/.dev ## check format, style and types
 	$(BIN)/ruff format --check .
