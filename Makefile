@@ -55,6 +55,7 @@ lint: .venv/.dev ## check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy scripts
 
 format: .venv/.dev ## format the code and fix what can be fixed
 	$(BIN)/ruff format .

@@ -77,6 +77,7 @@ def engine_seconds(calls: int) -> list[tuple[int, float]]:
             store=store,
             display=stopwatch,
             check=lambda: None,
+            committed=lambda _: None,
         )
         stopwatch.loop = Loop(setup)
         stopwatch.loop.run()

@@ -95,10 +95,10 @@ def read_results(arguments: argparse.Namespace) -> Results:
         for problem in arguments.problems:
             folder = arguments.outputs / engine / problem.replace("/", "_")
             law = None if problem.startswith("builtin/") else read_law(Path(problem))
-            seeds = {}
+            seeds: dict[int, Mapping[str, Any]] = {}
             for run, metrics in measure(list(survey_runs(folder).complete), ()).runs:
                 seeds[int(run.settings["seed"])] = (
-                    metrics if law is None else metrics | measure_accuracy(read_log(run, COLUMNS), law)
+                    metrics if law is None else {**metrics, **measure_accuracy(read_log(run, COLUMNS), law)}
                 )
             found.setdefault(engine, {})[problem] = {seed: seeds[seed] for seed in sorted(seeds)}
     return found
@@ -107,7 +107,8 @@ def read_results(arguments: argparse.Namespace) -> Results:
 def read_law(folder: Path) -> Law:
     """Return the law that a folder of `benchmarks/laws.py` is about."""
     about = json.loads((folder / "law.json").read_text())
-    names, splits = read_splits(*(folder / f"{split}.csv" for split in SPLITS), TARGET)
+    train, test_id, test_ood = (folder / f"{split}.csv" for split in SPLITS)
+    names, splits = read_splits(train, test_id, test_ood, TARGET)
     variables = tuple(Variable(name, "") for name in names)
     law, constants = about["expression"], tuple(about["constants"])
     return Law(Problem(folder.name, "", Variable(TARGET, ""), variables, law, constants, lambda _: splits), splits)

@@ -13,6 +13,7 @@ panels. Everything is read from the log: members after each iteration, and the p
 """
 
 import argparse
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -170,7 +171,7 @@ def place(story: Story) -> dict[int, tuple[float, float]]:
 
 def most(story: Story) -> float:
     """Return the score at the right edge, a tenth above the best."""
-    return np.ceil(10 * max(story.scores.values()) + 0.01) / 10
+    return math.ceil(10 * max(story.scores.values()) + 0.01) / 10
 
 
 def tell_times(story: Story) -> tuple[list[float], list[float], float]:

@@ -117,7 +117,8 @@ def draw(path: Path, best: Sequence[Shown]) -> None:
     ]
     molecules = [molecule_of(one.smiles) for one in best]
     drawing = rdMolDraw2D.MolDraw2DCairo(5 * CELL[0], -(-len(best) // 5) * CELL[1], *CELL)
-    drawing.drawOptions().legendFontSize = 20
+    options = drawing.drawOptions()
+    options.legendFontSize = 20  # type: ignore[assignment] # RDKit's stubs take it for the options themselves
     legends = [f"{rank}:  {one.score:.2f}  {summarize(one.faults)}" for rank, one in enumerate(best, start=1)]
     alerts = [find_alert_atoms(molecule, catalogs) for molecule in molecules]
     drawing.DrawMolecules(molecules, legends=legends, highlightAtoms=alerts)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import log10
 from pathlib import Path
 from statistics import fmean, median, stdev
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ POOLED = ("equations",)
 # Errors are read between these, so that one without a number, or a law that is met, does not decide a mean.
 LOWEST_NMSE, HIGHEST_NMSE = 1e-20, 1e2
 
-Table = dict[str, dict[int, Mapping[str, float]]]
+Table = dict[str, dict[int, Mapping[str, Any]]]
 
 
 def label(run: Run) -> str:
@@ -74,10 +75,11 @@ def read(outputs: Path) -> dict[tuple[str, str], Table]:
     for run, metrics in measured.runs:
         task = str(run.settings.get("task.problem") or run.task)
         kind = run.domain.rpartition(".")[2]
+        row: dict[str, Any] = dict(metrics)
         if kind == "equations":
-            error = min(max(float(metrics["best_nmse"]), LOWEST_NMSE), HIGHEST_NMSE)
-            metrics = {**metrics, "log10_nmse": log10(error)}
-        tables[kind, task][label(run)][int(run.settings["seed"])] = metrics
+            nmse = min(max(row["best_nmse"], LOWEST_NMSE), HIGHEST_NMSE)
+            row["log10_nmse"] = log10(nmse)
+        tables[kind, task][label(run)][int(run.settings["seed"])] = row
     return tables
 
 

@@ -24,12 +24,13 @@ from evodiverse.runner.ledger import Caps, Ledger
 from evodiverse.runner.proposers import ModelProposer
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.prompts import build
-from evodiverse.tasks.molecules.settings import PromptSettings
+from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle
 from evodiverse.tasks.molecules.task import MoleculeTask
 from evodiverse.vocabulary import Candidate, Decoding, Prompt, Request, Sampler, Stream
 
 SECONDS = 1.0
 SAMPLER = Sampler("toy", Decoding(1.3, None, 2048))
+SETTINGS = MoleculeSettings(Oracle("jnk3"))
 PARENTS = (
     Candidate(1, "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2", "", 0.25, None),
     Candidate(2, "COc1ccc(-c2cc(C(N)=O)c3[nH]ccc3n2)cc1", "", 0.5, None),
@@ -50,7 +51,7 @@ def make_requests(n: int, repeat: int) -> list[Request]:
 
 def gather_bare(address: str, n: int, bound: int, repeat: int) -> float:
     """Return the seconds that bare litellm takes for the same calls."""
-    litellm, prompts = load_litellm(), build(PromptSettings())
+    litellm, prompts = load_litellm(), build(SETTINGS)
     gate = asyncio.Semaphore(bound)
 
     async def ask(request: Request) -> None:
@@ -84,7 +85,7 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
         ReplyCache(Path(folder) / "replies.sqlite") as cache,
         CachedModel(cache, client, bound, 0) as model,
     ):
-        proposer = ModelProposer(model, [SAMPLER, SAMPLER], build(PromptSettings()), task, Ledger(Caps(), 2))
+        proposer = ModelProposer(model, [SAMPLER, SAMPLER], build(SETTINGS), task, Ledger(Caps(), 2))
         began = time.perf_counter()
         proposer.propose(make_requests(n, repeat), 0.0, lambda _: None)
         return time.perf_counter() - began

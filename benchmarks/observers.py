@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,14 +32,14 @@ from evodiverse.tasks.molecules.task import MoleculeTask
 OVERRIDES = ["task=jnk3", "method=pt", "search.early_stop=null", "evaluator.workers=1"]
 PHOTO_ITERATION = 45
 TITLE = "outputs/jnk3/pt/off/default/seed0"
-WATCHED = {
+WATCHED: dict[str, list[tuple[type, str]]] = {
     "live panel": [(RichDisplay, "update"), (RichDisplay, "finish")],
     "journal": [(Journal, "append"), (Journal, "clear")],
     "best/": [(MoleculeTask, "show_best")],
 }
 
 
-def watch(owner: type, method: str, seconds: Counter[str], name: str) -> None:
+def watch(owner: type, method: str, seconds: dict[str, float], name: str) -> None:
     """Add the time spent in a method to ``seconds``."""
     original = getattr(owner, method)
 
@@ -78,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pictures", type=Path, help="folder for live.svg and top10.png")
     arguments = parser.parse_args()
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
     for name, methods in WATCHED.items():
         for owner, method in methods:
             watch(owner, method, seconds, name)
@@ -90,7 +90,8 @@ def main() -> None:
         terminal = Console(file=io.StringIO(), force_terminal=True, width=110, height=40)
         began = time.perf_counter()
         display = Photographed(terminal, TITLE) if arguments.pictures else RichDisplay(terminal, TITLE)
-        run(plan, display, [].append, Path.mkdir)
+        messages: list[str] = []
+        run(plan, display, messages.append, Path.mkdir)
         wall = time.perf_counter() - began
         if isinstance(display, Photographed) and display.photo is not None:
             save_pictures(arguments.pictures, display.photo, plan.path)

@@ -6,9 +6,9 @@ from typing import Any
 
 from hydra import compose, initialize_config_dir
 
+from evodiverse.kit.typed import flatten
 from evodiverse.settings.compose import CONFIG_NAME, resolve
 from evodiverse.settings.conf_folder import find_conf
-from evodiverse.settings.identity import flatten
 from evodiverse.settings.reference import render
 from evodiverse.settings.schema import Config, register
 
