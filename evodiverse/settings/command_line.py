@@ -3,6 +3,7 @@
 import re
 from argparse import Action
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.kit.documented import join_or, nearest
 from evodiverse.kit.hints import first_line, nearest_key, wrong_value
+from evodiverse.kit.typed import find_leaves
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
     CONFIG_NAME,
@@ -94,8 +96,15 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
     if parsed.config_dir and not Path(parsed.config_dir).is_dir():
         violations.append(f"--config-dir {parsed.config_dir} is not a folder; check the path")
     with hydra_session(parsed.config_dir):
+        _compose.cache_clear()
         violations += _find_violations(parsed.overrides, check, is_sweep=parsed.multirun)
     return InputError(*dict.fromkeys(violations or [first_line(error)]))
+
+
+@lru_cache(maxsize=16)
+def _compose(overrides: tuple[str, ...]) -> DictConfig:
+    """Compose within the current session. The result is shared, so it must not be changed."""
+    return compose(CONFIG_NAME, overrides=list(overrides))
 
 
 def _parser() -> OverridesParser:
@@ -165,8 +174,8 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
     if not all(single in good for single in is_choice if is_choice[single]):
         return  # the valid values depend on the option
     combinable = [[single for single in singles if single in good] for singles in values]
-    if not any(combinable) and overrides:
-        return  # no override is left to check
+    if len(good) < len(is_choice) and all(is_choice[single] for single in good):
+        return  # the choices of options are left, and to check them would take as long as all the rest
     for run in product(*filter(None, combinable)):
         yield from _find_in_run(run, check)
 
@@ -196,7 +205,11 @@ def _expand(override: str) -> list[str]:
 def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> str | None:
     key, _, value = override.lstrip("+~").partition("=")
     try:
-        config = compose(CONFIG_NAME, overrides=[*chosen, override])
+        if override.startswith(key) and key not in _groups():
+            known = _compose(tuple(chosen))
+            if _is_surely_unknown(key, known):  # much faster than to let Hydra find that out
+                return _explain_unknown(key, known, chosen, override, check)
+        config = _compose((*chosen, override))
     except MissingConfigException as error:
         missing = str(error.missing_cfg_file or override)
         option = missing.removeprefix(f"{key}/")
@@ -209,16 +222,35 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
         if key in _groups():
             return _misplaced_plus(override, f"{key}={value}") or f"{override}: {first_line(error)}"
         if isinstance(error.__cause__, AttributeError | KeyError):
-            known = compose(CONFIG_NAME, overrides=list(chosen))
-            return (
-                _missing_plus(key, known)
-                or _missing_from_file(chosen, override, check)
-                or f"{key} is unknown; {nearest_key(key, known_keys(known))}"
-            )
+            return _explain_unknown(key, _compose(tuple(chosen)), chosen, override, check)
         return wrong_value(key, value, error.__cause__ or error)
     except COMPOSITION_ERRORS as error:
         return f"{override}: {first_line(error)}"
     return next(iter(find_unknown(config)), None)
+
+
+def _is_surely_unknown(key: str, known: DictConfig) -> bool:
+    """Return whether a key does not exist, and is not below a value that Hydra might replace by a group of keys."""
+    parents = [".".join(key.split(".")[:depth]) for depth in range(1, key.count(".") + 1)]
+    leaves = {leaf for leaf, _ in find_leaves(known)}
+    return bool(re.fullmatch(r"[\w.]+", key)) and key not in known_keys(known) and leaves.isdisjoint(parents)
+
+
+def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], override: str, check: Check) -> str:
+    """Return what to do about an override of a key that does not exist.
+
+    Args:
+        key: The key.
+        known: The configuration without the override.
+        chosen: The choices of options that the configuration was composed from.
+        override: The override.
+        check: Raises `InputError` for an invalid run.
+    """
+    return (
+        _missing_plus(key, known)
+        or _missing_from_file(chosen, override, check)
+        or f"{key} is unknown; {nearest_key(key, known_keys(known))}"
+    )
 
 
 def _missing_plus(key: str, known: DictConfig) -> str | None:
@@ -249,7 +281,7 @@ def _misplaced_plus(override: str, plain: str) -> str | None:
     """Return a message if an option is chosen with a superfluous plus, or without a required one, else None."""
     written, remedy = (plain, "without a plus") if override.startswith("+") else (f"+{plain}", "with a plus")
     try:
-        compose(CONFIG_NAME, overrides=[written])
+        _compose((written,))
     except COMPOSITION_ERRORS:
         return None
     return f"{override} must be written {remedy}: {written}"

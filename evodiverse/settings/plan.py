@@ -148,29 +148,33 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         hydra: Hydra's own part of the configuration. Hydra must be running.
 
     Raises:
-        InputError: The configuration is invalid; lists all problems.
+        InputError: The configuration is invalid, or else the run directory cannot be used; lists all problems.
     """
     config = read(composed)
     domain = import_domain(config.task.get("domain"))
     task, violations = read_settings(domain, config.task)
-    settings = _identity(resolve(composed), domain)
-    is_plain = overrides_nothing(composed, hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
-    overrides = {} if is_plain else find_overrides(settings, _identity(compose_published(hydra), domain))
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     shelf = outputs.joinpath(*map(str, names.values()))
-    if config.name is None:
-        path = shelf / override_label(overrides) / f"seed{config.seed}"
-    else:
-        path = outputs.joinpath(config.name, *_number_of_trial(hydra))
-    plan = Plan(config, domain, task, settings, overrides, path, shelf, None)
+    plan = Plan(config, domain, task, {}, {}, shelf, shelf, None)
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
         *find_violations(config, 0 if task is None else plan.n_initial, can_ask=isinstance(domain, Prompted)),
         *([] if task is None else find_beyond(task, "task.")),
         *([] if task is None else domain.find_violations(task)),
-        *(_find_misplaced(config.name) or bad_outputs or _find_unwritable(path) or _find_nested(path, outputs)),
+        *(_find_misplaced(config.name) or bad_outputs),
     ]
+    if violations:  # here, since the rest takes as long as all this
+        raise InputError(*violations)
+    settings = _identity(resolve(composed), domain)
+    is_plain = overrides_nothing(composed, hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
+    overrides = {} if is_plain else find_overrides(settings, _identity(compose_published(hydra), domain))
+    if config.name is None:
+        path = shelf / override_label(overrides) / f"seed{config.seed}"
+    else:
+        path = outputs.joinpath(config.name, *_number_of_trial(hydra))
+    plan = replace(plan, settings=settings, overrides=overrides, path=path)
+    violations = _find_unwritable(path) or _find_nested(path, outputs)
     if violations:
         raise InputError(*violations)
     try:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
@@ -12,7 +12,6 @@ from evodiverse.tasks.molecules import choosing, prompts
 from evodiverse.tasks.molecules.filters.filters import Filters
 from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
-from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 from evodiverse.tasks.molecules.objective.components import Smarts
 from evodiverse.tasks.molecules.objective.objective import Objective, find_raw_columns
 from evodiverse.tasks.molecules.objective.settings import read_objective
@@ -23,6 +22,9 @@ from evodiverse.tasks.molecules.patterns import find_smarts_violation
 from evodiverse.tasks.molecules.portrait import portray, tell_change
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask
+
+if TYPE_CHECKING:
+    from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 
 __all__ = [
     "build_metrics",
@@ -90,8 +92,10 @@ def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:
     return dict.fromkeys(find_raw_columns(settings), float)
 
 
-def build_metrics(settings: Mapping[str, Any]) -> MoleculeMetrics:  # noqa: ARG001 (all runs have the same metrics)
+def build_metrics(settings: Mapping[str, Any]) -> "MoleculeMetrics":  # noqa: ARG001 (all runs have the same metrics)
     """Return the metrics of molecule runs."""
+    from evodiverse.tasks.molecules.metrics import MoleculeMetrics  # here so that a run does not load it
+
     return MoleculeMetrics()
 
 
