@@ -21,7 +21,8 @@ Every key can be set on the command line (`key=value`) and swept with `-m` (`key
 those of `evodiverse` without arguments, which means `task=jnk3 method=pt llm=off budget=paper`. Other tasks and methods
 have defaults of their own; `evodiverse --cfg job task=… method=…` prints them. Defaults that depend on the domain are
 in the file of the task below `task.defaults`, from which methods and budgets take them. `search.early_stop=null`
-disables early stopping.
+disables early stopping. Keys that are *not part of a run's identity* cannot change its log by themselves: a run
+resumes even if they differ, and its folder does not name them.
 
 The groups `task`, `method`, `llm`, `budget` and `experiment` choose files in `conf/`; `evodiverse --help` lists their
 options. `--config-dir FOLDER` adds a folder of your own.

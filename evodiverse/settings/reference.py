@@ -44,7 +44,7 @@ def _rows(schema: type, prefix: str, defaults: Mapping[str, Any]) -> Iterator[st
 def _row(key: str, field: Field[Any], defaults: Mapping[str, Any]) -> str:
     doc = field.metadata["doc"]
     if not field.metadata["changes_log"]:
-        doc += " (cannot change the log)"
+        doc += " (not part of a run's identity)"
     default = field.default if field.default_factory is MISSING else field.default_factory()
     values, shown = str(field.metadata["bounds"]), f"`{show(defaults.get(key, default))}`"
     return f"| `{key}` | {_kind(field.type)} | {values} | {shown} | {field.metadata['unit']} | {doc} |\n"

@@ -120,14 +120,15 @@ class Method:
     parents: int = documented("number of parents of each offspring", default=MISSING, unit="candidates", least=1)
     elites: int = documented("number of best members that always survive", default=MISSING, unit="candidates", least=0)
     mutation_rate: float | None = documented(
-        "probability that a child is mutated, for tasks whose task.mutation_rate refers to this key",
+        "probability that a child is mutated; takes effect through the task's mutation_rate, which refers to this key",
         default=None,
         changes_log=False,  # the task's key does
         least=0,
         most=1,
     )
     operator: str | None = documented(
-        "operator that the method requires, for tasks whose task.operator refers to this key; null: the task's own",
+        "operator that the method requires; takes effect through the task's operator, which refers to this key; null: "
+        "the task's own",
         default=None,
         changes_log=False,  # the task's key does
     )
