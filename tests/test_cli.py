@@ -1,4 +1,4 @@
-"""The command as a user starts it: in a process of its own, from any folder."""
+"""The command as a user starts it: in a separate process, from any folder."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_a_run_works_as_command_module_and_file_from_any_folder(tmp_path: Path, 
 @pytest.mark.parametrize(
     "command", ["evodiverse", "evodiverse-data", "evodiverse-doctor", "evodiverse-show", "evodiverse-tables"]
 )
-def test_every_command_has_the_version_of_evodiverse(command: str) -> None:
+def test_every_command_prints_the_version_of_evodiverse(command: str) -> None:
     program = Path(sys.executable).with_name(command)
     told = subprocess.run([program, "--version"], env=FROM_ROOT, capture_output=True, text=True)
     assert (told.returncode, told.stdout, told.stderr) == (0, f"evodiverse {__version__}\n", "")
@@ -61,7 +61,7 @@ def test_every_command_has_the_version_of_evodiverse(command: str) -> None:
         )
     ],
 )
-def test_a_version_is_told_without_loading_a_library(module: str) -> None:
+def test_a_version_is_printed_without_loading_a_library(module: str) -> None:
     code = f"import sys; from {module} import main\ntry: main()\nfinally: print(*sys.modules)"
     command = [sys.executable, "-c", code, "--version"]
     told = subprocess.run(command, env=FROM_ROOT, capture_output=True, text=True, check=True)
@@ -77,7 +77,7 @@ def test_a_second_start_says_that_the_run_is_complete(tmp_path: Path) -> None:
     assert again.stdout == f"{RUN} is complete (stopped by budget); use overwrite=true to run it again\n"
 
 
-def test_hydras_files_lie_in_the_run_directory_and_nowhere_else(tmp_path: Path) -> None:
+def test_the_files_of_hydra_are_only_in_the_run_directory(tmp_path: Path) -> None:
     evodiverse(*TOY, "seed=3", cwd=tmp_path, env=FROM_ROOT)
     hydra = tmp_path / "outputs/bits/pt/off/default/seed3/.hydra"
     assert yaml.safe_load((hydra / "overrides.yaml").read_text()) == ["task=bits", "evaluator.workers=1", "seed=3"]
@@ -109,7 +109,7 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[s
     assert not [line for line in refused.stderr.splitlines() if "Traceback" in line or "Error executing" in line]
 
 
-def test_every_violation_has_its_line(tmp_path: Path) -> None:
+def test_every_violation_has_its_own_line(tmp_path: Path) -> None:
     refused = evodiverse(*TOY, "seed=-1", "method.swap.size=99", "method.ladder=[0.2,0.8]", cwd=tmp_path, env=FROM_ROOT)
     assert refused.returncode == 2
     assert len(refused.stderr.splitlines()) == 3
@@ -138,7 +138,7 @@ def test_a_bug_shows_its_traceback_and_exits_with_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_a_domain_of_ones_own_raises_is_one_line(tmp_path: Path, workers: int) -> None:
+def test_an_error_in_a_users_domain_is_one_line(tmp_path: Path, workers: int) -> None:
     failed = evodiverse(*TOY, f"evaluator.workers={workers}", "task.spoiled=bug", cwd=tmp_path, env=FROM_ROOT)
     assert (failed.returncode, failed.stdout) == (1, "")
     (line,) = failed.stderr.splitlines()
@@ -153,7 +153,7 @@ def test_a_sweep_runs_every_combination(tmp_path: Path) -> None:
     assert found == [f"outputs/bits/{method}/off/default/seed{seed}" for method in ("molleo", "pt") for seed in (0, 1)]
 
 
-def test_a_failing_run_of_a_sweep_is_listed_at_its_end_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_failed_run_of_a_sweep_is_listed_at_the_end_and_the_others_continue(tmp_path: Path) -> None:
     swept = evodiverse("-m", *TOY, "task.spoiled=start,nothing", "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
     assert swept.returncode == 1
     first, second, last = [line for line in swept.stderr.splitlines() if line.startswith("evodiverse: ")]
@@ -177,7 +177,7 @@ def test_a_sweep_ends_with_a_row_for_each_run(tmp_path: Path) -> None:
     assert [f"{record['totals']['best_score']:.6g}" for record in records] == [row[5] for row in rows]
 
 
-def test_the_runs_of_a_sweep_are_numbered_as_they_begin_and_end(tmp_path: Path) -> None:
+def test_the_runs_of_a_sweep_are_numbered_when_they_start_and_end(tmp_path: Path) -> None:
     swept = evodiverse("-m", *TOY, "seed=0,1", "display=plain", cwd=tmp_path, env=FROM_ROOT)
     begun, ended, *others = swept.stderr.splitlines()
     assert begun == "run 1 of 2: seed=0"
@@ -186,7 +186,7 @@ def test_the_runs_of_a_sweep_are_numbered_as_they_begin_and_end(tmp_path: Path) 
     assert others[0] == "run 2 of 2: seed=1"
 
 
-def test_a_repeated_sweep_makes_what_is_not_complete(tmp_path: Path) -> None:
+def test_a_repeated_sweep_makes_only_the_runs_that_are_not_complete(tmp_path: Path) -> None:
     evodiverse("-m", *TOY, "seed=0,1", cwd=tmp_path, env=FROM_ROOT)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("run.json")}
     more = evodiverse("-m", *TOY, "seed=0,1,2", cwd=tmp_path, env=FROM_ROOT)
@@ -200,7 +200,7 @@ def test_a_repeated_sweep_makes_what_is_not_complete(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("launcher", [(), ("launcher=joblib", "hydra.launcher.n_jobs=1")])
-def test_a_sweep_goes_on_behind_runs_that_are_complete(tmp_path: Path, launcher: tuple[str, ...]) -> None:
+def test_a_sweep_skips_runs_that_are_complete(tmp_path: Path, launcher: tuple[str, ...]) -> None:
     evodiverse(*TOY, "seed=1", cwd=tmp_path, env=FROM_ROOT)
     words = ["-m", *TOY, "seed=0,1,2,3", "display=plain"]
     rest = evodiverse(*words, *launcher, cwd=tmp_path, env=FROM_ROOT)
@@ -214,7 +214,7 @@ def test_a_sweep_goes_on_behind_runs_that_are_complete(tmp_path: Path, launcher:
         assert f"seed={seed}" in (path.parent / ".hydra" / "overrides.yaml").read_text()
 
 
-def test_a_run_that_another_process_has_completed_meanwhile_has_not_failed(tmp_path: Path) -> None:
+def test_a_run_that_another_process_completes_has_not_failed(tmp_path: Path) -> None:
     slow = [*TOY, "budget.oracle_calls=100", "task.pause=0.02"]
     env = {**os.environ, **FROM_ROOT}
     one = subprocess.Popen([sys.executable, "-m", "evodiverse", *slow, "seed=0"], cwd=tmp_path, env=env)
@@ -226,7 +226,7 @@ def test_a_run_that_another_process_has_completed_meanwhile_has_not_failed(tmp_p
     assert [line.split()[2] for line in swept.stdout.splitlines()[1:]] == ["complete", "complete"]
 
 
-def test_a_sweep_with_a_run_that_cannot_be_meant_does_not_begin(tmp_path: Path) -> None:
+def test_a_sweep_with_an_invalid_run_does_not_start(tmp_path: Path) -> None:
     swept = evodiverse("-m", *TOY, "method.swap.size=99,2,0", "seed=0,1", "+task.lenght=3", cwd=tmp_path, env=FROM_ROOT)
     assert swept.returncode == 2
     assert swept.stderr.splitlines() == [
@@ -237,7 +237,7 @@ def test_a_sweep_with_a_run_that_cannot_be_meant_does_not_begin(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_runs_of_an_experiment_are_checked_before_the_first(tmp_path: Path) -> None:
+def test_all_runs_of_an_experiment_are_checked_before_the_first_starts(tmp_path: Path) -> None:
     swept = evodiverse(
         "-m", "+experiment=mol_graphga", "method.swap.period=0", "task=jnk3", "seed=0,1", "method=pt", cwd=tmp_path
     )
@@ -253,7 +253,7 @@ def test_an_experiment_that_is_a_sweep_is_not_run_as_one_run(tmp_path: Path) -> 
     )
 
 
-def test_mistakes_of_every_kind_are_told_together(tmp_path: Path) -> None:
+def test_mistakes_of_every_kind_are_reported_together(tmp_path: Path) -> None:
     mistakes = ["seed=abc", "method.swap.perid=3", "+task.foo=1", "task.length=0", "method.swap.period=0"]
     refused = evodiverse(*TOY, *mistakes, cwd=tmp_path, env=FROM_ROOT)
     assert refused.returncode == 2
@@ -266,7 +266,7 @@ def test_mistakes_of_every_kind_are_told_together(tmp_path: Path) -> None:
     ]
 
 
-def test_help_is_printed_where_the_terminal_knows_no_greek(tmp_path: Path) -> None:
+def test_help_is_printed_on_a_terminal_without_greek_letters(tmp_path: Path) -> None:
     told = evodiverse("--help", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert told.returncode == 0
     assert "GSK3\\u03b2" in told.stdout
@@ -281,7 +281,8 @@ def test_help_is_printed_without_loading_a_library() -> None:
     assert not {"hydra", "omegaconf", "numpy", "pyarrow", "rich", "rdkit", "litellm"} & set(loaded.split())
 
 
-def test_a_mistake_is_answered_without_what_only_runs_need(tmp_path: Path) -> None:
+@pytest.mark.parametrize("others", [[], ["task=jnk3", "method=pt"]])
+def test_a_mistake_is_reported_without_loading_what_only_runs_need(others: list[str], tmp_path: Path) -> None:
     code = """
 import sys
 from evodiverse.cli import main
@@ -290,13 +291,13 @@ try:
 finally:
     print(*sys.modules)
 """
-    command = [sys.executable, "-c", code, "sed=1"]
+    command = [sys.executable, "-c", code, *others, "sed=1"]
     told = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True)
     assert (told.returncode, told.stderr) == (2, "evodiverse: sed is unknown; did you mean seed?\n")
     assert not {"pyarrow", "rich", "rdkit", "litellm", "httpx", "scipy"} & set(told.stdout.split())
 
 
-def test_help_lists_ones_own_options_in_their_groups(tmp_path: Path) -> None:
+def test_help_lists_the_users_own_options_in_their_groups(tmp_path: Path) -> None:
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "mine.yaml").write_text("# What I search for\nname: mine\n")
     (tmp_path / "task" / "jnk3.yaml").write_text("# Another of a published name\n")
@@ -321,7 +322,7 @@ def test_a_sweep_that_cannot_write_is_refused_in_one_line(tmp_path: Path) -> Non
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_run_or_a_sweep_lies_in_a_folder_of_ones_own_choice(tmp_path: Path) -> None:
+def test_the_user_can_choose_the_folder_of_a_run_or_a_sweep(tmp_path: Path) -> None:
     evodiverse(*TOY, "name=mine/first", cwd=tmp_path, env=FROM_ROOT)
     evodiverse("-m", *TOY, "name=second", "seed=0,1", "method=pt,ea", cwd=tmp_path, env=FROM_ROOT)
     found = sorted(str(path.parent.relative_to(tmp_path / "outputs")) for path in tmp_path.rglob("run.json"))
@@ -336,7 +337,7 @@ def test_a_run_or_a_sweep_lies_in_a_folder_of_ones_own_choice(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["../x", "/x", "a//b", "'a b'", ".x", "''"])
-def test_a_folder_outside_that_of_all_runs_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_folder_outside_of_outputs_is_refused(tmp_path: Path, name: str) -> None:
     refused = evodiverse(*TOY, f"name={name}", cwd=tmp_path, env=FROM_ROOT)
     assert refused.returncode == 2
     assert refused.stderr.startswith("evodiverse: name must be a folder below outputs, ")
@@ -367,18 +368,18 @@ LONG_RUN = RUN.parent.parent / "budget.oracle_calls=600,search.patience=1000,tas
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A long run that nobody stopped."""
+    """Return a long run that was never stopped."""
     folder = tmp_path_factory.mktemp("whole")
     assert evodiverse(*LONG, cwd=folder, env=FROM_ROOT).returncode == 0
     return folder / LONG_RUN
 
 
 def start_long_run(folder: Path) -> Started:
-    """Start the long run and return when it has committed more than its start."""
+    """Start the long run, and return it once it has committed more than its initial candidates."""
     process = start("-m", "evodiverse", *LONG, cwd=folder, env=FROM_ROOT)
     while len(list((folder / LONG_RUN / "evaluations").glob("part-*"))) < 2:
         assert process.poll() is None, process.communicate()
-        time.sleep(0.01)  # no claim depends on how long it takes
+        time.sleep(0.01)  # no assertion depends on how long it takes
     return process
 
 
@@ -396,7 +397,7 @@ def test_a_signal_interrupts_and_the_same_command_resumes(
     assert log(run) == log(whole)
 
 
-def test_a_stop_lets_evaluations_end_and_repeats_none(tmp_path: Path) -> None:
+def test_a_stop_waits_for_running_evaluations_and_none_is_repeated(tmp_path: Path) -> None:
     slow = [*TOY, "evaluator.workers=2", "task.pause=0.3", f"task.diary={tmp_path}/diary", "budget.oracle_calls=17"]
     process = start("-m", "evodiverse", *slow, cwd=tmp_path, env=FROM_ROOT)
     while not (tmp_path / "diary").exists():
@@ -415,7 +416,7 @@ def test_a_stop_lets_evaluations_end_and_repeats_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["start", "middle"])
-def test_a_signal_to_all_processes_of_a_run_stops_it_as_one_to_the_first(
+def test_a_signal_to_all_processes_of_a_run_stops_it_like_one_to_the_main_process(
     tmp_path: Path, signum: int, moment: str
 ) -> None:
     slow = [*TOY, "evaluator.workers=2", "task.pause=0.05", f"task.diary={tmp_path}/diary", "budget.oracle_calls=40"]
@@ -434,7 +435,7 @@ def test_a_signal_to_all_processes_of_a_run_stops_it_as_one_to_the_first(
     assert len(evaluated) == len(set(evaluated)) == 40
 
 
-def test_a_second_process_on_a_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
+def test_a_second_process_on_a_run_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     process = start_long_run(tmp_path)
     process.send_signal(signal.SIGSTOP)  # so that it does not end before the others begin
     for arguments in (LONG, [*LONG, "overwrite=true"]):
@@ -470,7 +471,7 @@ def _points_to(link: Path, folder: Path) -> bool:
         return False
 
 
-def test_options_print_what_hydra_prints(tmp_path: Path) -> None:
+def test_the_options_of_hydra_print_what_hydra_prints(tmp_path: Path) -> None:
     printed = evodiverse(*TOY, "--cfg", "job", cwd=tmp_path, env=FROM_ROOT)
     assert printed.returncode == 0
     assert yaml.safe_load(printed.stdout)["task"]["domain"] == "tests.toys.bits"
