@@ -15,14 +15,14 @@ _KINDS = {
     list[float]: "list of numbers",
     list[str]: "list of texts",
 }
-_HEAD = "| key | type | values | default | unit | meaning |\n|---|---|---|---|---|---|\n"
+_HEAD = "| key | meaning | default | unit | type | values |\n|---|---|---|---|---|---|\n"
 
 
 def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
     """Return one Markdown table for each section.
 
     Args:
-        sections: For each section, by its heading: the schema, the prefix of its keys, and the flat values of a run
+        sections: The sections by heading, each with the schema, the prefix of its keys, and the flat values of a run
             that overrides nothing.
     """
     return "\n".join(
@@ -47,7 +47,7 @@ def _row(key: str, field: Field[Any], defaults: Mapping[str, Any]) -> str:
         doc += " (not part of a run's identity)"
     default = field.default if field.default_factory is MISSING else field.default_factory()
     values, shown = str(field.metadata["bounds"]), f"`{show(defaults.get(key, default))}`"
-    return f"| `{key}` | {_kind(field.type)} | {values} | {shown} | {field.metadata['unit']} | {doc} |\n"
+    return f"| `{key}` | {doc} | {shown} | {field.metadata['unit']} | {_kind(field.type)} | {values} |\n"
 
 
 def _inner(kind: Any) -> type | None:
