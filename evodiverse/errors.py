@@ -11,12 +11,16 @@ from evodiverse.kit.text import printable
 
 
 def describe(error: BaseException) -> str:
-    """Return the class and the message of any error on one line, even if the error comes from third-party code."""
+    """Return the class and the message of any error on one line, even if the error comes from third-party code.
+
+    The class is left out for errors of EvoDiverse, whose messages are complete.
+    """
     try:
         message = printable(" ".join(str(error).split()))
     except Exception:  # noqa: BLE001 (even its __str__ may fail)
         message = ""
-    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    name = type(error).__name__
+    text = f"{name}: {message}" if message and not isinstance(error, EvoDiverseError) else message or name
     return text.encode("utf-8", "backslashreplace").decode()[:500]
 
 

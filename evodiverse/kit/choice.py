@@ -12,7 +12,7 @@ def pick(choices: Collection[tuple[T, float]], rng: np.random.Generator) -> T:
     """Draw one of several values with probability proportional to its weight.
 
     Args:
-        choices: At least one ``(value, weight)``; weights are positive and need not sum to 1.
+        choices: The pairs ``(value, weight)`` to choose from, at least one; weights are positive and need not sum to 1.
         rng: The generator, from which one number is drawn.
     """
     draw = rng.random() * sum(weight for _, weight in choices)

@@ -24,7 +24,7 @@ def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
     Args:
         path: The path of the file.
-        write: Called with the open new file, to which it writes the content.
+        write: A function that is called with the open new file and writes the content to it.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     temporary.unlink(missing_ok=True)
@@ -40,7 +40,7 @@ def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace the file at ``path`` by one with this content, as `replace_file` does."""
+    """Replace the file at ``path`` with one that has this content, as `replace_file` does."""
     replace_file(path, lambda file: file.write(content))
 
 

@@ -8,12 +8,14 @@ from itertools import takewhile
 from yaml import MarkedYAMLError
 
 MAX_CHOICES = 3
+_MERGE_FAILURE = "Cannot merge DictConfig with ListConfig"  # either of them may be the given value
 _EXPECTED = {
     "could not be converted to Integer": "an integer",
     "could not be converted to Float": "a number",
     "not a valid bool": "true or false",
-    "is not a ListConfig|Cannot merge DictConfig with ListConfig": "a list",
-    "is not a subclass of": "a group of keys",
+    "is not a ListConfig": "a list",
+    r"is not a subclass of|Cannot assign \w+ to Dict": "a group of keys",
+    r"Cannot convert '\w+' to string": "text",
     "is not Optional": "a value other than null",
 }
 
@@ -57,10 +59,23 @@ def _with_words_of(name: str, keys: Sequence[str]) -> list[str]:
 def wrong_value(key: str, value: object, error: BaseException) -> str:
     """Return a message about a value that OmegaConf refused with ``error``, with the expected kind of value."""
     item = re.search(rf"full_key: ({re.escape(key)}\[\d+\])", str(error))
+    if _MERGE_FAILURE in str(error):
+        return wrong_type(key, "a group of keys" if str(value).startswith("[") else "a list", value)
     for pattern, expected in _EXPECTED.items():
         if re.search(pattern, str(error)):
-            return f"{item[1] if item else key} must be {expected}, got {'null' if value is None else value}"
+            return wrong_type(item[1] if item else key, expected, value)
     return f"{key}={value}: {first_line(error)}"
+
+
+def wrong_type(key: str, expected: str, value: object) -> str:
+    """Return a message about a value of a wrong type.
+
+    Args:
+        key: The dotted key.
+        expected: The expected type, in words that follow "must be".
+        value: The value; the message calls None null.
+    """
+    return f"{key} must be {expected}, got {'null' if value is None else value}"
 
 
 def first_line(error: BaseException) -> str:

@@ -24,7 +24,7 @@ def write_listed(
         folder: The folder, which is created if it is missing.
         contents: The content of each file, by name.
         unlisted: The content of files that every call writes, by name; they are not listed.
-        is_ours: Returns whether a listed name may be deleted, since the list may come from elsewhere.
+        is_ours: A function that returns whether a listed name may be deleted, since the list may come from elsewhere.
 
     Raises:
         InputError: The folder is a link, or the list is damaged.

@@ -9,7 +9,7 @@ def sparkline(values: Sequence[float], low: float | None = None, high: float | N
     """Return one bar per value.
 
     Args:
-        values: At least one value.
+        values: The values, at least one.
         low: The value of the lowest bar; by default the smallest of the values.
         high: The value of the highest bar; by default the largest of the values.
     """

@@ -30,9 +30,9 @@ def read_templates(
         try:
             templates[name] = read_text_input(path, TEXT_BYTES, "utf-8")
         except OSError as error:
-            violations.append(f"task.prompts.dir: cannot read {path} ({reason(error)})")
+            violations.append(f"task.prompts.dir: cannot read {path} ({reason(error)}); check the path")
         except ValueError:
-            violations.append(f"task.prompts.dir: {path} is not UTF-8")
+            violations.append(f"task.prompts.dir: {path} is not UTF-8; save it as text in UTF-8")
         else:
             problems = _find_problems(templates[name], fields[name])
             violations += [f"task.prompts.dir: {path} {problem}" for problem in problems]

@@ -1,6 +1,11 @@
-"""Safe display of text from elsewhere."""
+"""Texts of messages: numbers with nouns, and text from elsewhere."""
 
 
 def printable(text: str) -> str:
     """Return text in which characters that could control a terminal or hide other text are replaced by ``�``."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def count_of(n: int, what: str) -> str:
+    """Return a number with a noun, in the singular or plural."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

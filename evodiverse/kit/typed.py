@@ -1,12 +1,17 @@
 """Conversion of nested mappings to dataclass objects, with a message for every invalid key."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from evodiverse.kit.hints import nearest_key, wrong_value
+from evodiverse.kit.hints import nearest_key, wrong_type, wrong_value
+
+_GROUP, _LIST, _PLAIN = "a group of keys", "a list", "a single value"
+_WORDS: Final[Mapping[object, str]] = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -23,30 +28,101 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
 
     Args:
         schema: The dataclass.
-        values: The values, by name.
+        values: The values, by name; null is an empty group where any keys are allowed.
         prefix: The prefix of the keys in the messages, such as ``task.``.
 
     Returns:
         The object, without the keys that have errors, so that the rest can be checked; None if a key without a default
-        has no value. The messages about unknown keys, values of a wrong type and missing values.
+        has no value, or if something else is in the place of a group of keys. The messages about unknown keys, values
+        of a wrong type and missing values.
     """
     typed = OmegaConf.structured(schema)
     OmegaConf.set_readonly(typed, False)  # the configuration of a frozen dataclass is read-only
     known = [f"{prefix}{key}" for key, _ in find_leaves(typed)]
-    violations, wrong = [], set()
-    for key, value in flatten(values):
+    violations, wrong, lacks_group = [], set(), False
+    for key, value, kind in _pair_kinds(schema, values):
+        violation = _find_wrong_shape(f"{prefix}{key}", value, kind)
         try:
-            OmegaConf.update(typed, key, value)
+            if value is None and get_origin(kind) is dict:
+                OmegaConf.update(typed, key, {}, merge=False)
+            elif violation is None:
+                OmegaConf.update(typed, key, value)
         except (AttributeError, KeyError):
             violations.append(f"{prefix}{key} is unknown; {nearest_key(prefix + key, known)}")
+            continue
         except OmegaConfBaseException as error:
-            violations.append(wrong_value(f"{prefix}{key}", value, error))
+            violation = wrong_value(f"{prefix}{key}", value, error)
+        if violation is not None:
+            violations.append(violation)
             wrong.add(key)
+            lacks_group |= _shape(kind) == _GROUP
     absent = [key for key, value in find_leaves(typed) if value == MISSING]
     violations += [f"{prefix}{key} has no value; set it" for key in absent if key not in wrong]
-    return None if absent else OmegaConf.to_object(typed), violations
+    return None if absent or lacks_group else OmegaConf.to_object(typed), violations
 
 
 def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:
     """Yield all leaves of a configuration as (dotted key, value), without resolving interpolations."""
     return flatten(OmegaConf.to_container(config))  # type: ignore[arg-type]
+
+
+def _pair_kinds(schema: type, values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield all leaves of nested mappings as (dotted key, value, type).
+
+    A mapping in the place of a plain value or a list is a leaf. The type is Any for unknown keys and for keys of the
+    user's choice.
+    """
+    kinds = get_type_hints(schema)
+    for name, value in values.items():
+        key, kind = f"{prefix}{name}", kinds.get(name, Any)
+        inner = next((option for option in _options(kind) if is_dataclass(option)), None)
+        if not isinstance(value, Mapping) or not value or _shape(kind) in (_LIST, _PLAIN):
+            yield key, value, kind
+        elif isinstance(inner, type):
+            yield from _pair_kinds(inner, value, f"{key}.")
+        else:
+            yield from ((below, leaf, Any) for below, leaf in flatten(value, f"{key}."))
+
+
+def _find_wrong_shape(key: str, value: object, kind: object) -> str | None:
+    """Return a message about a group of keys or a list that is in the place of something else, or None.
+
+    OmegaConf finds all other values of a wrong type.
+    """
+    expected, shape = _shape(kind), _GROUP if isinstance(value, Mapping) else _LIST if isinstance(value, list) else None
+    if expected is None or shape is None:
+        return None
+    if shape != expected:
+        words = [_WORDS.get(option, expected) for option in _options(kind)]
+        return wrong_type(key, " or ".join(dict.fromkeys(words)), value)
+    items = value if isinstance(value, list) else []
+    item_kind = next((get_args(option)[0] for option in _options(kind) if get_origin(option) is list), Any)
+    found = (_find_wrong_item(f"{key}[{at}]", item, item_kind) for at, item in enumerate(items))
+    return next((violation for violation in found if violation is not None), None)
+
+
+def _find_wrong_item(key: str, item: object, kind: object) -> str | None:
+    if item is None and kind is not Any and NoneType not in get_args(kind):
+        return wrong_type(key, "a value other than null", item)
+    return _find_wrong_shape(key, item, kind)
+
+
+def _shape(kind: object) -> str | None:
+    """Return what the values of a type are: a group of keys, a list or single values; None if they may be several."""
+    shapes = {_shape_of(option) for option in _options(kind)}
+    return shapes.pop() if len(shapes) == 1 else None
+
+
+def _shape_of(option: object) -> str | None:
+    base = get_origin(option) or option
+    if base is Any or not isinstance(base, type):
+        return None
+    if is_dataclass(base) or issubclass(base, dict):
+        return _GROUP
+    return _LIST if issubclass(base, list | tuple) else _PLAIN
+
+
+def _options(kind: object) -> list[Any]:
+    """Return the types that a type allows, without that of None."""
+    options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    return [option for option in options if option is not NoneType]
