@@ -1,5 +1,6 @@
 """Choosing the molecules of a library that a pool starts from: at random, for diversity, or by score."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,13 @@ from evodiverse.tasks.molecules.objective.settings import read_component
 from evodiverse.tasks.molecules.objective.transforms import Transform
 from evodiverse.tasks.molecules.settings import Initial
 
+_LOG = logging.getLogger("evodiverse.tasks.molecules")
+
 Choose = Callable[[AnyLibrary, int, np.random.Generator], list[Molecule]]
 """Returns the requested number of molecules of a library, or fewer if it does not have that many."""
 
+MANY: Final = 100_000
+"""The most molecules that are compared without a message about the time that this takes."""
 _PREFIX: Final = "task.initial.score."
 _UNUSED_SCORE: Final = (
     "task.initial.score is set but not used; set task.initial.choose=score or task.initial.score=null"
@@ -46,6 +51,13 @@ class ChooseDifferent:
 
     def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Return up to ``size`` molecules in the order in which they were chosen."""
+        n_drawn = min(self.among, len(library))
+        if n_drawn > MANY:
+            _LOG.info(
+                "task.initial.choose=diverse computes the fingerprints of %s molecules for each pool, which may take "
+                "minutes; a lower task.initial.among is faster",
+                f"{n_drawn:,}",
+            )
         drawn = _draw(library, self.among, rng)
         if len(drawn) <= size:
             return drawn

@@ -120,6 +120,12 @@ def _select(
 
 
 def diverse_top_mean(smiles: Sequence[str], scores: NDArray[np.float64], count: int = 10) -> float:
-    """Return the mean score of the diversity-aware top ``count``, or NaN if there are no molecules."""
+    """Return the mean score of the diversity-aware top ``count``, or NaN if there are no molecules.
+
+    Args:
+        smiles: ``(n,)`` valid SMILES, all different.
+        scores: ``(n,)`` scores, higher is better; ties keep the given order.
+        count: The maximum number of molecules to select.
+    """
     selected = select_diverse(smiles, scores, count)
     return float(scores[selected].mean()) if selected else float("nan")

@@ -1,6 +1,6 @@
 """A picture of the diversity-aware top 10 with their scores."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,9 +15,12 @@ from evodiverse.tasks.molecules.patterns import read_smarts
 N_DRAWN: Final = 10
 _PER_ROW: Final = 5
 _WIDTH, _HEIGHT, _LINE = 320, 245, 24  # pixels: width of a cell, height of a structure, height of a legend line
-_FONT: Final = 18
-_NUMBERS_PER_LINE: Final = 2
-_MARKED: Final = (0.62, 0.86, 0.73)
+_FONT: Final = 18  # RDKit's font has no "…"
+_MOST_LINES: Final = 6  # of components in a legend
+_MOST_CHARACTERS: Final = 33  # of a legend line; RDKit shrinks longer ones
+_NUMBER_WIDTH: Final = 9  # characters, for most numbers
+_MARKED: Final = (0.4, 0.85, 0.5)
+_RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: share of the length of a bond, multiple of the width of a line
 
 
 def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
@@ -25,14 +28,15 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
-        columns: The log columns of the task; those that end in ``_raw`` are written below the score.
+        columns: The log columns of the task; those that end in ``_raw`` are written below the score, as far as there is
+            room.
         highlight: SMARTS patterns; atoms and bonds that match one of them are marked.
     """
     smiles = [entry.candidate.genotype for entry in discoveries]
     scores = np.array([entry.candidate.score for entry in discoveries], dtype=np.float64)
     chosen = [discoveries[at] for at in select_diverse(smiles, scores, N_DRAWN)]
-    shown = [column for column in columns if column.endswith(RAW)]
-    legends = [_legend(rank, entry, shown) for rank, entry in enumerate(chosen, start=1)]
+    lines = _arrange([column for column in columns if column.endswith(RAW)])
+    legends = [_legend(rank, entry, lines) for rank, entry in enumerate(chosen, start=1)]
     height = _HEIGHT + _LINE * (1 + legends[0].count("\n"))
     n_columns = min(len(chosen), _PER_ROW)
     n_rows = -(-len(chosen) // n_columns)
@@ -40,6 +44,8 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
     options: Any = drawing.drawOptions()
     options.legendFontSize = _FONT
     options.legendFraction = (height - _HEIGHT + 8) / height
+    options.highlightRadius = _RADIUS
+    options.highlightBondWidthMultiplier = _BOND_WIDTH
     molecules = [Chem.MolFromSmiles(entry.candidate.genotype) for entry in chosen]
     matches = [_match(molecule, highlight) for molecule in molecules]
     drawing.DrawMolecules(
@@ -55,19 +61,46 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
     return png
 
 
-def _legend(rank: int, entry: Discovery, columns: Sequence[str]) -> str:
-    numbers = [*_numbers(entry.details, columns)]
-    starts = range(0, len(numbers), _NUMBERS_PER_LINE)
-    lines = ["   ".join(numbers[at : at + _NUMBERS_PER_LINE]) for at in starts]
-    score = f"{rank}:  {entry.candidate.score:.3f}"
-    return "\n".join([f"{score}  (score)", *lines]) if lines else score  # "(score)" tells it from components
-
-
-def _numbers(details: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:
-    """Yield the name and the raw value of each component."""
+def _arrange(columns: Sequence[str]) -> list[list[str]]:
+    """Return the columns of each line of a legend, at most two in a line."""
+    lines: list[list[str]] = []
+    room = 0
     for column in columns:
-        value = details.get(column)
-        yield f"{column.removesuffix(RAW)} {'none' if value is None else f'{value:.3g}'}"
+        width = len(_name(column)) + _NUMBER_WIDTH
+        if width <= room:
+            lines[-1].append(column)
+            room = 0
+        else:
+            lines.append([column])
+            room = _MOST_CHARACTERS - width
+    return lines
+
+
+def _legend(rank: int, entry: Discovery, lines: Sequence[Sequence[str]]) -> str:
+    score = f"{rank}:  {entry.candidate.score:.3f}"
+    if not lines:
+        return score
+    shown = ["   ".join(_write(entry.details, column) for column in line) for line in lines[:_MOST_LINES]]
+    n_more = sum(map(len, lines[_MOST_LINES:]))
+    more = [f"... and {n_more} more"] if n_more else []
+    return "\n".join([f"{score}  (score)", *shown, *more])  # "(score)" tells it from components
+
+
+def _name(column: str) -> str:
+    """Return the name of a component, cut if it is too long for a line."""
+    name, most = column.removesuffix(RAW), _MOST_CHARACTERS - _NUMBER_WIDTH
+    return name if len(name) <= most else f"{name[: most - 3]}..."
+
+
+def _write(details: Mapping[str, Any], column: str) -> str:
+    """Return the name and the raw value of a component."""
+    value = details.get(column)
+    return f"{_name(column)} {'none' if value is None else write_number(value)}"
+
+
+def write_number(value: float) -> str:
+    """Return a number with three significant digits, without an exponent from 0.0001 to below ten million."""
+    return f"{float(format(value, '.3g')):.7g}"
 
 
 def _match(molecule: Chem.Mol, highlight: Sequence[str]) -> tuple[list[int], list[int]]:

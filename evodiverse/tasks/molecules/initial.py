@@ -157,7 +157,8 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
         skip_invalid: Whether to skip invalid records instead of refusing the file.
 
     Raises:
-        InputError: The file cannot be read, holds no molecule, or has malformed records; names the first few of them.
+        InputError: The file cannot be read, contains no molecules, or has malformed records; names the first few of
+            them.
     """
     source = Source(expanded(path), column)
     n_records = source.count()
@@ -198,7 +199,7 @@ class _Found:
             return ""
         _, first = self._first[0]
         counted = f"{self.n_malformed:,} of {self._n_read:,} records"
-        return f"{self._source.path}: skipped {counted}, which hold no molecule; the first is {first}"
+        return f"{self._source.path}: skipped {counted} that cannot be used; the first is {first}"
 
     def check(self, *, skip_invalid: bool) -> None:
         """Refuse a file without molecules, and one with malformed records unless ``skip_invalid`` is set.
@@ -214,7 +215,7 @@ class _Found:
             raise InputError(*(f"{message}; fix it or set task.initial.skip_invalid=true" for message in shown))
         if not self.line_of:
             first = f"; {self._first[0][1]}" if self._first else ""
-            raise InputError(f"task.initial.path: {path} holds no molecule{first}")
+            raise InputError(f"task.initial.path: {path} contains no molecules{first}")
 
 
 @lru_cache(maxsize=2)

@@ -60,13 +60,13 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
             are refused in any case.
 
     Raises:
-        InputError: The file cannot be read, holds no molecule, has a missing column, or has malformed lines; names the
-            first few of them.
+        InputError: The file cannot be read, contains no molecules, has a missing column, or has malformed lines; names
+            the first few of them.
     """
     try:
         content = read_input(expanded(path), MAX_BYTES)
     except OSError as error:
-        raise InputError(f"cannot read {path} ({reason(error)}); check the file") from error
+        raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
     except ValueError as error:  # a null byte
         raise InputError(f"cannot read {str(path)!r} ({error}); check the path") from error
     try:
@@ -113,7 +113,7 @@ def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledM
         more = [f"has {n_more:,} more malformed line{'' if n_more == 1 else 's'}"] if n_more > 0 else []
         raise InputError(*malformed[:MAX_SHOWN], *more)
     if not smiles:
-        raise InputError("holds no molecule; write one per line, below the names of the columns")
+        raise InputError("contains no molecules; write one per line, below the names of the columns")
     is_test_column = None if columns.split is None else np.array(parts, np.bool_)
     return LabeledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
 

@@ -15,6 +15,7 @@ import numpy as np
 from rdkit import DataStructs
 
 from evodiverse.errors import InputError
+from evodiverse.kit.text import count_of
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.docking import DOCKING, read_docking
 from evodiverse.runlog.log import Log, calls_by_iteration, union
@@ -153,8 +154,10 @@ def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
         return {}
     tops = select_last_tops(log, fingerprint)
     if absent := list(dict.fromkeys(key for keys in tops for key in keys if key not in docked)):
+        verb, first = ("is", f": {absent[0]}") if len(absent) == 1 else ("are", f", such as {absent[0]}")
         raise InputError(
-            f"{len(absent)} molecules are missing from {log.run.path / DOCKING}, such as {absent[0]}; dock them"
+            f"{count_of(len(absent), 'molecule')} {verb} missing from {log.run.path / DOCKING}{first}; "
+            "run evodiverse-dock"
         )
     scores = [[score for key in keys if (score := docked[key]) is not None] for keys in tops]
     means = [fmean(some) for some in scores if some]

@@ -70,7 +70,8 @@ class SupportVectorMachine:
         is_count = (machine.vectors >= 0) & (machine.vectors <= _MOST_COUNT) & (machine.vectors % 1 == 0)
         if not is_count.all():  # NaN fails too
             raise DataError(
-                f"{path} does not hold a machine over counts from 0 to {_MOST_COUNT}; train it on such counts"
+                f"{path} does not hold a support vector machine over counts from 0 to {_MOST_COUNT}; train one on such "
+                "counts"
             )
         constants = np.array([machine.intercept, machine.gamma, machine.slope, machine.offset])
         try:

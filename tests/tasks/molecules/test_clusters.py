@@ -10,7 +10,7 @@ RINGS = ("c1ccccc1", "C1CCNCC1", "c1ccncc1O", "C1CC1", "c1ccc2[nH]ccc2c1")
 RELATIVES = [f"{'C' * n}{ring}" for n in range(2, 14) for ring in RINGS]
 
 
-def test_members_are_similar_to_a_center_and_the_first_cluster_is_the_largest_that_there_is() -> None:
+def test_members_are_similar_to_a_center_and_the_first_cluster_is_the_largest() -> None:
     bits = [fingerprint(smiles) for smiles in RELATIVES]
     similar = np.array([DataStructs.BulkTanimotoSimilarity(one, bits) for one in bits]) >= LEAST_SIMILARITY
     numbers = np.array(find_clusters(bits))

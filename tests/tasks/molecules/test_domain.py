@@ -248,7 +248,7 @@ def test_pools_start_from_a_users_file(smi: Callable[[str], Initial]) -> None:
 def test_the_limit_of_size_holds_for_a_users_file(smi: Callable[[str], Initial]) -> None:
     settings = MoleculeSettings(JNK3, smi("CCO\n"), max_heavy_atoms=2)
     with pytest.raises(
-        InputError, match=r"holds no molecule; line 1: 'CCO' is malformed \(too_large: 3 heavy atoms, at most 2\)"
+        InputError, match=r"contains no molecules; line 1: 'CCO' is malformed \(too_large: 3 heavy atoms, at most 2\)"
     ):
         domain.build_task(settings, artifact_path, ProcessSandbox)
 
@@ -259,7 +259,7 @@ def test_malformed_lines_that_are_passed_over_are_counted_in_a_warning(
     initial = smi("((\nCC\n))\n")
     build(initial=initial)
     (told,) = caplog.messages
-    assert told.startswith(f"{initial.path}: skipped 2 of 3 records, which hold no molecule; the first is line 1: '(('")
+    assert told.startswith(f"{initial.path}: skipped 2 of 3 records that cannot be used; the first is line 1: '(('")
 
 
 def test_a_sound_file_gives_no_warning(smi: Callable[[str], Initial], caplog: pytest.LogCaptureFixture) -> None:

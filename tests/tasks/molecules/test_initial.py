@@ -210,7 +210,7 @@ def test_malformed_lines_are_passed_over_and_counted_on_demand(write: Callable[[
     library = read(write("#\nCCO\n((\nC.C x\n\nCC\n"), skip_invalid=True)
     assert (library.smiles, library.lines) == (("CCO", "CC"), (2, 6))
     assert re.search(
-        r"own\.smi: skipped 2 of 4 records, which hold no molecule; the first is line 3: '\(\('", library.notice
+        r"own\.smi: skipped 2 of 4 records that cannot be used; the first is line 3: '\(\('", library.notice
     )
 
 
@@ -226,12 +226,12 @@ def test_a_larger_molecule_is_malformed_only_where_the_limit_says_so(write: Call
 
 @pytest.mark.parametrize("content", ["", "\n \n", "# nothing\n#CC\n"])
 def test_a_file_without_molecules_is_refused(write: Callable[[str], Path], content: str) -> None:
-    with pytest.raises(InputError, match=r"^task\.initial\.path: .*/own\.smi holds no molecule$"):
+    with pytest.raises(InputError, match=r"^task\.initial\.path: .*/own\.smi contains no molecules$"):
         read(write(content))
 
 
 def test_a_file_that_is_malformed_throughout_holds_no_molecule(write: Callable[[str], Path]) -> None:
-    with pytest.raises(InputError, match=r"own\.smi holds no molecule; line 1: '\(\(' is malformed"):
+    with pytest.raises(InputError, match=r"own\.smi contains no molecules; line 1: '\(\(' is malformed"):
         read(write("((\n))\n"), skip_invalid=True)
 
 
@@ -326,7 +326,7 @@ def test_malformed_lines_that_were_drawn_are_told_once(
     library = streamed(chains, skip_invalid=True)
     assert sample(library, 5) == sample(library, 5, pool=1) == ["CCO"]
     (told,) = caplog.messages
-    assert f"skipped {N - 1} of {N} records, which hold no molecule; the first is line 2: '((' is" in told
+    assert f"skipped {N - 1} of {N} records that cannot be used; the first is line 2: '((' is" in told
 
 
 def test_malformed_lines_that_were_drawn_are_refused_on_demand(write: Callable[[str], Path], chains: Path) -> None:

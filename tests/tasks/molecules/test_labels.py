@@ -148,7 +148,7 @@ def test_an_empty_table_is_refused(text: str) -> None:
 @pytest.mark.parametrize("lines", [(), ("((,1",)])
 def test_a_table_without_molecules_is_refused(lines: tuple[str, ...]) -> None:
     (told,) = refusals("smiles,label", *lines, skip_invalid=True)
-    assert told.startswith("holds no molecule")
+    assert told.startswith("contains no molecules")
 
 
 def test_a_table_as_spreadsheets_write_it_is_read(write) -> None:

@@ -130,7 +130,7 @@ def test_all_that_is_wrong_with_templates_is_told(tmp_path: Path) -> None:
     assert [line.removeprefix(f"task.prompts.dir: {tmp_path}") for line in refused.value.violations] == [
         "/cold.txt has the unknown field $parent; expected $score, $meaning, $parents",
         "/cold.txt has the unknown field $targets; expected $score, $meaning, $parents",
-        f"task.prompts.dir: cannot read {tmp_path}/hot.txt (No such file or directory)",
+        f"task.prompts.dir: cannot read {tmp_path}/hot.txt (No such file or directory); check the path",
     ]
 
 

@@ -10,7 +10,7 @@ from rdkit import Chem
 
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.diversity import select_diverse
-from evodiverse.tasks.molecules.drawing import draw_top
+from evodiverse.tasks.molecules.drawing import draw_top, write_number
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
 from evodiverse.tasks.molecules.report import COLUMNS, lay_out
 from evodiverse.vocabulary import Candidate
@@ -26,7 +26,7 @@ def table(discoveries: list[Discovery], file: str = "top.csv", columns: Sequence
     return list(csv.DictReader(io.StringIO(lay_out(discoveries, columns)[file].decode())))
 
 
-def test_the_list_says_of_each_molecule_how_good_it_is_and_whence() -> None:
+def test_the_list_says_of_each_molecule_how_good_it_is_and_its_origin() -> None:
     row, quality = table(FOUND)[4], assess(DRUGS[4])
     assert list(row) == list(COLUMNS)
     assert (row["rank"], row["score"], row["smiles"], row["call"]) == ("5", "0.995", DRUGS[4], "5")
@@ -66,7 +66,7 @@ def test_the_best_are_an_sdf_with_the_columns_of_the_table_as_properties() -> No
 
 
 @pytest.mark.parametrize("smiles", ["CC=CC", "C/C=C/C", "CC1CC(=N/N=C/c2cccc([N+](=O)[O-])c2)NC1=O"])
-def test_an_sdf_does_not_say_e_or_z_of_a_double_bond_of_which_it_is_not_known(smiles: str) -> None:
+def test_an_sdf_does_not_say_e_or_z_of_a_double_bond_that_is_unspecified(smiles: str) -> None:
     entry = Discovery(Candidate(1, smiles, smiles, 1.0, 0.0), 0, 0)
     (molecule,) = Chem.ForwardSDMolSupplier(io.BytesIO(lay_out([entry])["top.sdf"]))
     assert Chem.MolToSmiles(molecule) == Chem.CanonSmiles(smiles)
@@ -108,10 +108,39 @@ def test_the_drawing_has_room_for_what_components_measured() -> None:
     assert composed.size == (plain.size[0], plain.size[1] + 2 * 24)  # three numbers, two a line
 
 
+def test_the_drawing_lists_as_many_components_as_fit_and_counts_the_others() -> None:
+    columns = [f"component{number}_raw" for number in range(30)]
+    plain, composed = (Image.open(io.BytesIO(draw_top(COMPOSED[:5], some))) for some in ((), columns))
+    assert composed.size == (plain.size[0], plain.size[1] + 7 * 24)  # six lines and the line with their number
+
+
+def test_components_with_long_names_have_lines_of_their_own() -> None:
+    short, long = ([f"{'a' * width}{number}_raw" for number in range(4)] for width in (5, 30))
+    heights = [Image.open(io.BytesIO(draw_top(COMPOSED[:5], columns))).size[1] for columns in (short, long)]
+    assert heights[1] - heights[0] == 2 * 24  # four lines instead of two
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (1281.7, "1280"),
+        (0.123456, "0.123"),
+        (-3.456, "-3.46"),
+        (512_345.6, "512000"),
+        (1e6, "1000000"),
+        (3.0, "3"),
+        (0.0001234, "0.000123"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_numbers_of_ordinary_size_have_three_digits_and_no_exponent(value: float, written: str) -> None:
+    assert write_number(value) == written
+
+
 def test_what_matches_a_smarts_is_marked() -> None:
     def n_green(highlight: Sequence[str]) -> int:
         image = np.asarray(Image.open(io.BytesIO(draw_top(FOUND[:5], highlight=highlight))).convert("RGB")).astype(int)
-        return int(((image[..., 1] - image[..., 0] > 30) & (image[..., 1] - image[..., 2] > 15)).sum())
+        return int(((image[..., 1] - image[..., 0] > 80) & (image[..., 1] - image[..., 2] > 60)).sum())
 
-    assert n_green(()) < 100 < 1000 < n_green(["a1aaaaa1"])
+    assert n_green(()) < 100 < 5000 < n_green(["a1aaaaa1"])
     assert n_green(["[Xe]"]) == n_green(())

@@ -55,7 +55,7 @@ def read_known(path: Path) -> Known:
     folder, since reading takes about 0.2 ms per molecule.
 
     Raises:
-        InputError: The file cannot be read, holds no molecule, or has an invalid record; names its line.
+        InputError: The file cannot be read, contains no molecules, or has an invalid record; names its line.
     """
     path = expanded(path)
     return _read(path, input_sha256(path, KEY))
@@ -72,7 +72,7 @@ def _read(path: Path, sha256: str) -> Known:
         _LOG.warning("%s cannot be read (%s); creating it again", kept, describe(error))
     hashes = np.unique(np.fromiter(_hash_all(path), np.uint64))
     if not len(hashes):
-        raise InputError(f"{KEY}: {path} holds no molecule")
+        raise InputError(f"{KEY}: {path} contains no molecules")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         replace_file(kept, lambda file: np.save(file, hashes))

@@ -1,7 +1,7 @@
 """Reading and checking ``task.filters``."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
@@ -46,9 +46,7 @@ class PlainFilters:
     elements: list[str] | None = documented("the allowed elements, besides hydrogen", default=None)
     max_ring_size: int | None = documented("larger rings are rejected", default=None, unit="atoms", least=3)
     novel: str | None = documented("file of known molecules, which are rejected", default=None)
-    catalogs: list[str] | None = documented(
-        "RDKit's catalogs of unwanted substructures", default=None, choices=CATALOGS
-    )
+    catalogs: list[str] | None = documented("RDKit's catalogs of unwanted substructures", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,8 @@ def read_filters(value: object) -> FilterSettings | None:
     """Return the filters that ``task.filters`` requests, or None if it requests none.
 
     Args:
-        value: None, the name of a built-in set, or a mapping whose key ``set`` may name a built-in set to extend.
+        value: The value of ``task.filters``: None, the name of a built-in set, or a mapping whose key ``set`` may
+            name a built-in set to extend.
 
     Raises:
         InputError: The value is invalid; lists everything that is wrong with it, each with its key.
@@ -106,7 +105,12 @@ def read_filters(value: object) -> FilterSettings | None:
         raise InputError(f"{_KEY} must be null, the name of a set ({', '.join(SETS)}) or a group of keys, got {value}")
     named = {key: merged.pop(key, {}) for key in _NAMED}
     typed, wrong = merge_typed(PlainFilters, merged, f"{_KEY}.")
-    violations += [*wrong, *find_beyond(typed, f"{_KEY}."), *_find_no_elements(typed.elements)]
+    violations += [
+        *wrong,
+        *find_beyond(typed, f"{_KEY}."),
+        *_find_no_elements(typed.elements),
+        *_find_no_catalogs(typed.catalogs or ()),
+    ]
     ranges = []
     for name, bounds in named["ranges"].items():
         try:
@@ -158,12 +162,19 @@ def _extend_base(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _find_no_elements(symbols: list[str] | None) -> Iterator[str]:
-    """Yield the symbols that are none, and that there is no symbol."""
+    """Yield an error for an empty list, and one for each symbol that is not an element."""
     if symbols is not None and not symbols:
         yield f"{_KEY}.elements must name at least one element, got []; null allows all"
     for symbol in symbols or ():
         if symbol not in ELEMENTS:
             yield f"{_KEY}.elements: {symbol} is not an element; write a symbol such as F"
+
+
+def _find_no_catalogs(names: Sequence[str]) -> Iterator[str]:
+    """Yield an error for each name that is not that of a catalog."""
+    for name in names:
+        if name not in CATALOGS:
+            yield f"{_KEY}.catalogs: {name} is unknown; {nearest(name.upper(), CATALOGS)}"
 
 
 def _read_range(name: str, bounds: object) -> Range:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from evodiverse.errors import InputError
+from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
 from evodiverse.vocabulary import Reason, Rejection
@@ -38,7 +39,7 @@ class FilteredLibrary:
 
     @property
     def names_lines(self) -> bool:
-        """Whether the line numbers refer to a user's file."""
+        """Whether molecules have line numbers in a user's file."""
         return self.library.names_lines
 
     def __len__(self) -> int:
@@ -66,17 +67,19 @@ class FilteredLibrary:
                 faults.append(_classify(parsed))
             else:
                 passed.append(molecule)
-        told = ", ".join(f"{kind} {n:,}" for kind, n in Counter(faults).most_common(_MOST_TOLD))
+        most = Counter(faults).most_common(_MOST_TOLD)
         n_checked = len(passed) + len(faults)
         expected = min(size, self.needed, len(drawn))
         if not passed or len(passed) < expected < len(drawn):
-            fewer = f"set task.initial.size={len(passed)}, " if passed else ""
+            shown = f"only {len(passed):,}" if passed else "none"
+            fewer = f", set task.initial.size={len(passed)}," if passed else ""
+            rejected = "; ".join(f"{kind}, {count_of(n, 'time')}" for kind, n in most)
             raise InputError(
-                f"task.filters: only {len(passed):,} of {n_checked:,} initial molecules pass, expected {expected:,} "
-                f"(rejected most often by {told}); loosen the filters, {fewer}or provide other molecules with "
-                "task.initial.path"
+                f"task.filters: {shown} of {n_checked:,} initial molecules pass, expected {expected:,} (most often "
+                f"rejected by: {rejected}); loosen the filters{fewer} or provide other molecules with task.initial.path"
             )
         if faults:
+            told = ", ".join(f"{kind} {n:,}" for kind, n in most)
             _LOG.info("filters rejected %s of %s initial molecules (%s)", f"{len(faults):,}", f"{n_checked:,}", told)
         return passed
 

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from omegaconf import MISSING
-from rdkit import Chem, DataStructs
+from rdkit import Chem, DataStructs, rdBase
 
 from evodiverse.kit.documented import documented, documented_mapping
 from evodiverse.tasks.molecules.objective.fingerprints import FINGERPRINTS, Fingerprint, generator
-from evodiverse.tasks.molecules.objective.formula import ELEMENTS, count_atoms, isomer_score
+from evodiverse.tasks.molecules.objective.formula import ELEMENTS, check_size, count_atoms, isomer_score
 from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.oracle import PUBLISHED
 from evodiverse.tasks.molecules.parsing import molecule_of
@@ -131,7 +131,8 @@ class Similarity(Component):
         if not self.smiles:
             yield f"{prefix}smiles must name at least one molecule, got []"
         for smiles in self.smiles:
-            molecule = molecule_of(smiles)
+            with rdBase.BlockLogs():
+                molecule = molecule_of(smiles)
             if molecule is None or molecule.GetNumAtoms() == 0:
                 yield f"{prefix}smiles: {smiles!r} is not a molecule; write it as SMILES"
             elif self.fingerprint in FINGERPRINTS and _measure_similarity(self.fingerprint, (smiles,), [smiles]) == [0]:
@@ -202,6 +203,7 @@ class Formula(Component):
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield what is wrong with the formula."""
         try:
+            check_size(self.formula)
             count_atoms(self.formula)
         except ValueError as error:
             yield f"{prefix}formula: {error}"

@@ -96,7 +96,8 @@ class Objective:
         raw = np.empty((len(smiles), len(self.parts)))
         values = np.empty_like(raw)
         for column, (part, measure) in enumerate(zip(self.parts, self.measures, strict=True)):
-            raw[:, column] = ask(measure, smiles, f"the component {part.name}")
+            key = f"{PREFIX}components.{part.name}"
+            raw[:, column] = ask(measure, smiles, key)
             if part.transform is not None:
                 with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
                     values[:, column] = part.transform(raw[:, column])
@@ -106,8 +107,7 @@ class Objective:
             if outside.any():
                 first = int(np.argmax(outside))
                 raise ContractError(
-                    f"the component {part.name} measured {values[first, column]} for {smiles[first]}, outside [0, 1]; "
-                    f"set task.objective.components.{part.name}.transform"
+                    f"{key} measured {values[first, column]} for {smiles[first]}, outside [0, 1]; set {key}.transform"
                 )
         weights = np.array([part.component.weight for part in self.parts])
         # Rounding may lift a mean of ones above 1.

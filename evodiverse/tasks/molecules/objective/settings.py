@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import documented, documented_mapping, find_beyond, nearest
+from evodiverse.kit.hints import wrong_type
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.objective.combination import COMBINATIONS
 from evodiverse.tasks.molecules.objective.components import COMPONENTS, Component
@@ -49,7 +50,7 @@ def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
         InputError: The content is invalid; lists everything that is wrong with it, each with its key.
     """
     settings, violations = merge_typed(ObjectiveSettings, _without_components(values), PREFIX)
-    components = values.get("components") or {}
+    components = {} if values.get("components") is None else values["components"]
     violations += find_beyond(settings, PREFIX)
     if not isinstance(components, Mapping):
         violations.append(f"{PREFIX}components must be a group of keys, got {components}")
@@ -81,7 +82,10 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
         The component, or None if it is invalid; its transform, or None if it has none; and what is wrong with them.
     """
     if not isinstance(values, Mapping):
-        return None, None, [f"{prefix[:-1]} must be a group of keys with a kind, got {values}"]
+        return None, None, [wrong_type(prefix[:-1], "a group of keys with a kind", values)]
+    misshapen = [*_find_misshapen(values, prefix)]
+    if misshapen:
+        return None, None, misshapen
     component, violations = _read_kind(COMPONENTS, _with_lists(values), prefix)
     if component is None or violations:
         return None, None, violations
@@ -103,6 +107,8 @@ def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
         return None, [
             f"{prefix[:-1]}: a name may have at most 40 lower-case letters, digits and _, and must start with a letter"
         ]
+    if values is None:
+        return None, [f"{prefix[:-1]} must not be null; to drop the component, write ~{prefix[:-1]}"]
     component, transform, violations = read_component(values, prefix)
     return None if component is None else Part(name, component, transform), violations
 
@@ -123,13 +129,23 @@ def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str
 
 
 def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
-    """Yield numbers that are not finite, and a line with equal ends."""
+    """Yield numbers that are not finite, unless `find_beyond` yields them, and a line with equal ends."""
     for one in fields(settings):
         value = getattr(settings, one.name)
-        if isinstance(value, float) and not isfinite(value):
+        if isinstance(value, float) and not isfinite(value) and one.metadata["bounds"].admit(value):
             yield f"{prefix}{one.name} must be a finite number, got {value}"
     if isinstance(settings, Linear) and settings.low == settings.high:
         yield f"{prefix}low and {prefix}high are both {settings.low}; they must differ"
+
+
+def _find_misshapen(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """Yield which keys of a component that have a structure of their own have another one."""
+    smiles, transform = values.get("smiles", ""), values.get("transform")
+    if not isinstance(smiles, str) and not (isinstance(smiles, list) and all(isinstance(one, str) for one in smiles)):
+        yield wrong_type(f"{prefix}smiles", "a SMILES or a list of SMILES", smiles)
+    if transform is not None and not isinstance(transform, Mapping):
+        example = "{kind: gaussian, mu: 2, sigma: 1}"
+        yield wrong_type(f"{prefix}transform", f"a group of keys with a kind, such as {example}", transform)
 
 
 def _with_lists(values: Mapping[str, Any]) -> dict[str, Any]:

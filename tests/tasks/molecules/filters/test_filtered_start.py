@@ -58,7 +58,8 @@ def test_what_is_passed_over_is_counted(caplog: pytest.LogCaptureFixture) -> Non
 
 def test_too_few_that_pass_are_an_error_that_says_what_to_do() -> None:
     expected = (
-        r"^task\.filters: only 40 of 80 initial molecules pass, expected 50 \(rejected most often by element 40\)"
+        r"^task\.filters: only 40 of 80 initial molecules pass, expected 50 "
+        r"\(most often rejected by: element, 40 times\)"
         r"; loosen the filters, set task\.initial\.size=40, or provide other molecules with task\.initial\.path$"
     )
     with pytest.raises(InputError, match=expected):
@@ -76,10 +77,13 @@ def test_lines_are_those_of_the_library() -> None:
 
 
 def test_a_library_of_which_none_passes_is_an_error() -> None:
-    with pytest.raises(
-        InputError, match=r"only 0 of 40 initial molecules .* expected 40 .*; loosen the filters, or provide"
-    ):
-        draw(filtered(AMINES), 100)
+    expected = (
+        r"^task\.filters: none of 41 initial molecules pass, expected 41 "
+        r"\(most often rejected by: element, 40 times; too_large, 1 time\)"
+        r"; loosen the filters or provide other molecules with task\.initial\.path$"
+    )
+    with pytest.raises(InputError, match=expected):
+        draw(filtered((*AMINES, "C" * 81)), 100)
 
 
 def test_what_is_too_large_is_passed_over() -> None:

@@ -1,7 +1,8 @@
 """Scores composed of components: their values, their columns, and every way to get the settings wrong."""
 
 import pickle
-from math import nan
+from collections.abc import Callable
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from rdkit import Chem
 from rdkit.Chem import QED, Descriptors
 
 from evodiverse.data.cache import artifact_path
-from evodiverse.errors import ContractError, InputError
+from evodiverse.errors import ContractError, InputError, ServiceError
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.objective.objective import Objective
@@ -38,6 +39,21 @@ def raw(component: dict[str, Any], *smiles: str) -> list[float]:
 def never(smiles: list[str]) -> list[float]:
     """A user's function that knows nothing of ethanol."""
     return [nan if text == ETHANOL else 0.5 for text in smiles]
+
+
+def fails(smiles: list[str]) -> list[float]:
+    """A user's function that raises an exception."""
+    raise ValueError("no license")
+
+
+def answers_in_words(smiles: list[str]) -> list[str]:
+    """A user's function that does not return numbers."""
+    return ["good" for _ in smiles]
+
+
+def answers_once(smiles: list[str]) -> list[float]:
+    """A user's function that returns too few numbers."""
+    return [0.5]
 
 
 def thousands(smiles: list[str]) -> list[float]:
@@ -163,11 +179,28 @@ def test_a_component_without_a_value_fails_the_evaluation_and_the_others_are_log
 def test_a_function_beyond_scores_needs_a_transform() -> None:
     own = {"kind": "oracle", "_target_": f"{__name__}.thousands"}
     with pytest.raises(
-        ContractError, match=r"own measured 1003.0 for CCO, outside \[0, 1\]; .*components\.own\.transform"
+        ContractError,
+        match=r"^task\.objective\.components\.own measured 1003.0 for CCO, outside \[0, 1\]; set .*own\.transform$",
     ):
         build({"own": own}).measure([ETHANOL])
     scaled = {**own, "transform": {"kind": "linear", "low": 1000, "high": 1010}}
     assert build({"own": scaled}).measure([ETHANOL]).scores == pytest.approx([0.3])
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "expected"),
+    [
+        (fails, ServiceError, "raised ValueError: no license"),
+        (answers_in_words, ContractError, "must return one number for each molecule"),
+        (answers_once, ContractError, r"returned an array of shape \(1,\) for 2 molecules"),
+    ],
+)
+def test_a_function_that_fails_is_named_by_its_key(
+    function: Callable[[list[str]], object], error: type[Exception], expected: str
+) -> None:
+    own = {"kind": "oracle", "_target_": f"{__name__}.{function.__name__}"}
+    with pytest.raises(error, match=rf"^task\.objective\.components\.own {expected}"):
+        build({"own": own}).measure([ETHANOL, ASPIRIN])
 
 
 # What is wrong with settings
@@ -179,15 +212,33 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
     ("component", "expected"),
     [
         (3, "task.objective.components.one must be a group of keys with a kind, got 3"),
+        (None, "components.one must not be null; to drop the component, write ~task.objective.components.one"),
         ({}, "task.objective.components.one.kind has no value; use one of oracle, similarity"),
         ({"kind": "qedd"}, "task.objective.components.one.kind=qedd is unknown; did you mean qed?"),
         ({"kind": "qed", "wieght": 2}, "task.objective.components.one.wieght is unknown; did you mean"),
         ({"kind": "qed", "weight": 0}, "task.objective.components.one.weight must be above 0 and at most 1e+06, got 0"),
+        ({"kind": "qed", "weight": nan}, "one.weight must be above 0 and at most 1e+06, got nan"),
+        ({"kind": "qed", "weight": inf}, "one.weight must be above 0 and at most 1e+06, got inf"),
+        ({"kind": "qed", "weight": {"a": 1}}, "components.one.weight must be a number, got {'a': 1}"),
         ({"kind": "qed", "weight": "much"}, "task.objective.components.one.weight must be a number, got much"),
         (
             {"kind": "logp"},
             "task.objective.components.one.transform has no value; set one, as logp is not a score from 0 to 1",
         ),
+        (
+            {"kind": "logp", "transform": None},
+            "task.objective.components.one.transform has no value; set one, as logp is not a score from 0 to 1",
+        ),
+        (
+            {"kind": "logp", "transform": "gaussian"},
+            "transform must be a group of keys with a kind, such as {kind: gaussian, mu: 2, sigma: 1}, got gaussian",
+        ),
+        ({"kind": "logp", "transform": []}, "one.transform must be a group of keys with a kind, such as"),
+        (
+            {"kind": "logp", "transform": {**GAUSSIAN, "mu": {"a": 1}}},
+            "components.one.transform.mu must be a number, got {'a': 1}",
+        ),
+        ({"kind": "logp", "transform": {**GAUSSIAN, "sigma": nan}}, "one.transform.sigma must be above 0, got nan"),
         ({"kind": "logp", "transform": {"kind": "bell"}}, "one.transform.kind=bell is unknown"),
         ({"kind": "logp", "transform": {"mu": 1}}, "one.transform.kind has no value; use one of gaussian"),
         ({"kind": "logp", "transform": {"kind": "gaussian", "mu": 1}}, "one.transform.sigma has no value; set it"),
@@ -199,6 +250,10 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ),
         ({"kind": "similarity"}, "task.objective.components.one.smiles has no value; set it"),
         ({"kind": "similarity", "smiles": []}, "one.smiles must name at least one molecule"),
+        *(
+            ({"kind": "similarity", "smiles": smiles}, f"one.smiles must be a SMILES or a list of SMILES, got {shown}")
+            for smiles, shown in (({"a": "CCO"}, "{'a': 'CCO'}"), (None, "null"), ([{"a": "CCO"}], "[{"), (3, "3"))
+        ),
         ({"kind": "similarity", "smiles": "C(("}, "one.smiles: 'C((' is not a molecule"),
         (
             {"kind": "similarity", "smiles": "C", "fingerprint": "ECFP5"},
@@ -215,6 +270,13 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ({"kind": "atoms", "element": "Xx", "transform": GAUSSIAN}, "one.element=Xx is not an element"),
         ({"kind": "atoms", "element": "F"}, "one.transform has no value; set one, as atoms is not a score"),
         ({"kind": "formula", "formula": "C7H8X2"}, "one.formula: 'C7H8X2' has X, which is not an element"),
+        ({"kind": "formula", "formula": {"a": 1}}, "one.formula must be text, got {'a': 1}"),
+        (
+            {"kind": "formula", "formula": "C99999999999999999999999H2"},
+            "99H2' has more than 1,000 atoms; lower",
+        ),
+        ({"kind": "formula", "formula": "C501H500"}, "one.formula: 'C501H500' has more than 1,000 atoms"),
+        ({"kind": "formula", "formula": f"C{'9' * 5000}"}, "one.formula: expected at most 200 characters, got 5,001"),
         ({"kind": "formula", "formula": "seven"}, "one.formula: 'seven' is not a molecular formula"),
         ({"kind": "oracle"}, "task.objective.components.one names no oracle; set published, path or _target_"),
         ({"kind": "oracle", "published": "jnk4"}, "task.objective.components.one.published=jnk4 is unknown; use jnk3"),
@@ -222,6 +284,7 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
             {"kind": "oracle", "path": "/none.npz"},
             "task.objective.components.one.path: cannot read /none.npz (No such file",
         ),
+        ({"kind": "oracle", "path": {"a": 1}}, "components.one.path must be text, got {'a': 1}"),
         ({"kind": "oracle", "path": ""}, "task.objective.components.one.path: cannot read "),
         ({"kind": "oracle", "path": __file__}, "task.objective.components.one.path: "),
         (
@@ -255,6 +318,12 @@ def test_a_wrong_component_is_told_with_its_key(component: Any, expected: str) -
     [
         ({"combine": "sum", "components": {"qed": {"kind": "qed"}}}, "task.objective.combine=sum is unknown"),
         ({"combine": "product"}, "task.objective.components must hold 1 to 30 components, got 0"),
+        ({"components": None}, "task.objective.components must hold 1 to 30 components, got 0"),
+        ({"components": []}, "task.objective.components must be a group of keys, got []"),
+        (
+            {"combine": {"a": 1}, "components": {"qed": {"kind": "qed"}}},
+            "task.objective.combine must be text, got {'a': 1}",
+        ),
         ({"components": 3}, "task.objective.components must be a group of keys, got 3"),
         (
             {"components": {"a b": {"kind": "qed"}}},
@@ -267,6 +336,45 @@ def test_a_wrong_objective_is_told_with_its_key(values: dict[str, Any], expected
     with pytest.raises(InputError) as raised:
         read_objective(values)
     assert [expected in line for line in raised.value.violations] == [True]
+
+
+def test_null_is_no_transform() -> None:
+    assert read_objective({"components": {"qed": {"kind": "qed", "transform": None}}})[1][0].transform is None
+
+
+def test_a_formula_may_have_a_thousand_atoms() -> None:
+    assert raw({"kind": "formula", "formula": "C500H500"}, ETHANOL) == [0.0]
+
+
+def test_rdkits_own_messages_about_smiles_are_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError):
+        read_objective({"components": {"one": {"kind": "similarity", "smiles": "c1cccCCCC"}}})
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("task.objective=qed", "task.objective must be a group of keys, got qed"),
+        ("task.objective=null", "task.oracle names no oracle; set published, path, _target_ or elsewhere"),
+        ("task.objective.components.qed=null", "write ~task.objective.components.qed"),
+    ],
+)
+def test_a_wrong_objective_on_the_command_line_is_one_line(override: str, expected: str) -> None:
+    with pytest.raises(InputError) as raised:
+        plan("task=dual_kinase", override)
+    assert [expected in line for line in raised.value.violations] == [True]
+
+
+def test_null_is_no_objective() -> None:
+    planned = plan("task=dual_kinase", "task.objective=null", "task.oracle.published=jnk3")
+    assert "oracle" in planned.find_sources(lambda name: name)
+
+
+def test_a_component_is_dropped_as_its_message_says() -> None:
+    sources = plan("task=dual_kinase", "~task.objective.components.gsk3b").find_sources(lambda name: name)
+    assert "objective.jnk3" in sources
+    assert "objective.gsk3b" not in sources
 
 
 def test_an_oracle_beside_an_objective_is_refused() -> None:
