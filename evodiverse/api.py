@@ -1,7 +1,7 @@
 """EvoDiverse from Python, for notebooks and scripts: `run` performs a run, `load` reads one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,7 +61,7 @@ class Run:
     """
 
     path: Path
-    record: Mapping[str, Any]
+    record: Mapping[str, Any] = field(repr=False)
 
     @property
     def status(self) -> str:
@@ -157,7 +157,7 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
         InputError: The configuration is invalid; the message names everything that is wrong with it.
         EvoDiverseError: The run failed. The same call resumes it.
     """
-    # Imported here so that `load` does not wait for them.
+    # Imported here so that `load` does not have to wait for them.
     from evodiverse.runner.display import DISPLAYS, choose_display
     from evodiverse.runner.process import say
     from evodiverse.settings.assembly import run as run_plan
@@ -199,7 +199,7 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
 
 
 def _say_nothing(line: str) -> None:
-    """Print nothing: the caller gets the run."""
+    """Print nothing, since the caller gets the run."""
 
 
 def load(path: str | Path) -> Run:

@@ -22,7 +22,7 @@ def run(tmp_path: Path) -> Run:
     return evodiverse.run([*TOY, f"outputs={tmp_path}"], config_dir=TOY_CONF)
 
 
-def test_a_run_from_python_is_the_run_of_the_command(run: Run, tmp_path: Path) -> None:
+def test_a_run_from_python_equals_the_run_of_the_command(run: Run, tmp_path: Path) -> None:
     command("--config-dir", str(TOY_CONF), *TOY, cwd=tmp_path, env=FROM_ROOT)
     (made,) = (tmp_path / "outputs").rglob("run.json")
     assert log(run.path) == log(made.parent)
@@ -35,6 +35,10 @@ def test_a_complete_run_is_only_read(run: Run, tmp_path: Path) -> None:
     again = evodiverse.run([*TOY, f"outputs={tmp_path}"], config_dir=TOY_CONF)
     assert again == run
     assert (run.path / "run.json").stat().st_mtime_ns == before
+
+
+def test_the_text_of_a_run_names_its_folder_alone(run: Run) -> None:
+    assert repr(run) == f"Run(path={run.path!r})"
 
 
 def test_tables_hold_what_was_logged(run: Run) -> None:
@@ -61,7 +65,7 @@ def test_the_best_and_the_curve_agree_with_the_table(run: Run) -> None:
     np.testing.assert_array_equal(curve.best, expected)
 
 
-def test_mistakes_are_told_as_by_the_command(tmp_path: Path) -> None:
+def test_mistakes_are_reported_as_by_the_command(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="sed is unknown; did you mean seed"):
         evodiverse.run(["sed=1"])
     with pytest.raises(InputError, match="seed must be between 0"):
@@ -80,7 +84,9 @@ def test_mistakes_are_told_as_by_the_command(tmp_path: Path) -> None:
         ([], "rihc", "display must be auto, none, plain or rich, got rihc"),
     ],
 )
-def test_what_only_the_command_can_do_is_refused(tmp_path: Path, words: list[str], display: str, expected: str) -> None:
+def test_arguments_that_only_the_command_takes_are_refused(
+    tmp_path: Path, words: list[str], display: str, expected: str
+) -> None:
     with pytest.raises(InputError, match=expected):
         evodiverse.run([*TOY, f"outputs={tmp_path}", *words], config_dir=TOY_CONF, display=display)
     with pytest.raises(InputError, match="overrides must be a list of texts"):
@@ -98,14 +104,14 @@ def test_a_run_that_asks_has_no_best_yet(tmp_path: Path) -> None:
         run.table()
 
 
-def test_a_run_may_be_loaded_without_what_makes_runs(run: Run) -> None:
+def test_loading_a_run_does_not_import_the_libraries_that_make_runs(run: Run) -> None:
     code = "import sys, evodiverse; evodiverse.load(sys.argv[1]).best(); print(*sys.modules)"
     told = subprocess.run([sys.executable, "-c", code, run.path], env=FROM_ROOT, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     assert not {"hydra", "rdkit", "litellm"} & set(told.stdout.split())
 
 
-def test_the_notebook_works_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_works_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())

@@ -1,4 +1,4 @@
-"""A search whose oracle is a laboratory: asked and told, it is the search run through."""
+"""A search whose oracle is a laboratory, by ask and tell, is the same as an uninterrupted search."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ def measure(key: str) -> str:
 
 
 def fill_in(asked: Path, scores: Path, *, only: slice = slice(None)) -> list[str]:
-    """Write the table of a laboratory that measured some of what was asked, and return the keys."""
+    """Write the table of a laboratory that measured some of the candidates, and return the keys of all."""
     with asked.open(newline="") as file:
         keys = [row["key"] for row in csv.DictReader(file)]
     with scores.open("w", newline="") as file:
@@ -40,7 +40,7 @@ def fill_in(asked: Path, scores: Path, *, only: slice = slice(None)) -> list[str
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Path:
-    """A run that has asked for the first time."""
+    """Return a run that has asked for the first time."""
     started = evodiverse(*TOY, "evaluator=ask", cwd=tmp_path, env=FROM_ROOT)
     assert started.returncode == 0, started.stderr
     assert started.stdout.splitlines() == [
@@ -51,7 +51,7 @@ def asked(tmp_path: Path) -> Path:
     return tmp_path / "outputs/lab"
 
 
-def test_a_search_by_ask_and_tell_is_the_same_one_run_through(asked: Path, tmp_path: Path) -> None:
+def test_a_search_by_ask_and_tell_has_the_log_of_an_uninterrupted_one(asked: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
     assert evodiverse(*TOY, cwd=whole, env=FROM_ROOT).returncode == 0
@@ -64,9 +64,13 @@ def test_a_search_by_ask_and_tell_is_the_same_one_run_through(asked: Path, tmp_p
     assert n_rounds > 3
     assert "complete, stopped by budget: 60 oracle calls" in told.stdout
     assert log(asked) == log(whole / "outputs/lab")
+    complete = f"{asked} is complete (stopped by budget); there is nothing to measure\n"
+    late, open_question = tell(str(asked), "scores.csv", cwd=tmp_path), ask(str(asked), cwd=tmp_path)
+    assert (late.returncode, late.stderr) == (2, f"evodiverse: {complete}")
+    assert (open_question.returncode, open_question.stdout) == (0, complete)
 
 
-def test_what_is_measured_may_come_in_parts(asked: Path, tmp_path: Path) -> None:
+def test_scores_may_be_told_in_parts(asked: Path, tmp_path: Path) -> None:
     keys = fill_in(asked / "asked.csv", tmp_path / "scores.csv", only=slice(0, 5))
     told = tell(str(asked), "scores.csv", cwd=tmp_path)
     assert told.stdout.splitlines()[:2] == [
@@ -76,7 +80,7 @@ def test_what_is_measured_may_come_in_parts(asked: Path, tmp_path: Path) -> None
     assert fill_in(asked / "asked.csv", tmp_path / "scores.csv") == keys[5:]
 
 
-def test_what_is_told_again_in_a_round_counts_last(asked: Path, tmp_path: Path) -> None:
+def test_the_last_score_told_in_a_round_counts(asked: Path, tmp_path: Path) -> None:
     keys = fill_in(asked / "asked.csv", tmp_path / "scores.csv")
     for table, said in (
         ([f"{keys[0]},0.25", f"{keys[1]},0.5", f"{keys[2]},"], "received 2 of 16 scores"),
@@ -90,7 +94,7 @@ def test_what_is_told_again_in_a_round_counts_last(asked: Path, tmp_path: Path) 
     assert [rows[key] for key in keys[:3]] == [0.75, 0.5, 0.625]
 
 
-def test_measurements_do_not_mix_with_what_the_task_would_find(asked: Path, tmp_path: Path) -> None:
+def test_measurements_do_not_mix_with_scores_of_the_task(asked: Path, tmp_path: Path) -> None:
     forgotten = evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
     assert forgotten.returncode == 2
     assert "was started with evaluator.name=ask, now it is evaluator.name=missing" in forgotten.stderr
@@ -100,7 +104,7 @@ def test_measurements_do_not_mix_with_what_the_task_would_find(asked: Path, tmp_
     assert "outputs/bits/pt/off/budget.oracle_calls=60,evaluator.name=ask/seed0/asked.csv" in unnamed.stdout
 
 
-def test_the_same_question_is_written_once_more(asked: Path, tmp_path: Path) -> None:
+def test_the_same_table_is_written_again(asked: Path, tmp_path: Path) -> None:
     before = (asked / "asked.csv").read_bytes()
     (asked / "asked.csv").unlink()
     again = ask(str(asked), "-o", "round.csv", cwd=tmp_path)
@@ -108,7 +112,7 @@ def test_the_same_question_is_written_once_more(asked: Path, tmp_path: Path) -> 
     assert (tmp_path / "round.csv").read_bytes() == (asked / "asked.csv").read_bytes() == before
 
 
-def test_a_moved_run_goes_on_where_it_is(asked: Path, tmp_path: Path) -> None:
+def test_a_moved_run_continues_in_its_new_place(asked: Path, tmp_path: Path) -> None:
     asked.rename(tmp_path / "moved")
     fill_in(tmp_path / "moved/asked.csv", tmp_path / "scores.csv")
     assert tell("moved", "scores.csv", cwd=tmp_path).returncode == 0
@@ -127,7 +131,7 @@ def test_a_moved_run_goes_on_where_it_is(asked: Path, tmp_path: Path) -> None:
         ("", "must have the columns score and key or genotype or smiles, got -"),
     ],
 )
-def test_a_table_that_is_wrong_tells_the_run_nothing(asked: Path, tmp_path: Path, table: str, expected: str) -> None:
+def test_nothing_is_recorded_from_an_invalid_table(asked: Path, tmp_path: Path, table: str, expected: str) -> None:
     with (asked / "asked.csv").open(newline="") as file:
         first = next(csv.DictReader(file))["key"]
     (tmp_path / "scores.csv").write_text(table.replace("FIRST", first))
@@ -137,12 +141,12 @@ def test_a_table_that_is_wrong_tells_the_run_nothing(asked: Path, tmp_path: Path
     assert not (asked / "checkpoint/journal").exists()
 
 
-def test_only_a_run_that_asks_is_told(tmp_path: Path) -> None:
+def test_only_a_run_that_asks_accepts_scores(tmp_path: Path) -> None:
     evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
     (tmp_path / "scores.csv").write_text("key,score\n")
     for refused in (tell("outputs/lab", "scores.csv", cwd=tmp_path), ask("outputs/lab", cwd=tmp_path)):
         assert refused.returncode == 2
-        assert "does not ask for scores; start a run with evaluator=ask" in refused.stderr
+        assert "was not started with evaluator=ask; start another run with evaluator=ask" in refused.stderr
     absent = ask("outputs/none", cwd=tmp_path)
     assert absent.returncode == 2
-    assert "holds no started run" in absent.stderr
+    assert "is not a run directory; check the path" in absent.stderr

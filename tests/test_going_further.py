@@ -1,4 +1,4 @@
-"""A run of a smaller budget is the beginning of a larger one, whose log is that of a run from scratch."""
+"""A run can continue a run with a smaller budget, and has the same log as a run from scratch."""
 
 import json
 import socket
@@ -35,14 +35,14 @@ def test_a_longer_run_has_the_log_of_one_from_scratch(tmp_path: Path, method: st
     scratch = run_toy(tmp_path / "scratch", *words, LONG)
     assert log(longer) == log(scratch)
     assert len(evaluated) == len(set(evaluated))
-    assert len(evaluated) == 200 or method == "pt_diverse"  # it may choose others where it may choose more
+    assert len(evaluated) == 200 or method == "pt_diverse"  # it may choose other candidates if it may choose more
     assert n_before == max(calls, 24)
     begun = read_record(longer)["begun_from"]
     assert begun["path"] == str(shorter)
     assert begun["oracle_calls"] <= n_before
 
 
-def test_a_run_that_stopped_by_itself_is_taken_over_whole(tmp_path: Path) -> None:
+def test_a_run_that_stopped_before_its_budget_is_taken_over_completely(tmp_path: Path) -> None:
     words = ["search.patience=1", "task.length=4", "task.start=4"]
     shorter = run_toy(tmp_path, *words, "budget.oracle_calls=60")
     assert read_record(shorter)["stopped_by"] == "patience"
@@ -51,7 +51,7 @@ def test_a_run_that_stopped_by_itself_is_taken_over_whole(tmp_path: Path) -> Non
     assert read_record(longer)["stopped_by"] == "patience"
 
 
-def test_the_run_that_came_furthest_is_the_beginning(tmp_path: Path) -> None:
+def test_the_run_with_the_most_progress_is_continued(tmp_path: Path) -> None:
     for calls in (60, 120):
         run_toy(tmp_path, f"budget.oracle_calls={calls}")
     with pytest.raises(Interrupted):
@@ -60,7 +60,7 @@ def test_the_run_that_came_furthest_is_the_beginning(tmp_path: Path) -> None:
     assert "oracle_calls=150" in begun["path"]
 
 
-def test_a_killed_run_is_a_beginning(tmp_path: Path) -> None:
+def test_a_killed_run_is_continued(tmp_path: Path) -> None:
     shorter = run_toy(tmp_path, "budget.oracle_calls=60")
     record = read_record(shorter)
     (shorter / "run.json").write_text(json.dumps({**record, "status": "running"}))
@@ -72,12 +72,12 @@ def test_a_killed_run_is_a_beginning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", ["seed=1", "method.swap.period=7", "task.source=b"])
-def test_a_run_that_differs_in_more_is_no_beginning(tmp_path: Path, other: str) -> None:
+def test_a_run_that_differs_in_more_than_its_budget_is_not_continued(tmp_path: Path, other: str) -> None:
     run_toy(tmp_path, "budget.oracle_calls=60", other)
     assert "begun_from" not in read_record(run_toy(tmp_path, LONG))
 
 
-def test_a_damaged_run_is_no_beginning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_run_is_not_continued(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shorter = run_toy(tmp_path, "budget.oracle_calls=60")
     for part in (shorter / "evaluations").glob("part-*.parquet"):
         part.write_bytes(b"")
@@ -86,7 +86,7 @@ def test_a_damaged_run_is_no_beginning(tmp_path: Path, caplog: pytest.LogCapture
     assert f"this run cannot continue {shorter}" in caplog.text
 
 
-def test_a_longer_run_says_where_it_begins(tmp_path: Path) -> None:
+def test_a_longer_run_reports_which_run_it_continues(tmp_path: Path) -> None:
     toy = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
     evodiverse(*toy, "budget.oracle_calls=60", cwd=tmp_path, env=FROM_ROOT)
     done = evodiverse(*toy, cwd=tmp_path, env=FROM_ROOT)
@@ -96,7 +96,7 @@ def test_a_longer_run_says_where_it_begins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["pt", "pt3", "island", "pt_diverse"])
-def test_the_checkpoint_of_any_iteration_comes_from_the_log(
+def test_the_checkpoint_of_any_iteration_can_be_rebuilt_from_the_log(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = [f"method={method}", "search.early_stop={top: 5, gain: 0.01, patience: 50}", "task.length=8"]

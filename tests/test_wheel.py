@@ -36,7 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command of a clean environment that holds the wheel, and sees the packages installed here beside it."""
+    """Return the command in a clean environment with the wheel, which also sees the packages installed here."""
     environment = tmp_path_factory.mktemp("clean")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
@@ -46,15 +46,19 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment / "bin" / "evodiverse"
 
 
-def test_the_wheel_carries_the_configuration(wheel: Path) -> None:
+def test_the_wheel_contains_the_configuration(wheel: Path) -> None:
     packed = set(zipfile.ZipFile(wheel).namelist())
     assert {f"evodiverse/conf/{path.relative_to(CONF)}" for path in CONF.rglob("*.yaml")} <= packed
 
 
-def test_the_wheel_carries_every_file_of_the_package(wheel: Path) -> None:
+def test_the_wheel_contains_every_file_of_the_package(wheel: Path) -> None:
     packed = set(zipfile.ZipFile(wheel).namelist())
     files = [path for path in (ROOT / "evodiverse").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     assert {str(path.relative_to(ROOT)) for path in files} <= packed
+
+
+def test_type_checkers_use_the_type_hints_of_the_wheel(wheel: Path) -> None:
+    assert "evodiverse/py.typed" in zipfile.ZipFile(wheel).namelist()
 
 
 def test_the_installed_wheel_is_not_the_checkout(installed: Path, tmp_path: Path) -> None:
@@ -63,7 +67,7 @@ def test_the_installed_wheel_is_not_the_checkout(installed: Path, tmp_path: Path
     assert Path(printed.strip()).is_relative_to(installed.parents[1])
 
 
-def test_the_installed_wheel_helps(installed: Path, tmp_path: Path) -> None:
+def test_the_installed_wheel_prints_help(installed: Path, tmp_path: Path) -> None:
     told = subprocess.run(
         [str(installed), "--help"], cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=True
     )
@@ -92,7 +96,7 @@ PAGES = ("README.md", "docs/quickstart.md", "docs/log.md", "docs/data.md", "docs
 
 
 def read_commands() -> Iterator[list[str]]:
-    """Yield the commands of README and the pages behind it; ``make`` and ``pip install .`` are for a checkout."""
+    """Yield the commands of README and of its pages, except ``make`` and ``pip install .``, which need a checkout."""
     for page in PAGES:
         for block in re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
             for line in block.replace("\\\n", " ").splitlines():
@@ -101,7 +105,7 @@ def read_commands() -> Iterator[list[str]]:
 
 
 def shrink(command: list[str]) -> list[str]:
-    """Return a command that is done soon: one small run, or a dry one where a model is asked or much is swept."""
+    """Return a quick version of a command: one small run, or a dry run for a sweep or with a model."""
     settings = dict(argument.split("=", 1) for argument in command if "=" in argument)
     if command[0] != "evodiverse" or {"--help", "--cfg"} & set(command):
         return command
@@ -114,14 +118,16 @@ def shrink(command: list[str]) -> list[str]:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
-    """An empty folder but for the files that the pages call the user's own."""
+    """Return a folder that is empty except for the user's own files that the pages mention."""
     (tmp_path / "my_oracle.py").write_text("def drug_likeness(batch):\n    return [0.5 for smiles in batch]\n")
     (tmp_path / "mine.csv").write_text("\n".join(["x,y", *(f"{x},{x * x}" for x in range(9))]))
     return tmp_path
 
 
 @pytest.mark.slow
-def test_what_readme_shows_works_from_the_wheel_in_an_empty_folder_offline(installed: Path, empty: Path) -> None:
+def test_the_commands_in_the_readme_work_from_the_wheel_in_an_empty_folder_offline(
+    installed: Path, empty: Path
+) -> None:
     python = str(installed.with_name("python"))
     failed, n_run = {}, 0
     for command in read_commands():
@@ -132,7 +138,7 @@ def test_what_readme_shows_works_from_the_wheel_in_an_empty_folder_offline(insta
             failed[shlex.join(command)] = done.stderr
         small = empty / "outputs/jnk3/pt/off/budget.oracle_calls=30,task.initial.size=5"
         if small.exists() and not small.with_name("default").exists():
-            small.rename(small.with_name("default"))  # as it is called where nothing makes it small
+            small.rename(small.with_name("default"))  # its name without the settings that make it small
     assert failed == {}
     assert n_run >= 20
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "log.md").read_text(), re.DOTALL)

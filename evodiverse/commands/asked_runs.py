@@ -24,6 +24,7 @@ from evodiverse.settings.reopen import plan_again
 from evodiverse.settings.schema import register
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import locked
+from evodiverse.store.record import read_record
 from evodiverse.store.run_directory import JOURNAL
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
@@ -32,24 +33,38 @@ _NAMES: Final = ("key", "genotype", "smiles")
 
 
 def resume(path: Path, scores: Path | None = None) -> None:
-    """Resume a run until it asks for scores again or ends.
+    """Resume a run until it asks for scores again or ends. If it is complete, only report that.
 
     Args:
         path: The run directory.
         scores: A CSV file with measured scores, or None to ask for the same scores again.
 
     Raises:
-        InputError: The run was not started with ``evaluator=ask``, or the file is invalid; lists every invalid line.
+        InputError: The run was not started with ``evaluator=ask``, or scores are given although it is complete, or the
+            file is invalid; lists every invalid line.
     """
     given = None if scores is None else _read(scores)
     register()
     plan, composed, hydra_part = plan_again(path)
     if plan.config.evaluator.name != ASK:
-        raise InputError(f"{path} does not ask for scores; start a run with evaluator=ask")
+        raise InputError(f"{path} was not started with evaluator=ask; start another run with evaluator=ask")
+    if (complete := _describe_complete(path)) is not None:
+        if given is not None:
+            raise InputError(complete)
+        say(complete)
+        return
     if given is not None:
         _tell(plan, given, _read_asked(plan.path))
     display = choose_display(plan.config.display, str(plan.path))
     run(plan, display, say, lambda folder: save_composition(folder, composed, hydra_part))
+
+
+def _describe_complete(path: Path) -> str | None:
+    """Return the message that a run is complete, None if it is not."""
+    record = read_record(path)
+    if record is None or record["status"] != "complete":
+        return None
+    return f"{path} is complete (stopped by {record.get('stopped_by')}); there is nothing to measure"
 
 
 def _read_asked(path: Path) -> Mapping[str, str]:

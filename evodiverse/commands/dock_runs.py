@@ -172,7 +172,7 @@ def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
     if not runs:
         raise InputError(
             *[line for error in refused for line in error.violations]
-            or ["there are no runs of molecules to dock; name some"]
+            or ["found no molecule runs to dock; name a run or a folder of runs"]
         )
     return list(runs.values()), refused
 

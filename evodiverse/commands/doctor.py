@@ -55,5 +55,5 @@ def main() -> int:
     if n_problems:
         console.print(f"\n{n_problems} to fix before runs can work here", style="bold red")
     else:
-        console.print("\nRuns can work here.", style="bold")
+        console.print("\nThis machine is ready to run searches.", style="bold")
     return 1 if n_problems else 0

@@ -149,7 +149,7 @@ def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors:
     try:
         return [*kind.find(results, context)]
     except Exception as error:  # noqa: BLE001 (the other figures must still be drawn)
-        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); report it"))
+        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); please report this"))
         return []
 
 
@@ -164,7 +164,7 @@ def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:
     except InputError as error:
         errors.append(error)
     except Exception as error:  # noqa: BLE001 (the figures of the other runs must still be drawn)
-        errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); report it"))
+        errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); please report this"))
     return None
 
 

@@ -75,10 +75,8 @@ def _start(arguments: Sequence[str]) -> int | None:
     if is_sweep and not is_print and not parsed.run:
         from evodiverse.commands.sweep import run_sweep  # here so that errors are reported fast
 
-        exit_code = run_sweep(arguments, job)
-        if exit_code is not None:
-            return exit_code
-    elif not is_print and not is_elsewhere:
+        return run_sweep(arguments, job)
+    if not is_print and not is_elsewhere:
         with hydra_session(parsed.config_dir) as session:
             session.run(CONFIG_NAME, job, [*parsed.overrides, "hydra.mode=RUN"])
         return None
@@ -106,7 +104,6 @@ def job(composed: DictConfig) -> float | None:
     """
     if HydraConfig.get().mode is not RunMode.MULTIRUN:
         return _run_alone(composed)
-    name = HydraConfig.get().job.override_dirname
     try:
         return _run(composed)
     except EvoDiverseError as error:
@@ -114,8 +111,6 @@ def job(composed: DictConfig) -> float | None:
     except Exception as error:  # noqa: BLE001 (Hydra would report only the first one, after all runs)
         traceback.print_exception(error)
         message, exit_code = f"{describe(error)}; {_BUG}", EvoDiverseError.exit_code
-    if not is_followed(HydraConfig.get()):
-        message = "\n".join(f"{name}: {line}" for line in message.splitlines())
     raise RunFailed(message, exit_code)
 
 

@@ -1,5 +1,9 @@
-"""Sweeps: checks all runs, launches those that are not complete, and prints a summary."""
+"""Sweeps: checks all runs, launches those that are not complete, and prints a summary.
 
+A sweeper that chooses its runs, such as Optuna's, launches them itself; only its failed runs are listed.
+"""
+
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,12 +11,15 @@ from typing import Any, Final
 
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.core_plugins.basic_launcher import BasicLauncher
+from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
+from hydra.conf import HydraConf
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
+from hydra.errors import HydraException
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.commands.followed import is_basic, plans
 from evodiverse.errors import EvoDiverseError, ServiceError, describe
@@ -25,21 +32,23 @@ from evodiverse.settings.known_runs import KnownRuns
 from evodiverse.settings.sweep import Composer, SweptRun, expand, name_runs, parse_override, plan_sweep
 
 _MOST_ROWS: Final = 100
+_FAILURE_RATE: Final = "hydra.sweeper.max_failure_rate"
 Job = Callable[[DictConfig], Any]
 
 
-def run_sweep(arguments: Sequence[str], job: Job) -> int | None:
-    """Run a sweep over lists of values, and print a summary.
+def run_sweep(arguments: Sequence[str], job: Job) -> int:
+    """Run a sweep, and print a summary.
 
     Args:
         arguments: The arguments of the command.
         job: Runs one configuration, in this process or in another; raises `RunFailed`.
 
     Returns:
-        The exit code, 1 if a run failed; None for another sweeper than Hydra's own, which chooses its runs as it goes.
+        The exit code, 1 if a run failed.
 
     Raises:
-        InputError: Some runs are invalid; lists all problems of all runs. No run has started.
+        InputError: Some runs of a sweep over lists of values are invalid; lists all problems of all runs. No run has
+            started.
         HydraException: A run does not compose.
     """
     parsed = get_args_parser().parse_args(list(arguments))
@@ -47,7 +56,7 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int | None:
         given = [*parsed.overrides, *([] if "hydra.mode=MULTIRUN" in parsed.overrides else ["hydra.mode=MULTIRUN"])]
         master = hydra.compose_config(CONFIG_NAME, _without_sweeps(given), RunMode.MULTIRUN)
         if not is_basic(master.hydra):
-            return None
+            return _run_adaptive(hydra, given, job)
         params = [f"{key}={value}" for key, value in (master.hydra.sweeper.params or {}).items()]
         overrides = [parse_override(text) for text in (*params, *parsed.overrides)]
         own = [override for override in overrides if not override.is_hydra_override()]
@@ -61,6 +70,116 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int | None:
     if any(run.plan is not None and run.plan.config.dry_run for run in todo):
         return 0
     return _sum_up(planned, failed)
+
+
+def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
+    """Run a sweep whose sweeper chooses the runs, list the failed ones, and return the exit code.
+
+    Raises:
+        EvoDiverseError: More runs failed than ``hydra.sweeper.max_failure_rate`` allows.
+    """
+    logging.getLogger("hydra_plugins").setLevel(logging.CRITICAL)  # it would report failed runs as well
+    config = hydra.compose_config(CONFIG_NAME, list(overrides), RunMode.MULTIRUN, with_log_configuration=True)
+    context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(config))
+    chosen: list[str] = OmegaConf.to_container(config.hydra.overrides.task)  # type: ignore[assignment]
+    trials = Trials(_find_failure_rate(config.hydra))
+    try:
+        with _launchers_replaced(trials.follow):
+            sweeper = Plugins.instance().instantiate_sweeper(hydra_context=context, task_function=job, config=config)
+        sweeper.sweep(chosen)
+    except ValueError:  # Optuna's, if no run has a score
+        if trials.n_scored:
+            raise
+    finally:
+        fixed = {parse_override(text).get_key_element() for text in _without_sweeps(chosen)}
+        for number, (words, error) in sorted(trials.failed.items()):
+            varied = dict(word.split("=", maxsplit=1) for word in words if word.partition("=")[0] not in fixed)
+            complain(f"trial {number:,} ({_label(varied)}) failed: {error}")
+        if trials.failed:
+            complain(f"{len(trials.failed):,} of {trials.n_launched:,} runs failed")
+    return EvoDiverseError.exit_code if trials.failed else 0
+
+
+def _find_failure_rate(hydra: HydraConf) -> float:
+    """Return the share of failed runs in a batch that ends a sweep if it is exceeded; the default is to never end it.
+
+    Optuna's own default is 0, which ends the sweep at the first failed run.
+    """
+    rate = hydra.sweeper.get("max_failure_rate") or 0.0
+    is_given = any(word.partition("=")[0] == _FAILURE_RATE for word in hydra.overrides.hydra)
+    return float(rate) if rate or is_given else 1.0
+
+
+@contextmanager
+def _launchers_replaced(follow: Callable[[Launcher], "Followed"]) -> Iterator[None]:
+    """Replace each launcher that a sweeper instantiates."""
+    plugins = Plugins.instance()
+    instantiate = plugins.instantiate_launcher
+    plugins.instantiate_launcher = lambda *args, **more: follow(instantiate(*args, **more))  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        del plugins.instantiate_launcher
+
+
+class Trials:
+    """The runs of a sweeper that chooses its runs.
+
+    Args:
+        failure_rate: The share of failed runs in a batch that ends the sweep if it is exceeded.
+    """
+
+    def __init__(self, failure_rate: float) -> None:
+        self._failure_rate = failure_rate
+        self.n_launched = 0
+        self.n_scored = 0
+        self.failed: dict[int, tuple[Sequence[str], str]] = {}  # overrides and errors of failed runs, by number
+
+    def follow(self, launcher: Launcher) -> "Followed":
+        """Return a launcher that launches the same runs and notes their ends here."""
+        return Followed(launcher, self.note)
+
+    def note(self, first: int, results: Sequence[JobReturn]) -> None:
+        """Note how a batch of runs ended, and give failed ones the result None, at which a sweeper does not raise.
+
+        Args:
+            first: The number of the first run.
+            results: The results of the runs; those of failed runs are changed.
+
+        Raises:
+            EvoDiverseError: Too many of the runs failed.
+        """
+        failed = [number for number, one in enumerate(results, first) if one.status is not JobStatus.COMPLETED]
+        self.n_launched += len(results)
+        for number in failed:
+            result = results[number - first]
+            self.failed[number] = (list(result.overrides or ()), str(result._return_value))
+            result.status, result.return_value = JobStatus.COMPLETED, None
+        self.n_scored += sum(result._return_value is not None for result in results)
+        if len(failed) > self._failure_rate * len(results):
+            raise EvoDiverseError(
+                f"{len(failed):,} of {len(results):,} runs that were launched together failed, more than "
+                f"{_FAILURE_RATE}={self._failure_rate:g} allows; the sweep ends"
+            )
+
+
+class Followed:
+    """A launcher that also passes the results of its runs on.
+
+    Args:
+        launcher: The launcher.
+        note: Called with the number of the first run of a batch and with the results of the batch.
+    """
+
+    def __init__(self, launcher: Launcher, note: Callable[[int, Sequence[JobReturn]], None]) -> None:
+        self._launcher = launcher
+        self._note = note
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Launch a batch of runs and return their results."""
+        results = _launch_all(self._launcher, job_overrides, initial_job_idx)
+        self._note(initial_job_idx, results)
+        return results
 
 
 def _launch_missing(
@@ -99,7 +218,9 @@ def _launch(
     context = HydraContext(config_loader=loader, callbacks=Callbacks(master))  # type: ignore[arg-type]
     launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=master)
     failed: dict[int, str] = {}
-    results = _launch_each(launcher, todo, overview) if is_here else _launch_together(launcher, todo)
+    results = (
+        _launch_each(launcher, todo, overview) if is_here else _launch_all(launcher, [run.overrides for run in todo], 0)
+    )
     for run, result in zip(todo, results, strict=True):
         if result.status is not JobStatus.COMPLETED:
             failed[run.number] = str(result._return_value)
@@ -115,15 +236,21 @@ def _launch_each(launcher: Launcher, todo: Sequence[SweptRun], overview: Overvie
         yield result
 
 
-def _launch_together(launcher: Launcher, todo: Sequence[SweptRun]) -> Sequence[JobReturn]:
-    """Let a launcher run all in other processes, and return how each run ended.
+def _launch_all(launcher: Launcher, overrides: Sequence[Sequence[str]], first: int) -> Sequence[JobReturn]:
+    """Let a launcher run all, and return how each run ended.
+
+    Args:
+        launcher: The launcher.
+        overrides: The overrides of each run.
+        first: The number of the first run.
 
     Raises:
         ServiceError: The launcher itself failed.
+        HydraException: A run does not compose.
     """
     try:
-        return launcher.launch([list(run.overrides) for run in todo], initial_job_idx=0)
-    except EvoDiverseError:
+        return launcher.launch([list(words) for words in overrides], initial_job_idx=first)
+    except (EvoDiverseError, HydraException):
         raise
     except Exception as error:  # a cluster's library may raise anything
         name = type(launcher).__name__
@@ -173,7 +300,7 @@ def _describe(run: SweptRun, names: Sequence[str], standing: Standing, failed: M
 
 
 def _label(varied: Mapping[str, str]) -> str:
-    return " ".join(f"{key}={value}" for key, value in varied.items()) or "all as given"
+    return " ".join(f"{key}={value}" for key, value in varied.items()) or "(no key varied)"
 
 
 def _without_sweeps(overrides: Sequence[str]) -> list[str]:

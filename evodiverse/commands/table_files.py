@@ -19,8 +19,9 @@ from evodiverse.data.artifacts import artifact_names
 from evodiverse.data.cache import present_path
 from evodiverse.diversity.encoders import check_installed, codebert_folder
 from evodiverse.errors import InputError
-from evodiverse.kit.text import printable
+from evodiverse.kit.text import count_of
 from evodiverse.runlog.runs import Run, survey_runs
+from evodiverse.runner.process import say
 from evodiverse.runner.workers import available_cores
 
 OLD = "by a version that did not record their overrides"
@@ -66,21 +67,27 @@ def write(
     else:
         tables = marginal_tables(results, by)
         for table in tables:
-            print(to_markdown(table))
+            say(to_markdown(table))
     errors = [*survey.damaged, *(error for _, error in measured.damaged)]
     counts = Counter(why for _, why in left_out)
     counts["damaged"] += len(survey.damaged)
-    missing = ", ".join(f"{count} {why}" for why, count in sorted(counts.items()) if count) or "none"
+    missing = ", ".join(_count_left_out(why, count) for why, count in sorted(counts.items()) if count)
+    complete = f"{count_of(len(measured.runs), 'complete run')}{f' ({missing} left out)' if missing else ''}"
     facts = [
-        f"{len(measured.runs)} complete runs; left out: {missing}.",
+        f"{complete}.",
         "Mean ± sample standard deviation over seeds (number of runs); — for no runs yet, or nothing to measure.",
     ]
     folder = outputs / "tables"
     page = write_tables(folder if by is None else folder / "by", tables, facts)
     sys.stderr.write("".join(f"tables: {error}\n" for error in errors))
     n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
-    print(f"{len(tables)} tables, {n_filled:,} of {n_cells:,} cells filled, of {facts[0]} {printable(str(page))}")
+    say(f"{count_of(len(tables), 'table')} from {complete}; {n_filled:,} of {n_cells:,} cells filled: {page}")
     return 2 if errors else 0
+
+
+def _count_left_out(why: str, count: int) -> str:
+    """Return a number of runs with the reason why they are left out, which is an adjective or a phrase."""
+    return f"{count_of(count, 'run')} {why}" if " " in why else count_of(count, f"{why} run")
 
 
 def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:

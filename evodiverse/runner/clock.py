@@ -1,4 +1,4 @@
-"""Where the wall time of a run went."""
+"""The wall time of a run and of its parts."""
 
 import time
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ class Clock:
 
     Attributes:
         began: The value of `time.perf_counter` when this process began the run.
-        before: Wall time of earlier processes, in seconds.
-        operator: Seconds spent waiting for proposals, in all processes.
-        oracle: Seconds spent waiting for evaluations, in all processes.
+        before: The wall time of earlier processes, in seconds.
+        operator: The time spent waiting for proposals in all processes, in seconds.
+        oracle: The time spent waiting for evaluations in all processes, in seconds.
     """
 
     began: float = field(default_factory=time.perf_counter)
@@ -32,5 +32,5 @@ class Clock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The wall time of the loop and the parts of it spent on the operator and on the oracle."""
+        """The wall time of the loop, and its parts spent on the operator and on the oracle, in seconds."""
         return {"wall": self.before + self.here, "operator": self.operator, "oracle": self.oracle}

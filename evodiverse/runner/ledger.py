@@ -33,10 +33,10 @@ class Caps:
     """The hard limits of a run; None means unlimited.
 
     Attributes:
-        llm_calls: Requests to language models.
-        tokens: Tokens of prompts and replies together.
-        usd: Cost of the requests in USD.
-        seconds: Wall time of the run.
+        llm_calls: The number of requests to language models.
+        tokens: The number of tokens of prompts and replies together.
+        usd: The cost of the requests in USD.
+        seconds: The wall time of the run in seconds.
     """
 
     llm_calls: int | None = None

@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from evodiverse.kit.text import printable
+from evodiverse.kit.text import count_of, printable
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.standing import Standing, read_standing
 from evodiverse.runner.display import can_draw, format_duration, format_number
@@ -50,10 +50,10 @@ class Sheet(Protocol):
     """A display of the runs of a sweep."""
 
     def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
-        """Show how the runs stand.
+        """Show the states of the runs.
 
         Args:
-            standings: How each run stands, by its number.
+            standings: The state and progress of each run, by its number.
             changed: The numbers of the runs that started or ended since the last call.
         """
 
@@ -66,7 +66,7 @@ class Overview:
 
     Args:
         listed: The runs that are about to start.
-        sheet: The display that shows how they stand.
+        sheet: The display that shows their states.
     """
 
     def __init__(self, listed: Sequence[Listed], sheet: Sheet) -> None:
@@ -166,12 +166,17 @@ class PlainSheet(NoSheet):
         self._stream = stream
         self._clock = clock
         self._due = clock() + _LINE_SECONDS
+        self._started: set[int] = set()
 
     def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
         """Write a line for each change, and progress lines if they are due."""
         for number in changed:
             run, standing = self._listed[number], standings[number]
-            self._write(number, run.label if standing.state == "running" else f"{describe_end(standing)} | {run.path}")
+            if number not in self._started:  # a short run of another process may be seen only when it is over
+                self._started.add(number)
+                self._write(number, run.label)
+            if standing.is_over:
+                self._write(number, f"{describe_end(standing)} | {run.path}")
         if self._clock() < self._due:
             return
         self._due = self._clock() + _LINE_SECONDS
@@ -252,11 +257,11 @@ def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
 
 
 def describe_end(standing: Standing) -> str:
-    """Return a line on how a run ended."""
+    """Return a line about how a run ended."""
     if standing.error is not None:
         return f"{standing.state}: {standing.error}"
     stopped = f", stopped by {standing.stopped_by}" if standing.stopped_by else ""
-    return f"{standing.state}{stopped} | {standing.calls:,} calls | best {format_number(standing.best)}"
+    return f"{standing.state}{stopped} | {count_of(standing.calls, 'call')} | best {format_number(standing.best)}"
 
 
 def _describe_progress(standing: Standing) -> str:

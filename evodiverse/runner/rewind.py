@@ -49,7 +49,7 @@ def rewind(
 ) -> dict[str, object] | None:
     """Return the checkpoint of an iteration, None if the log does not say what was spent on a model by then.
 
-    Every dataset holds its rows up to this iteration.
+    Each dataset must be given with all rows up to this iteration.
 
     Args:
         iteration: The iteration to return to.

@@ -63,7 +63,7 @@ def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
 
 
 def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> dict[str, object]:
-    """Return what `restore` needs in addition to the log, and how the run stands."""
+    """Return what `restore` needs in addition to the log, and the progress of the run."""
     best, top_mean = archive.best(), state.progress.top_mean
     return {
         "seconds": dict(seconds),

@@ -50,7 +50,7 @@ class Surrogate:
         self.n_fitted = 0
 
     def is_ready(self) -> bool:
-        """Start a fit if one is due, and return whether there is a forest to ask."""
+        """Start a fit if one is due, and return whether there is a forest for forecasts."""
         n_calls = self._archive.n_calls
         if is_due(n_calls, self.n_fitted):
             self.fit(n_calls)
@@ -116,7 +116,9 @@ def _grow(rows: "csr_matrix", values: FloatArray, seed: int) -> list[Any]:
 def choose_sample(values: FloatArray, rng: np.random.Generator) -> IntArray:
     """Return the sorted indices of the best `N_BEST` values and of up to `N_OTHERS` others, drawn at random.
 
-    Among equal values, the older ones count as better.
+    Args:
+        values: ``(n,)`` values, higher is better, oldest first. Among equal values, the older ones count as better.
+        rng: The source of the random choice.
     """
     ranking = np.argsort(-values, kind="stable")
     drawn = rng.permutation(ranking[N_BEST:])[:N_OTHERS]

@@ -1,4 +1,4 @@
-"""Copies of a run's progress for services that track many runs. The log on disk stays authoritative."""
+"""Reports of a run's progress to services that track many runs. The log on disk stays authoritative."""
 
 import importlib
 import json

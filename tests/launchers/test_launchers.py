@@ -86,6 +86,8 @@ def test_joblib_makes_the_same_runs_side_by_side(plain: Path, tmp_path: Path, wo
     assert logs(tmp_path) == logs(plain)
     assert [line.split()[3] for line in swept.stdout.splitlines()[1:]] == ["complete"] * 6
     assert {line.split(":")[0] for line in swept.stderr.splitlines()} == {f"run {n} of 6" for n in range(1, 7)}
+    starts = [f"run {n} of 6: seed={(n - 1) // 2} method.swap.period={(5, 2)[n % 2]}" for n in range(1, 7)]
+    assert {*starts} <= {*swept.stderr.splitlines()}
 
 
 def test_a_run_that_fails_in_another_process_is_listed_and_the_others_go_on(tmp_path: Path) -> None:
@@ -94,6 +96,7 @@ def test_a_run_that_fails_in_another_process_is_listed_and_the_others_go_on(tmp_
     assert swept.returncode == 1
     assert [line.split()[2] for line in swept.stdout.splitlines()[1:]] == ["failed", "complete"]
     assert "evodiverse: run 1 (task.spoiled=start) failed: no initial candidate can enter a pool" in swept.stderr
+    assert "run 1 of 2: failed: no initial candidate can enter a pool" in swept.stderr
     assert swept.stderr.splitlines()[-1] == "evodiverse: 1 of 2 runs failed; run the same command again to retry them"
 
 
@@ -115,6 +118,42 @@ def test_optuna_follows_the_best_score(tmp_path: Path) -> None:
     assert found["best_params"]["method.ladder"] in [
         str(record["settings"]["method.ladder"]).replace(" ", "") for record in records
     ]
+
+
+OPTUNA = ["hydra/sweeper=optuna", "hydra.sweeper.direction=maximize", "hydra.sweeper.sampler.seed=0"]
+FAILS = "failed: no initial candidate can enter a pool (unparsable 16; the first: unparsable: 7 characters); the log"
+
+
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_optuna_continues_after_failed_trials_which_are_listed_at_the_end(tmp_path: Path, launcher: str) -> None:
+    words = [*OPTUNA, "hydra.sweeper.n_trials=5", "task.spoiled=choice(nothing,start)", f"launcher={launcher}"]
+    swept = evodiverse("-m", *TOY, *words, "name=tuned", "display=none", cwd=tmp_path, env=FROM_ROOT)
+    assert swept.returncode == 1
+    failed = [path.parent.name for path in tmp_path.rglob("run.json") if '"status": "failed"' in path.read_text()]
+    assert len(list(tmp_path.rglob("run.json"))) == 5 > len(failed) > 0
+    numbers = sorted(name.removeprefix("trial") for name in failed)
+    lines = [line for line in swept.stderr.splitlines() if "A new study created" not in line]
+    assert [line.partition("; the log")[0] + "; the log" for line in lines[:-1]] == [
+        f"evodiverse: trial {number} (task.spoiled=start) {FAILS}" for number in numbers
+    ]
+    assert lines[-1] == f"evodiverse: {len(failed)} of 5 runs failed"
+    found = yaml.safe_load((tmp_path / "outputs/.sweep/optimization_results.yaml").read_text())
+    assert found["best_params"] == {"task.spoiled": "nothing"}
+
+
+def test_a_sweep_of_optuna_in_which_all_trials_fail_lists_them(tmp_path: Path) -> None:
+    words = [*OPTUNA, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", "task.spoiled=choice(start)"]
+    swept = evodiverse("-m", *TOY, *words, cwd=tmp_path, env=FROM_ROOT)
+    assert swept.returncode == 1
+    assert swept.stderr.count(f"(task.spoiled=start) {FAILS}") == 2
+    assert swept.stderr.splitlines()[-1] == "evodiverse: 2 of 2 runs failed"
+
+
+def test_a_failure_rate_that_the_user_chose_ends_a_sweep_of_optuna(tmp_path: Path) -> None:
+    words = [*OPTUNA, "hydra.sweeper.n_trials=4", "hydra.sweeper.n_jobs=2", "hydra.sweeper.max_failure_rate=0.0"]
+    swept = evodiverse("-m", *TOY, *words, "task.spoiled=choice(start)", cwd=tmp_path, env=FROM_ROOT)
+    assert swept.returncode == 1
+    assert "2 of 2 runs that were launched together failed, more than hydra.sweeper.max_failure_rate=0 " in swept.stderr
 
 
 def note_a_cluster_that_is_gone() -> None:
@@ -140,7 +179,7 @@ def test_a_killed_ray_worker_changes_no_log(whole: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.slurm
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_killed_and_requeued_slurm_jobs_change_no_log(whole: Path, tmp_path: Path) -> None:
     if missing := find_missing():
         pytest.skip(f"there is no {', '.join(missing)}")

@@ -1,4 +1,4 @@
-"""An answer of a domain that its port does not allow is refused in one line that names the function."""
+"""An answer of a domain that its port does not allow is refused with one line that names the function."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -103,7 +103,9 @@ def refusal(function: str, ask: Any, *arguments: Any) -> str:
         (["\ud800"], r"returned a str ('\ud800') as a genotype; expected text without lone surrogates"),
     ],
 )
-def test_initial_genotypes_are_a_list_of_text_as_long_as_announced(answer: Any, expected: str) -> None:
+def test_initial_genotypes_must_be_a_list_of_strings_of_at_most_the_announced_length(
+    answer: Any, expected: str
+) -> None:
     assert refusal("initial", contracts.draw_initial, Scripted(answer), STREAM, 3) == expected
 
 
@@ -122,7 +124,7 @@ REASONS = f"expected one of evodiverse.vocabulary.Reason: {', '.join(reason.name
         ([Rejection(Reason.EMPTY)] * 2, "returned 2 answers for 1 genotype; expected one Hypothesis or Rejection"),
     ],
 )
-def test_each_genotype_is_answered_by_a_hypothesis_or_a_rejection(answer: Any, expected: str) -> None:
+def test_each_genotype_needs_a_hypothesis_or_a_rejection(answer: Any, expected: str) -> None:
     assert refusal("parse", contracts.parse, Scripted(answer), ["0101"]).startswith(expected)
 
 
@@ -166,7 +168,7 @@ NAMES = "expected the name of one of the task's columns (ones (int), mass (float
         ([GOOD, replace(GOOD, details={"name": "\ud800"})], r"returned a str ('\ud800') as the detail name of '11'"),
     ],
 )
-def test_each_hypothesis_is_answered_by_an_evaluation_that_the_log_can_hold(answer: Any, expected: str) -> None:
+def test_each_hypothesis_needs_an_evaluation_that_the_log_can_hold(answer: Any, expected: str) -> None:
     hypotheses = [Hypothesis("01", "01"), Hypothesis("11", "11")]
     assert refusal("evaluate", contracts.evaluate, Scripted(answer), hypotheses).startswith(expected)
 
@@ -179,7 +181,7 @@ def test_each_hypothesis_is_answered_by_an_evaluation_that_the_log_can_hold(answ
         ({"ones": "1"}, "gave '01' the detail ones=a str ('1'); expected an int or None"),
     ],
 )
-def test_the_origin_of_a_candidate_fits_the_tasks_columns(answer: Any, expected: str) -> None:
+def test_the_origin_of_a_candidate_must_fit_the_columns_of_the_task(answer: Any, expected: str) -> None:
     scripted = Scripted(answer)
     message = refusal("trace", contracts.trace, scripted, scripted.columns, Hypothesis("01", "01"), GOOD)
     assert message.startswith(expected)
@@ -196,7 +198,7 @@ def test_a_failed_evaluation_has_neither_score_nor_energy() -> None:
     assert contracts.evaluate(Scripted([failed]), [Hypothesis("01", "01")]) == [failed]
 
 
-def test_numbers_of_other_libraries_are_converted_to_pythons() -> None:
+def test_numbers_of_other_libraries_are_converted_to_python_numbers() -> None:
     given = Evaluation(
         np.float32(0.5),  # type: ignore[arg-type]
         np.int64(-1),  # type: ignore[arg-type]
@@ -225,22 +227,22 @@ def test_an_evaluation_of_plain_values_is_returned_unchanged() -> None:
         ([Proposal("01", None)], "returned None as the operator of a Proposal; expected a str"),  # type: ignore[arg-type]
     ],
 )
-def test_each_request_is_answered_by_a_proposal(answer: Any, expected: str) -> None:
+def test_each_request_needs_a_proposal(answer: Any, expected: str) -> None:
     assert refusal("propose", contracts.propose, Scripted(answer), [REQUEST]).startswith(expected)
 
 
 @pytest.mark.parametrize("answer", [None, "hello", (), ("hello",), (Message("user", 3),)])  # type: ignore[arg-type]
-def test_a_model_is_asked_in_messages(answer: Any) -> None:
+def test_a_prompt_must_be_a_tuple_of_messages(answer: Any) -> None:
     assert refusal("messages", contracts.messages, Scripted(answer), REQUEST).startswith("returned ")
 
 
-def test_a_reply_is_read_as_a_genotype_or_a_rejection() -> None:
+def test_a_reply_must_be_read_as_a_genotype_or_a_rejection() -> None:
     expected = "returned None; expected a genotype, which is a str, or a Rejection"
     assert refusal("read", contracts.read, Scripted(None), REQUEST, "hello") == expected
     assert refusal("read", contracts.read, Scripted(Rejection("odd")), REQUEST, "hello").endswith(REASONS)  # type: ignore[arg-type]
 
 
-def test_a_summary_is_a_number() -> None:
+def test_a_summary_must_be_a_number() -> None:
     expected = "returned None; expected a number, NaN for no candidates"
     assert refusal("summarize", contracts.summarize, Scripted(None), []) == expected
     assert math.isnan(contracts.summarize(Scripted(np.float32("nan")), []))
@@ -261,7 +263,7 @@ PAIR = (Hypothesis("a", "a"), Hypothesis("b", "b"))
         ([math.nan, 0.5], "returned nan; expected a number from 0 to 1 for each"),
     ],
 )
-def test_similarities_lie_between_0_and_1(answer: Any, expected: str) -> None:
+def test_similarities_must_be_between_0_and_1(answer: Any, expected: str) -> None:
     assert refusal("similarities", contracts.similarities, Scripted(answer), PAIR[0], PAIR).endswith(expected)
 
 
@@ -287,7 +289,7 @@ def test_similarities_may_be_of_any_kind_of_number() -> None:
         ([[1], [1e39]], "returned a number that is not finite; expected finite numbers, as float32"),
     ],
 )
-def test_features_are_a_row_of_finite_numbers_for_each_hypothesis(answer: Any, expected: str) -> None:
+def test_features_must_be_a_row_of_finite_numbers_for_each_hypothesis(answer: Any, expected: str) -> None:
     assert refusal("features", contracts.features, Scripted(answer), PAIR).endswith(expected)
 
 
@@ -299,7 +301,7 @@ def test_features_are_a_row_of_finite_numbers_for_each_hypothesis(answer: Any, e
         ({3: b""}, "returned a bytes (b'') as the file 3; expected bytes under a name that is a str"),
     ],
 )
-def test_files_are_bytes_by_name(answer: Any, expected: str) -> None:
+def test_files_must_be_bytes_by_name(answer: Any, expected: str) -> None:
     assert refusal("show_best", contracts.show_best, Scripted(answer), []) == expected
     assert refusal("show_improvement", contracts.show_improvement, Scripted(answer), None) == expected
 
@@ -309,12 +311,12 @@ def test_none_stands_for_a_file_that_must_not_exist() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 1.0, True, "3"])
-def test_a_grade_is_a_whole_number(answer: Any) -> None:
+def test_a_grade_must_be_an_integer(answer: Any) -> None:
     assert refusal("grade", contracts.grade, Scripted(answer), PAIR[0]).endswith("; expected an int")
     assert contracts.grade(Scripted(np.int32(7)), PAIR[0]) == 7
 
 
-def test_a_headline_is_text_and_becomes_one_line() -> None:
+def test_a_headline_must_be_a_string_and_becomes_one_line() -> None:
     assert (
         refusal("headline", contracts.headline, Scripted(None), []) == "returned None as the headline; expected a str"
     )

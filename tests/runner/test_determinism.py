@@ -43,7 +43,7 @@ def test_another_seed_gives_another_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant[0])
 @pytest.mark.parametrize("k", [1, 6])
-def test_k_iterations_and_the_rest_later_give_the_log_of_all_at_once(
+def test_a_run_resumed_after_k_iterations_has_the_log_of_an_uninterrupted_run(
     tmp_path: Path, variant: list[str], k: int
 ) -> None:
     whole = run_toy(tmp_path / "whole", *variant)
@@ -60,7 +60,7 @@ def test_a_run_stopped_at_every_iteration_gives_the_same_log(tmp_path: Path) -> 
     assert log(run_toy(tmp_path / "parts")) == log(whole)
 
 
-def test_early_stop_continues_to_count_through_a_resume(tmp_path: Path) -> None:
+def test_early_stop_continues_to_count_after_a_resume(tmp_path: Path) -> None:
     variant = ["search.early_stop.patience=3", "search.early_stop.gain=0.02", "budget.oracle_calls=2000"]
     whole = run_toy(tmp_path / "whole", *variant)
     for _ in range(2):

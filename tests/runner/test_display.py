@@ -58,7 +58,7 @@ class Terminal(io.StringIO):
 
 
 class Clock:
-    """Seconds that a test moves by hand."""
+    """A clock that a test sets by hand."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -76,14 +76,14 @@ def drawn(snapshot: Snapshot, width: int = 100, title: str = "jnk3/pt") -> str:
 # One line
 
 
-def test_a_line_shows_all_that_is_known() -> None:
+def test_a_line_shows_all_known_values() -> None:
     assert format_snapshot(SNAPSHOT) == (
         "iteration 12 | 1,680/10,000 calls | best 0.720 | diverse top-10 0.612 | swaps 0.400, ξ 2.75 | 312 calls/s | "
         "1:01:01 left"
     )
 
 
-def test_the_choice_of_a_task_is_shown_in_the_line_the_panel_and_the_summary() -> None:
+def test_the_candidate_chosen_by_a_task_is_shown_everywhere() -> None:
     told = replace(SNAPSHOT, headline="y = 3 * x**2 + 1  (held-out NMSE 1.2e-05)")
     assert format_snapshot(told).endswith(" left | y = 3 * x**2 + 1 (held-out NMSE 1.2e-05)")
     assert "y = 3 * x**2 + 1" in drawn(told)
@@ -99,12 +99,12 @@ def test_a_line_leaves_out_what_a_method_does_not_have() -> None:
 @pytest.mark.parametrize(
     ("best", "shown"), [(0.0, "0.000"), (-0.0123, "-0.012"), (-3.87e-4, "-3.87e-04"), (-2.85e19, "-2.85e+19")]
 )
-def test_small_and_large_numbers_are_shown_by_their_magnitude(best: float, shown: str) -> None:
+def test_small_and_large_numbers_are_shown_in_scientific_notation(best: float, shown: str) -> None:
     assert f"best {shown} |" in format_snapshot(replace(LONE, best=best))
 
 
 @pytest.mark.parametrize(("stream", "interval"), [(Terminal(), 0.5), (io.StringIO(), 10.0)])
-def test_lines_are_not_written_more_often_than_a_person_reads(stream: io.StringIO, interval: float) -> None:
+def test_lines_are_written_at_most_once_per_interval(stream: io.StringIO, interval: float) -> None:
     clock, looked = Clock(), []
     display = PlainDisplay(stream, clock)
     for step in (0, interval, 0.4 * interval, 0.5 * interval, 0.2 * interval):
@@ -124,7 +124,7 @@ def test_the_last_line_is_always_written_and_the_summary_after_it() -> None:
     assert lines[2] == "stopped by      budget"
 
 
-def test_a_terminal_shows_one_line_that_is_rewritten_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_one_line_that_is_rewritten_completely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     stream, clock = Terminal(), Clock()
     display = PlainDisplay(stream, clock)
@@ -137,7 +137,7 @@ def test_a_terminal_shows_one_line_that_is_rewritten_whole(monkeypatch: pytest.M
     assert len(second) == len(first)
 
 
-def test_a_line_is_cut_where_the_terminal_would_wrap_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_is_cut_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     stream, clock = Terminal(), Clock()
     display = PlainDisplay(stream, clock)
@@ -146,7 +146,7 @@ def test_a_line_is_cut_where_the_terminal_would_wrap_it(monkeypatch: pytest.Monk
     assert stream.getvalue() == f"\r{format_snapshot(SNAPSHOT)[:39]}"
 
 
-def test_a_stopped_display_leaves_a_whole_line_behind() -> None:
+def test_a_stopped_display_ends_its_line() -> None:
     stream, clock = Terminal(), Clock()
     with PlainDisplay(stream, clock) as display:
         clock.now += 1
@@ -188,7 +188,7 @@ def test_the_panel_leaves_out_what_a_method_does_not_have() -> None:
     assert "ξ" not in text
 
 
-def test_the_panel_of_a_run_that_has_just_begun_can_be_drawn() -> None:
+def test_the_panel_can_be_drawn_at_the_start_of_a_run() -> None:
     assert "0/10,000 calls" in drawn(replace(LONE, pools=(), oracle_calls=0))
 
 
@@ -197,7 +197,7 @@ def test_the_panel_fits_a_narrow_terminal(width: int) -> None:
     assert max(len(line) for line in drawn(SNAPSHOT, width).splitlines()) <= width
 
 
-def test_the_panel_is_drawn_as_often_as_it_costs_one_percent() -> None:
+def test_drawing_the_panel_takes_at_most_one_percent_of_the_time() -> None:
     clock, looked = Clock(), []
 
     def costly() -> Snapshot:
@@ -213,7 +213,7 @@ def test_the_panel_is_drawn_as_often_as_it_costs_one_percent() -> None:
     assert 5.0 <= looked[1] - looked[0] <= 5.2
 
 
-def test_the_summary_takes_the_panels_place() -> None:
+def test_the_summary_replaces_the_panel() -> None:
     console = Console(file=Terminal(), width=100)
     with RichDisplay(console, "jnk3/pt", Clock()) as display:
         display.update(lambda: SNAPSHOT)
@@ -222,7 +222,7 @@ def test_the_summary_takes_the_panels_place() -> None:
     assert text.index("jnk3/pt") < text.index("budget") < text.index("0.720  CCO")
 
 
-def test_brackets_are_atoms_and_lists_not_markup() -> None:
+def test_brackets_are_not_read_as_markup() -> None:
     console = Console(file=Terminal(), width=100)
     smiles = "c1c[nH]c[/b]1[bold]"
     with RichDisplay(console, "method.ladder=[red]", Clock()) as display:
@@ -241,7 +241,7 @@ def test_lines_printed_during_a_run_appear_above_the_panel(capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("clock_steps", [[1e9], [-1e9], [0.0, -5.0, 1e6]])
-def test_a_clock_that_jumps_does_not_disturb(clock_steps: list[float]) -> None:
+def test_a_clock_that_jumps_is_harmless(clock_steps: list[float]) -> None:
     clock = Clock()
     with RichDisplay(Console(file=io.StringIO(), width=100), "jnk3/pt", clock) as display:
         for step in clock_steps:
@@ -276,7 +276,7 @@ def test_a_summary_shows_how_a_run_ended() -> None:
         ("none", True, NoDisplay),
     ],
 )
-def test_a_display_is_chosen_by_name_and_by_terminal(
+def test_a_display_is_chosen_by_its_name_and_the_terminal(
     monkeypatch: pytest.MonkeyPatch, name: str, on_terminal: bool, expected: type
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -285,7 +285,9 @@ def test_a_display_is_chosen_by_name_and_by_terminal(
 
 
 @pytest.mark.parametrize(("encoding", "kind"), [("ascii", "xterm"), ("utf-8", "dumb")])
-def test_a_terminal_that_cannot_draw_gets_lines(monkeypatch: pytest.MonkeyPatch, encoding: str, kind: str) -> None:
+def test_a_terminal_that_cannot_draw_gets_plain_lines(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, kind: str
+) -> None:
     terminal = Terminal()
     terminal.encoding = encoding
     monkeypatch.setenv("TERM", kind)
@@ -304,18 +306,18 @@ ASKED = replace(SNAPSHOT, llm=Usage(1234, 400_000, 50_000, 0.5), awaited=(35, 14
         (Usage(2, None, 40, 0.0), "2 calls, unknown tokens, $0.0000"),
     ],
 )
-def test_the_usage_of_a_model_is_shown_and_unknown_is_not_zero(usage: Usage, shown: str) -> None:
+def test_the_usage_of_a_model_is_shown_and_unknown_values_are_not_zero(usage: Usage, shown: str) -> None:
     snapshot = replace(ASKED, llm=usage, awaited=None)
     assert f"| llm {shown} |" in format_snapshot(snapshot)
     assert ("language model", shown) in summarize(snapshot)
     assert f"llm {shown}" in drawn(snapshot)
 
 
-def test_replies_that_are_awaited_are_counted() -> None:
+def test_received_replies_are_counted_during_a_round() -> None:
     assert "tokens, $0.5000 (35 of 140 replies received)" in format_snapshot(ASKED)
     assert "(35 of 140 replies received)" in drawn(ASKED)
 
 
-def test_a_run_without_a_model_shows_none() -> None:
+def test_a_run_without_a_model_shows_no_usage() -> None:
     assert "llm" not in format_snapshot(SNAPSHOT)
     assert "llm" not in drawn(SNAPSHOT)

@@ -27,7 +27,7 @@ def test_calls_are_numbered_and_summed_by_pool() -> None:
     assert ledger.total == Usage(3, 90, 36, 0.75)
 
 
-def test_a_row_holds_all_that_is_known_of_a_call() -> None:
+def test_a_row_holds_everything_about_a_call() -> None:
     ledger = Ledger(Caps(), 2)
     record(ledger, reply(), 1)
     assert ledger.take_rows() == [
@@ -78,10 +78,10 @@ def test_a_sum_with_an_unknown_part_is_unknown(unknown: Reply, expected: Usage) 
 @pytest.mark.parametrize(
     ("caps", "n_fitting"),
     [
-        (Caps(llm_calls=5), 4),  # one was made
-        (Caps(tokens=341), 2),  # 42 were used; a request may take 100
+        (Caps(llm_calls=5), 4),  # one call was made
+        (Caps(tokens=341), 2),  # 42 tokens were used; a request may take 100
         (Caps(tokens=342), 3),
-        (Caps(usd=1.74), 2),  # 0.25 were spent; a request may cost 0.5
+        (Caps(usd=1.74), 2),  # 0.25 USD were spent; a request may cost 0.5
         (Caps(usd=1.75), 3),
         (Caps(seconds=60.0), 1000),
         (Caps(), 1000),

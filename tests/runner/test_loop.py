@@ -16,7 +16,7 @@ from evodiverse.sandbox.processes import ProcessSandbox
 from tests.runs import ROOT, Silent, log, plan, rows, run_toy, stop_after
 from tests.toys.bits import domain
 
-# the others need a model, molecules, or programs
+# The other methods need a model, molecules or programs.
 OTHERS = {"pt_same_prompt", "random_start", "restarts"}
 METHODS = sorted({path.stem for path in (ROOT / "conf/method").glob("*.yaml")} - OTHERS)
 
@@ -30,7 +30,7 @@ def settings(run: Path) -> dict[str, Any]:
     return json.loads((run / "run.json").read_text())["settings"]
 
 
-def test_calls_are_numbered_in_the_order_charged_and_spend_the_budget(run: Path) -> None:
+def test_calls_are_numbered_in_the_order_charged_and_use_up_the_budget(run: Path) -> None:
     calls = [row["call"] for row in rows(run, "evaluations") if row["call"] is not None]
     assert calls == list(range(1, 201))
 
@@ -40,7 +40,7 @@ def test_a_key_is_charged_once(run: Path) -> None:
     assert max(keys.values()) == 1
 
 
-def test_an_attempt_is_made_only_after_a_failed_one_unless_proposals_are_screened(run: Path) -> None:
+def test_another_attempt_follows_only_a_failed_one_unless_proposals_are_screened(run: Path) -> None:
     screened = {row["iteration"] for row in rows(run, "screened")}
     outcomes: dict[tuple[int, int, int], list[str]] = {}
     for row in rows(run, "evaluations"):
@@ -65,14 +65,14 @@ def test_every_iteration_lists_every_pool_with_its_beta(run: Path) -> None:
     assert [(row["iteration"], row["pool"], row["beta"]) for row in listed] == expected
 
 
-def test_a_pool_never_exceeds_its_capacity_but_by_migrants(run: Path) -> None:
+def test_a_pool_exceeds_its_capacity_only_by_migrants(run: Path) -> None:
     migrants = Counter((row["iteration"], row["to_pool"]) for row in rows(run, "migrations"))
     capacity = settings(run)["method.capacity"]
     for row in rows(run, "populations"):
         assert len(row["members"]) <= capacity + migrants[row["iteration"], row["pool"]]
 
 
-def test_parents_are_members_of_the_pool_before(run: Path) -> None:
+def test_parents_are_members_of_the_previous_pool(run: Path) -> None:
     members = {(row["iteration"], row["pool"]): set(row["members"]) for row in rows(run, "populations")}
     for row in rows(run, "evaluations"):
         if row["iteration"] > 0:
@@ -99,7 +99,7 @@ def moves(run: Path) -> dict[tuple[int, int], dict[int, bool]]:
     return ends
 
 
-def test_accepted_swaps_and_migrations_alone_move_candidates_between_pools(run: Path) -> None:
+def test_only_accepted_swaps_and_migrations_move_candidates_between_pools(run: Path) -> None:
     members = {(row["iteration"], row["pool"]): set(row["members"]) for row in rows(run, "populations")}
     made: dict[tuple[int, int], set[int]] = defaultdict(set)
     for row in rows(run, "evaluations"):
@@ -114,7 +114,7 @@ def test_accepted_swaps_and_migrations_alone_move_candidates_between_pools(run: 
             assert {call: call in now for call in ends} == ends
 
 
-def test_the_oracle_is_asked_once_for_every_charged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oracle_is_called_once_for_every_charged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plan("task=bits", f"outputs={tmp_path}")
     task = planned.domain.build_task(planned.task, Path, ProcessSandbox)
     monkeypatch.setattr(domain, "build_task", lambda settings, artifact, sandbox: task)
@@ -136,7 +136,7 @@ def test_shared_initial_candidates_belong_to_no_pool_and_enter_all(tmp_path: Pat
     assert first == second == list(range(1, 9))
 
 
-def test_a_budget_that_ends_within_an_iteration_ends_fairly_over_the_pools(tmp_path: Path) -> None:
+def test_a_budget_that_ends_within_an_iteration_is_shared_fairly_by_the_pools(tmp_path: Path) -> None:
     run = run_toy(tmp_path, "budget.oracle_calls=20")
     slots = [(row["slot"], row["pool"]) for row in rows(run, "evaluations") if row["iteration"] == 1]
     assert set(slots) == {(0, 0), (0, 1), (1, 0), (1, 1)}
@@ -151,9 +151,9 @@ def test_a_search_that_can_charge_nothing_more_ends_by_patience(tmp_path: Path) 
     )
 
 
-def test_a_search_that_could_evaluate_no_offspring_reports_what_became_of_its_proposals(tmp_path: Path) -> None:
+def test_a_search_that_could_evaluate_no_offspring_reports_the_outcomes_of_its_proposals(tmp_path: Path) -> None:
     single = ("task.length=1", "task.shared=true", "search.patience=4")
-    for _ in range(2):  # started again, it says the same
+    for _ in range(2):  # the error is the same when the run is started again
         with pytest.raises(InputError, match=NO_OFFSPRING) as raised:
             run_toy(tmp_path, *single)
         (run,) = tmp_path.glob("bits/pt/off/*/seed0")
@@ -170,7 +170,7 @@ NO_OFFSPRING = (
 )
 
 
-def test_a_budget_that_covers_the_initial_candidates_alone_is_no_fault(tmp_path: Path) -> None:
+def test_a_budget_that_covers_only_the_initial_candidates_is_not_an_error(tmp_path: Path) -> None:
     run = run_toy(tmp_path, "budget.oracle_calls=16")
     assert json.loads((run / "run.json").read_text())["stopped_by"] == "budget"
 
@@ -200,7 +200,7 @@ def test_a_start_without_a_usable_candidate_is_refused_and_logged(tmp_path: Path
 FAILED = r"^every initial candidate failed \(crashed 16; the first: crashed: the toy is broken\); start from one that"
 
 
-def test_a_search_does_not_begin_from_failed_candidates_alone(tmp_path: Path) -> None:
+def test_a_search_does_not_start_from_only_failed_candidates(tmp_path: Path) -> None:
     for _ in range(2):  # a resumed run gives the same error
         with pytest.raises(InputError, match=FAILED):
             run_toy(tmp_path, "task.spoiled=failing")
@@ -226,13 +226,13 @@ def test_a_search_that_continued_from_failed_candidates_resumes(tmp_path: Path) 
     assert json.loads((run / "run.json").read_text())["status"] == "complete"
 
 
-def test_what_happens_after_a_failed_start_does_not_change_a_log(tmp_path: Path) -> None:
+def test_the_setting_for_a_failed_start_does_not_identify_a_run(tmp_path: Path) -> None:
     stopping, continuing = (plan("task=bits", f"search.on_failed_start={choice}") for choice in ("stop", "continue"))
     assert stopping.settings == continuing.settings
     assert "search.on_failed_start" not in stopping.settings
 
 
-def test_a_worker_that_dies_fails_the_run_with_a_remedy(tmp_path: Path) -> None:
+def test_a_worker_that_keeps_dying_fails_the_run_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match=r"a worker process died .* run the same command again to resume"):
         run_toy(tmp_path, "task.spoiled=worker", "evaluator.workers=2")
 
@@ -288,7 +288,7 @@ def first_screened(run: Path) -> int:
     return min(row["iteration"] for row in rows(run, "screened"))
 
 
-def test_there_are_forecasts_once_there_is_enough_to_learn_from(screened: Path) -> None:
+def test_forecasts_start_once_there_are_enough_evaluations(screened: Path) -> None:
     first = first_screened(screened)
     charged = [row for row in rows(screened, "evaluations") if row["call"] is not None]
     assert sum(row["iteration"] < first for row in charged) >= FIRST_FIT
@@ -316,8 +316,8 @@ def test_no_more_proposals_are_screened_than_requested(tmp_path: Path) -> None:
     assert rows(run, "screened") == []
 
 
-def test_niches_drop_a_candidate_that_the_rule_without_them_keeps(tmp_path: Path) -> None:
-    """The pools of the toy are full, and no member has more alike than its share, but for those that fill up."""
+def test_niches_drop_a_candidate_that_the_rule_without_niches_keeps(tmp_path: Path) -> None:
+    """The pools of the toy are full. No member has more similar ones than its share, unless they fill up the pool."""
     run = run_toy(tmp_path, "method=niche_ga", "method.elites=0", "method.niche.share=[1]")
     best = run_toy(tmp_path, "method=niche_ga", "method.elites=0", "method.survivors.rule=append")
     assert rows(run, "populations") != rows(best, "populations")

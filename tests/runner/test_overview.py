@@ -44,11 +44,12 @@ def test_runs_of_other_processes_are_reported_as_they_start_and_end(tmp_path: Pa
     assert stream.getvalue().splitlines() == [
         "run 2 of 5: seed=1",
         f"run 2 of 5: complete, stopped by budget | 100 calls | best 0.250 | {tmp_path / '2'}",
+        "run 3 of 5: seed=2",
         f"run 3 of 5: failed: the disk is full | {tmp_path / '3'}",
     ]
 
 
-def test_the_record_of_an_earlier_start_is_not_the_state_of_a_run(tmp_path: Path) -> None:
+def test_the_record_of_an_earlier_start_is_ignored(tmp_path: Path) -> None:
     write(tmp_path / "1", "failed", 7, "as before")
     overview = Overview(list_runs(tmp_path, 1), NoSheet())
     look(overview)
@@ -66,7 +67,7 @@ def test_a_run_that_fails_before_it_has_a_folder_is_reported(tmp_path: Path) -> 
     assert stream.getvalue().splitlines()[1] == f"run 1 of 1: failed: no data\ufffd[2J | {tmp_path / '1'}"
 
 
-def test_now_and_then_a_line_shows_the_progress_of_each_running_run(tmp_path: Path) -> None:
+def test_a_line_shows_the_progress_of_each_running_run_at_intervals(tmp_path: Path) -> None:
     listed, stream, now = list_runs(tmp_path), io.StringIO(), [0.0]
     sheet = PlainSheet(listed, 3, stream, lambda: now[0])
     standings = {1: Standing("running", 25, 100, 0.5, 60.0), 2: Standing("waiting"), 3: Standing("running")}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 
-def test_a_closed_pipe_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     script = "from evodiverse.runner.process import say\nfor _ in range(9): say('x')"
     reader, writer = os.pipe()
     os.close(reader)
@@ -23,7 +23,7 @@ def test_a_full_standard_output_is_an_error() -> None:
     assert said.stderr.splitlines()[-1].endswith(b"cannot write to standard output (No space left on device)")
 
 
-def test_no_printed_line_controls_a_terminal() -> None:
+def test_printed_lines_cannot_control_a_terminal() -> None:
     script = "from evodiverse.runner.process import complain, say\nsay('a\x1b[2J\\nb')\ncomplain('c\x9b2J\\nd')"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert said.stdout == "a�[2J\nb\n"

@@ -1,4 +1,4 @@
-"""What a surrogate forecasts, against scikit-learn asked directly."""
+"""The forecasts of the surrogate, compared with scikit-learn used directly."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ WIDTH = 40
 
 
 def bits(key: str) -> np.ndarray:
-    """Forty bits of a key, the first of which are worth most."""
+    """Return forty bits of a key, of which the first ones are worth most."""
     return np.random.default_rng([int(key)]).integers(0, 2, size=WIDTH).astype(np.float32)
 
 
@@ -29,7 +29,7 @@ def energy_of(key: str) -> float:
 
 
 def fill(archive: Archive, n_calls: int, failed: Sequence[int] = ()) -> Archive:
-    """Evaluate as many candidates as are missing; some fail."""
+    """Evaluate candidates until there are ``n_calls``, some of which fail, and return the archive."""
     for call in range(archive.n_calls + 1, n_calls + 1):
         archive.reserve(str(call))
         energy = None if call in failed else energy_of(str(call))
@@ -45,7 +45,7 @@ def new(n_calls: int, failed: Sequence[int] = ()) -> tuple[Surrogate, Archive]:
 ASKED = [Hypothesis("", str(key)) for key in range(100_000, 100_050)]
 
 
-def test_forecasts_are_those_of_the_trees_that_scikit_learn_grows() -> None:
+def test_forecasts_are_those_of_a_forest_of_scikit_learn() -> None:
     surrogate, _ = new(200)
     surrogate.fit(200)
     rng = Streams(3).at(Purpose.SCREEN, 0, slot=200).rng()
@@ -62,7 +62,7 @@ def test_forecasts_are_those_of_the_trees_that_scikit_learn_grows() -> None:
 
 
 def _skip(rng: np.random.Generator) -> np.random.Generator:
-    """Draw nothing, as the choice of a sample does where all are taken."""
+    """Draw nothing, as the choice of a sample does if all candidates are taken."""
     rng.permutation(0)
     return rng
 
@@ -74,7 +74,7 @@ def test_forecasts_distinguish_good_from_bad() -> None:
     assert np.corrcoef(predicted, [-energy_of(one.key) for one in ASKED])[0, 1] > 0.5
 
 
-def test_the_first_fit_needs_enough_calls_and_each_next_one_a_quarter_more() -> None:
+def test_the_first_fit_needs_enough_calls_and_each_later_one_a_quarter_more() -> None:
     surrogate, archive = new(FIRST_FIT - 1)
     assert not surrogate.is_ready()
     fitted = []
@@ -85,7 +85,7 @@ def test_the_first_fit_needs_enough_calls_and_each_next_one_a_quarter_more() -> 
     assert sorted(set(fitted)) == [64, 80, 100, 125]
 
 
-def test_a_fit_depends_on_its_calls_alone() -> None:
+def test_a_fit_depends_only_on_its_calls() -> None:
     early, archive = new(100)
     early.fit(100)
     before = early.forecast(ASKED)
@@ -103,7 +103,7 @@ def test_another_seed_grows_other_trees() -> None:
     assert surrogate.forecast(ASKED) != other.forecast(ASKED)
 
 
-def test_a_failure_counts_as_the_worst_that_did_not_fail() -> None:
+def test_a_failed_call_counts_as_the_worst_one_that_did_not_fail() -> None:
     surrogate, _ = new(100, failed=[7, 9])
     surrogate.fit(100)
     lowest = min(-energy_of(str(call)) for call in range(1, 101) if call not in (7, 9))
@@ -111,7 +111,7 @@ def test_a_failure_counts_as_the_worst_that_did_not_fail() -> None:
     assert surrogate.is_ready()
 
 
-def test_there_is_no_forecast_from_failures_alone() -> None:
+def test_there_is_no_forecast_from_only_failed_calls() -> None:
     surrogate, _ = new(FIRST_FIT, failed=range(1, FIRST_FIT + 1))
     assert not surrogate.is_ready()
 

@@ -112,7 +112,7 @@ def test_a_tracker_that_fails_causes_one_warning_and_is_not_called_again(
     assert len(failing.ends) == (where == "end")
 
 
-def test_a_tracker_that_cannot_be_opened_ends_no_run(
+def test_a_tracker_that_cannot_be_opened_does_not_end_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*place: object) -> Toy:
@@ -125,7 +125,7 @@ def test_a_tracker_that_cannot_be_opened_ends_no_run(
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"memory": 7}'])
-def test_a_damaged_file_of_names_ends_no_run(
+def test_a_damaged_file_of_names_does_not_end_the_run(
     content: str, tmp_path: Path, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_at_once(monkeypatch)
@@ -138,7 +138,7 @@ def test_a_damaged_file_of_names_ends_no_run(
     assert "run 7" not in [begun.name for begun in toy.begun]
 
 
-def test_tracking_is_not_part_of_a_runs_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracking_is_not_part_of_the_identity_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.settings.plan.find_spec", lambda name: object())
     alone, followed = (plan("task=bits", f"tracking={name}") for name in ("none", "mlflow"))
     assert (followed.path, followed.settings, followed.overrides) == (alone.path, alone.settings, alone.overrides)
@@ -146,11 +146,11 @@ def test_tracking_is_not_part_of_a_runs_identity(monkeypatch: pytest.MonkeyPatch
 
 def test_a_tracker_that_is_not_installed_is_reported_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.settings.plan.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"tracking=mlflow needs mlflow; pip install 'evodiverse\[mlflow\]'"):
+    with pytest.raises(InputError, match=r"tracking=mlflow needs mlflow; run pip install 'evodiverse\[mlflow\]'"):
         plan("task=bits", "tracking=mlflow")
 
 
-# What MLflow has of the runs of a folder; in a process of its own, since it warns while it is loaded.
+# Prints what MLflow has stored, in a separate process, since MLflow prints warnings while it is loaded.
 READ = """
 import json, sys
 from mlflow import MlflowClient
@@ -196,7 +196,7 @@ def test_a_run_appears_in_mlflow_with_its_parameters_numbers_and_best_candidates
 
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
-def test_a_folder_of_files_serves_too_and_a_resumed_run_is_the_same_one(tmp_path: Path) -> None:
+def test_a_folder_of_files_also_works_and_a_resumed_run_is_the_same_one(tmp_path: Path) -> None:
     uri = (tmp_path / "store").as_uri()
     own = [*RUN, f"tracking.uri={uri}"]
     env = {**FROM_ROOT, "MLFLOW_ALLOW_FILE_STORE": "true"}

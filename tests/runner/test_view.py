@@ -1,4 +1,4 @@
-"""What a person is told of a run, by a task that chooses by more than the score."""
+"""The view of a run whose task chooses a candidate by more than the score."""
 
 from collections.abc import Sequence
 from itertools import combinations, islice
@@ -28,7 +28,7 @@ class ByOnes(BitTask):
 
 
 def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]]) -> View:
-    """Return the view of a run that has evaluated these, in one iteration."""
+    """Return the view of a run that has evaluated these genotypes in one iteration, with these scores."""
     archive = Archive(0)
     attempts = []
     for slot, (key, score) in enumerate(scores):
@@ -50,7 +50,7 @@ def test_a_task_that_chooses_nothing_has_no_headline() -> None:
     assert view_of(ByOnes(4, 1), [("1000", None)]).snapshot(None).headline is None
 
 
-def test_the_best_of_a_grade_is_shown_however_many_are_better() -> None:
+def test_the_best_of_a_grade_is_shown_even_if_many_others_are_better() -> None:
     fours = islice(combinations(range(20), 4), 2 * N_BEST)
     better = [("".join("01"[at in ones] for at in range(20)), 1.0 + number) for number, ones in enumerate(fours)]
     shown = view_of(ByOnes(20, 1), [(f"{1:020b}", 0.5), *better]).best_discoveries()

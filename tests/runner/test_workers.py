@@ -59,14 +59,14 @@ def workers_of(task: BitTask, operator: BitCrossover, n: int, batch: int | None 
 
 
 class ShortTask(BitTask):
-    """A part that leaves out its last answer."""
+    """A task that leaves out its last answer."""
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         return super().evaluate(hypotheses)[:-1]
 
 
 class ShortOperator(BitCrossover):
-    """A part that leaves out its last answer."""
+    """An operator that leaves out its last answer."""
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         return super().propose(requests)[:-1]
@@ -113,12 +113,12 @@ def test_proposals_come_in_the_order_of_the_requests(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_an_empty_batch_has_no_answers(n: int) -> None:
+def test_an_empty_batch_gives_no_answers(n: int) -> None:
     with workers_of(BitTask(6, 1), BitCrossover(), n) as workers:
         assert workers.propose([]) == workers.evaluate([]) == []
 
 
-def test_a_proposal_without_a_genotype_is_a_rejection_that_says_why() -> None:
+def test_a_proposal_without_a_genotype_is_a_rejection_with_its_reason() -> None:
     with workers_of(BitTask(6, 1), BitCrossover(), 1) as workers:
         answers = workers.propose(requests(200))
     refused = [read for proposal, read in answers if proposal.genotype is None]
@@ -172,7 +172,7 @@ def test_a_task_that_cannot_be_sent_to_a_worker_is_refused_with_a_remedy() -> No
         assert workers.evaluate(HYPOTHESES)
 
 
-def test_a_dead_worker_is_a_service_that_failed() -> None:
+def test_a_dead_worker_raises_a_service_error() -> None:
     with (
         workers_of(BitTask(6, 1, spoiled="worker"), BitCrossover(), 2) as workers,
         pytest.raises(ServiceError, match="a worker process died"),
@@ -286,7 +286,7 @@ def test_a_task_may_choose_the_size_of_its_batches(batch: int | None, sizes: lis
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_after_a_stop_no_batch_starts_and_those_in_progress_are_kept(tmp_path: Path, n: int) -> None:
+def test_after_a_stop_no_batch_starts_and_the_results_of_those_in_progress_are_kept(tmp_path: Path, n: int) -> None:
     journal = Journal(tmp_path / "journal")
 
     def stop(n_finished: int) -> None:
@@ -298,7 +298,7 @@ def test_after_a_stop_no_batch_starts_and_those_in_progress_are_kept(tmp_path: P
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_what_finished_before_an_oracle_failed_is_kept(tmp_path: Path, n: int) -> None:
+def test_evaluations_finished_before_an_oracle_failed_are_kept(tmp_path: Path, n: int) -> None:
     journal = Journal(tmp_path / "journal")
     task = SlowTask(0.03, poison=KEYS[5])
     with Workers(Bench(task, BitCrossover(), journal), n) as workers, pytest.raises(ServiceError, match="poisoned"):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.kit.text import count_of
 from evodiverse.ports import Journal, Measurable
 from evodiverse.runner import contracts
 from evodiverse.runner.evaluators.jobs import Job
@@ -131,7 +132,8 @@ class CommandEvaluator:
                 (job or Job(folder, set(), 0.0, None, None)).remove()
         if found:
             n_alive = sum(job.is_alive() for job in found)
-            _LOG.info("resuming %d evaluator jobs of an earlier start, %d of them still running", len(found), n_alive)
+            jobs = count_of(len(found), "evaluator job")
+            _LOG.info("found %s of an earlier start, %d of them still running", jobs, n_alive)
         return found
 
     def _begin(
@@ -209,9 +211,8 @@ class CommandEvaluator:
             answers[key] = self._keep(waiting[key], _fail(reason, why), job)
         again = [key for key in lost if key not in hopeless]
         if again:
-            _LOG.warning(
-                "the evaluator left %d candidates without an answer (%s); they are submitted again", len(again), why
-            )
+            candidates, are = count_of(len(again), "candidate"), "it is" if len(again) == 1 else "they are"
+            _LOG.warning("%s got no answer from the program (%s); %s submitted again", candidates, why, are)
         todo.extend(again)
         return len(hopeless)
 

@@ -24,6 +24,8 @@ _PROCESS: Final = "process.json"
 _MOST_LINE: Final = 1 << 20
 _MOST_RECORD: Final = 1 << 26
 _MOST_ERRORS: Final = 10_000
+_PROC: Final = Path("/proc")
+_START: Final = 19  # place of the start time in /proc/PID/stat, counted from 0 at the state
 
 
 @dataclass(slots=True)
@@ -35,7 +37,7 @@ class Job:
         keys: The keys of the candidates that it has not answered yet.
         began: The time when it was started, in seconds since 1970.
         pid: The identifier of its process, None if unknown or on another machine.
-        mark: The start time of its process, which tells it from a later one with the same ``pid``; None if unknown.
+        mark: A text that distinguishes its process from a later one with the same ``pid``; None if unknown.
         process: The process itself, None if an earlier start of the run began it.
         offset: The number of bytes of the scores that were read.
     """
@@ -59,7 +61,7 @@ class Job:
         lines = [json.dumps({"key": one.key, "genotype": one.genotype}) for one in hypotheses]
         write_file(folder / CANDIDATES, "".join(f"{line}\n" for line in lines).encode())
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}  # a line counts as soon as it is written
-        began = time.time()
+        host, began = socket.gethostname(), time.time()
         try:
             with (
                 (folder / CANDIDATES).open("rb") as candidates,
@@ -74,10 +76,11 @@ class Job:
             raise InputError(
                 f"evaluator.command: {command[0]} cannot be started ({reason(error)}); check the path"
             ) from error
-        job = cls(folder, {one.key for one in hypotheses}, began, process.pid, _find_mark(process.pid), process)
-        record = {"pid": job.pid, "mark": job.mark, "began": began, "host": socket.gethostname()}
+        mark = _find_mark(process.pid)
+        # If the run is killed before this file is written, its next start does not know that the program is running.
+        record = {"pid": process.pid, "mark": mark, "began": began, "host": host}
         write_file(folder / _PROCESS, json.dumps(record).encode())
-        return job
+        return cls(folder, {one.key for one in hypotheses}, began, process.pid, mark, process)
 
     @classmethod
     def find(cls, folder: Path) -> Self:
@@ -99,11 +102,12 @@ class Job:
 
     def read(self) -> Iterator[Mapping[str, Any]]:
         """Yield the complete lines that the program has written since the last call, if they are JSON objects."""
+        is_alive = self.is_alive()  # before the file is read, since a program may write its last lines and end
         with (self.folder / SCORES).open("rb") as file:
             file.seek(self.offset)
             content = file.read(_MOST_RECORD)
         whole, newline, rest = content.rpartition(b"\n")
-        if not self.is_alive():
+        if not is_alive:
             whole, newline, rest = content, b"", b""
         elif len(rest) > _MOST_LINE:
             whole, newline = content, b""
@@ -142,7 +146,30 @@ def _parse(content: bytes) -> Iterator[Mapping[str, Any]]:
 
 
 def _find_mark(pid: int) -> str | None:
-    """Return when a process began, as ``ps`` prints it, None if it does not exist or is a zombie."""
-    listed = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True)  # noqa: S607
+    """Return a text that identifies a running process; None if it does not exist or is a zombie.
+
+    Two processes with the same ``pid`` differ in their start times. The text depends on no setting of the environment,
+    such as the time zone, since the next start of the run may have other settings.
+    """
+    if not (_PROC / "self" / "stat").exists():  # for instance on macOS
+        return _ask_ps(pid)
+    try:
+        # The name of the program, in parentheses, may contain anything, so the fields are counted from its end.
+        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        boot = (_PROC / "sys" / "kernel" / "random" / "boot_id").read_text().strip()
+    except OSError:
+        return None
+    state, began = fields[0].decode(), fields[_START].decode()
+    return None if state in ("Z", "X") else f"{began} ticks after the start of {boot}"
+
+
+def _ask_ps(pid: int) -> str | None:
+    """Return the same as `_find_mark`, with the start time that ``ps`` prints; None if there is no ``ps``."""
+    env = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
+    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    try:
+        listed = subprocess.run(command, env=env, capture_output=True, text=True)
+    except OSError:
+        return None
     state, _, began = listed.stdout.strip().partition(" ")
     return None if listed.returncode or state.startswith("Z") else began.strip()

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
+from evodiverse.kit.text import count_of
 from evodiverse.ports import Journal, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
@@ -229,7 +230,7 @@ class RayEvaluator:
             else:
                 self._ask("forget", batch)
         if found:
-            _LOG.info("resuming %d tasks of an earlier start that are on the cluster", len(found))
+            _LOG.info("found %s of an earlier start on the cluster", count_of(len(found), "task"))
         return found
 
     def _submit(

@@ -1,4 +1,4 @@
-"""Evaluation on a Ray cluster: the log of one local worker, through killed workers and killed runs."""
+"""Evaluation on a Ray cluster gives the log of one local worker, despite killed workers and killed runs."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def start_node(folder: Path, env: Mapping[str, str], *options: str) -> "subprocess.Popen[bytes]":
-    """Start a node of a cluster, whose processes are a group of their own, and wait until it has joined."""
+    """Start a node of a cluster in its own process group, and wait until it has joined."""
     command = [str(Path(sys.executable).with_name("ray")), "start", "--block", *options]
     out = folder / f"node-{len(list(folder.iterdir()))}"
     with out.open("wb") as file:
@@ -34,13 +34,13 @@ def start_node(folder: Path, env: Mapping[str, str], *options: str) -> "subproce
 
 
 def end_node(node: "subprocess.Popen[bytes]") -> None:
-    os.killpg(node.pid, signal.SIGKILL)  # asked to end, it would wait for what it does
+    os.killpg(node.pid, signal.SIGKILL)  # SIGTERM would wait for the work in progress
     node.wait()
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
-    """The environment of those who use a cluster of two cores; its name is the port of its head."""
+    """Yield the environment for using a cluster of two cores; ADDRESS is the address of its head."""
     env = {**FROM_ROOT, "RAY_AUTH_MODE": "disabled", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -69,7 +69,7 @@ def begin(cluster: Mapping[str, str], cwd: Path, *words: str) -> "subprocess.Pop
 
 
 def evaluating(what: str = "ray::evaluate_batch") -> list[int]:
-    """The processes of the cluster that evaluate now, or do something else."""
+    """Return the processes of the cluster that are doing this work."""
     told = subprocess.run(["pgrep", "-f", what], capture_output=True, text=True)
     return [int(line) for line in told.stdout.split()]
 
@@ -96,7 +96,7 @@ def test_a_killed_worker_of_the_cluster_costs_a_retry(cluster: Mapping[str, str]
     assert log(tmp_path / "outputs/run") == log(local)
 
 
-def test_a_broker_whose_node_dies_costs_the_tasks_it_had_started(
+def test_a_broker_whose_node_dies_loses_the_tasks_it_had_started(
     cluster: Mapping[str, str], local: Path, tmp_path: Path
 ) -> None:
     process = begin(cluster, tmp_path, "task.pause=0.1")
@@ -136,13 +136,13 @@ def test_tasks_outlive_a_killed_run_and_are_resumed(cluster: Mapping[str, str], 
     again = begin(cluster, tmp_path, f"task.diary={diary}", "task.pause=0.1")
     _, errors = again.communicate(timeout=120)
     assert again.returncode == 0, errors
-    assert "tasks of an earlier start that are on the cluster" in errors
+    assert "of an earlier start on the cluster" in errors
     assert log(tmp_path / "outputs/run") == log(local)
     evaluated = diary.read_text().split()
     assert len(evaluated) == len(set(evaluated)) == 120
 
 
-def test_what_a_task_raises_ends_the_run_in_one_line(cluster: Mapping[str, str], tmp_path: Path) -> None:
+def test_an_error_in_a_task_ends_the_run_with_one_line(cluster: Mapping[str, str], tmp_path: Path) -> None:
     process = begin(cluster, tmp_path, "task.spoiled=bug")
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
@@ -150,7 +150,7 @@ def test_what_a_task_raises_ends_the_run_in_one_line(cluster: Mapping[str, str],
     assert "Traceback" not in errors
 
 
-def test_a_cluster_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_cluster_is_refused(tmp_path: Path) -> None:
     words = ["evaluator=ray", "evaluator.address=127.0.0.1:1"]
     refused = evodiverse(*TOY, *words, cwd=tmp_path, env=FROM_ROOT)
     assert refused.returncode == 2
