@@ -1,4 +1,4 @@
-"""Where files are kept that all runs share."""
+"""The cache folder, whose files all runs share."""
 
 import os
 from pathlib import Path
@@ -9,10 +9,10 @@ from evodiverse.errors import DataError
 
 
 def cache_folder() -> Path:
-    """Return the folder of the cache: ``EVODIVERSE_CACHE``, else the platform's; it need not exist yet.
+    """Return the cache folder, which may not exist yet: ``EVODIVERSE_CACHE``, or the platform's default.
 
     Raises:
-        DataError: It lies in a home that is none.
+        DataError: ``EVODIVERSE_CACHE`` names an unknown home directory.
     """
     chosen = os.environ.get("EVODIVERSE_CACHE")
     try:

@@ -6,12 +6,12 @@ from evodiverse.version import VERSION
 
 
 def main() -> None:
-    """Print the version or the page of help if asked for it, else run the command line."""
+    """Print the version or the help page if requested; otherwise run the command line."""
     arguments = sys.argv[1:]
     if "--version" in arguments:
         sys.stdout.write(f"{VERSION}\n")
         return
-    from evodiverse.commands.help import OPTIONS, help_page  # imports stand where they are needed: Hydra takes long
+    from evodiverse.commands.help import OPTIONS, help_page  # imported only if needed: Hydra is slow to load
 
     if not set(OPTIONS).isdisjoint(arguments):
         from evodiverse.runner.process import prepare, say

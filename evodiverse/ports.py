@@ -99,7 +99,7 @@ class Sandbox(Protocol):
     """Runs untrusted programs in confinement. Each thread that uses it runs one program at a time."""
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
-        """Return how each call ended. A program's failure is a value; an exception means that the sandbox is broken."""
+        """Return how each job ended. A program's failure is a value; an exception means that the sandbox is broken."""
 
     def prepare(self) -> None:
         """Start what this thread needs to run programs, so that the first of them does not wait."""
@@ -512,7 +512,7 @@ class Metrics(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The needed columns of ``evaluations`` of the domain, with float or str. A log may lack some."""
+        """The domain's columns of ``evaluations`` that are needed, with float or str. A log may lack some."""
 
     @property
     def targets(self) -> Sequence[float]:
@@ -534,7 +534,7 @@ class Metrics(Protocol):
         """Return the metrics of a complete run by name.
 
         Raises:
-            InputError: The log is damaged; the message names what.
+            InputError: The log is damaged; the message names the damaged part.
         """
 
 
@@ -560,7 +560,7 @@ class Measured(Protocol):
         """Return the overrides that select the problems of some groups on the command line.
 
         Args:
-            groups: The groups; None in it stands for all problems.
+            groups: The groups; a None among them stands for all problems.
         """
 
 

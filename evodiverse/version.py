@@ -1,4 +1,4 @@
-"""What every command answers to ``--version``."""
+"""The line that every command prints for ``--version``."""
 
 from typing import Final
 

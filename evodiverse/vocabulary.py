@@ -19,7 +19,7 @@ Number = TypeVar("Number", int, float)
 
 
 class _Key(ISeedSequence):
-    """The key of a Philox generator as numpy takes it without asking the system for entropy first."""
+    """The key of a Philox generator, in a form for which numpy does not ask the system for entropy."""
 
     def __init__(self, *words: int) -> None:
         self._words = np.array(words, dtype=np.uint64)
@@ -107,7 +107,7 @@ class Evaluation:
 
     Attributes:
         score: The score, higher is better; None for a failed evaluation that must never enter a pool.
-        energy: The energy, lower is better; None where the score is.
+        energy: The energy, lower is better; None if and only if the score is None.
         valid: Whether the hypothesis was valid in the sense of the domain.
         error: Why the evaluation failed; empty if it did not.
         details: The values of the domain's own log columns.
@@ -251,10 +251,10 @@ class Limits:
     """The limits of an untrusted program.
 
     Attributes:
-        cpu_seconds: The CPU time of all its threads together, in seconds. Wall time is limited to three times as much.
+        cpu_seconds: The CPU time of all its threads together, in seconds. Wall time is limited to three times this.
         memory_mb: The address space of its process in MB, which includes about 250 MB for the libraries.
         result_bytes: The largest size of its result, in bytes.
-        output_bytes: How many bytes are kept of what it prints: the last ones on stdout, and as many on stderr.
+        output_bytes: The number of bytes that are kept of its stdout, and of its stderr: the last ones of each.
     """
 
     cpu_seconds: float

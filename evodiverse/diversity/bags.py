@@ -40,7 +40,7 @@ def select_apart(
     Args:
         ranked: The bags, in the order in which they are considered.
         limit: The similarity that no two selected bags reach.
-        similarities: Returns the ``(n,)`` similarities of a bag to others.
+        similarities: A function that returns the ``(n,)`` similarities of a bag to others.
 
     Returns:
         The selected bags, in their order.

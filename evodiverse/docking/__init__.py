@@ -1,1 +1,1 @@
-"""Docks molecules into a protein: how well do the search's best fit the pocket that the oracle stands for?"""
+"""Docking of the best molecules of a search into the protein pocket that the oracle represents."""

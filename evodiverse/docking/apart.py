@@ -1,4 +1,4 @@
-"""Docks molecules in processes of their own, each of which Vina may end as it likes."""
+"""Docking of each molecule in its own process, which Vina may crash."""
 
 import multiprocessing
 import os
@@ -15,15 +15,15 @@ Dock = Callable[[Job], Docked]
 
 
 def dock_each(jobs: Sequence[Job], dock: Dock, n_processes: int) -> Generator[tuple[Job, Docked]]:
-    """Yield each job with its result, in the order in which they are done.
+    """Yield each job with its result, in the order in which the jobs finish.
 
-    A docking that fails, or ends its process, has an error as its result. Where the iteration ends before the jobs do,
-    those under way are ended too.
+    The result of a docking that fails, or whose process ends, is an error. If the iteration is closed early, the
+    processes in progress are killed.
 
     Args:
-        jobs: What to dock.
-        dock: A function of a module, which is called in a process of its own for each job.
-        n_processes: As many are at work at once, at least 1.
+        jobs: The molecules to dock.
+        dock: The function that docks a molecule. It is called in a new process for each job, so it must be picklable.
+        n_processes: The number of processes that run at the same time, at least 1.
     """
     context = multiprocessing.get_context("spawn")
     waiting = list(reversed(jobs))
@@ -34,7 +34,7 @@ def dock_each(jobs: Sequence[Job], dock: Dock, n_processes: int) -> Generator[tu
                 job = waiting.pop()
                 receiving, sending = context.Pipe(duplex=False)
                 process: BaseProcess = context.Process(target=_answer, args=(sending, dock, job), daemon=True)
-                with postponed_signals():  # one that is started by half complains
+                with postponed_signals():  # a process that is interrupted while it starts prints errors
                     process.start()
                     running[receiving] = job, process
                 sending.close()
@@ -55,7 +55,7 @@ def _receive(connection: Connection, process: BaseProcess) -> Docked:
         answer: Docked = connection.recv()
     except EOFError:
         process.join()
-        answer = Docked(None, error=f"its process ended with {process.exitcode}")
+        answer = Docked(None, error=f"its process ended with exit code {process.exitcode}")
     else:
         process.join()
     connection.close()
@@ -63,15 +63,15 @@ def _receive(connection: Connection, process: BaseProcess) -> Docked:
 
 
 def _answer(sending: Connection, dock: Dock, job: Job) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to all; the other process ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes; the main one ends this one
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):  # libraries print there from C++
         os.dup2(nowhere, descriptor)
     try:
         answer = dock(job)
-    except Exception as error:  # noqa: BLE001 (whatever the libraries raise)
+    except Exception as error:  # noqa: BLE001 (the libraries may raise anything)
         answer = Docked(None, error=describe(error))
     try:
         sending.send(answer)
-    except BrokenPipeError:  # the other process was killed, and nobody waits any more
+    except BrokenPipeError:  # the main process was killed, so nobody waits
         return

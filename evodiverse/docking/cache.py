@@ -1,4 +1,4 @@
-"""Results of dockings, kept in files that any number of processes may share."""
+"""A cache of docking results, in files that any number of processes may share."""
 
 import json
 from pathlib import Path
@@ -12,31 +12,31 @@ _MOST_BYTES: Final = 10_000_000
 
 
 class DockingCache:
-    """Keeps the pose and the score of each job; what failed is not kept, so that it is tried again.
+    """Stores the pose and the score of each job. Failures are not stored, so they are tried again.
 
     Args:
-        folder: Where; made when the first result is kept.
+        folder: The folder of the files, which is created with the first one.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, job: Job) -> Docked | None:
-        """Return the result of a job that was done before; None if there is none, or its file is damaged."""
+        """Return the stored result of a job; None if there is none, or its file is damaged."""
         try:
-            kept = read_json(self._file(job), _MOST_BYTES)
+            stored = read_json(self._file(job), _MOST_BYTES)
         except (OSError, ValueError):
             return None
-        score, pose = kept.get("score"), kept.get("pose")
-        if not (isinstance(score, float) and isinstance(pose, str) and pose and kept.get("key") == job.key):
+        score, pose = stored.get("score"), stored.get("pose")
+        if not (isinstance(score, float) and isinstance(pose, str) and pose and stored.get("key") == job.key):
             return None
         return Docked(score, pose)
 
     def keep(self, job: Job, docked: Docked) -> None:
-        """Keep the result of a job, unless it failed.
+        """Store the result of a job, unless it failed.
 
         Raises:
-            DataError: The folder cannot be written.
+            DataError: The folder is not writable.
         """
         if docked.score is None:
             return
@@ -45,7 +45,9 @@ class DockingCache:
             self._folder.mkdir(parents=True, exist_ok=True)
             write_file(self._file(job), json.dumps(content).encode())
         except OSError as error:
-            raise DataError(f"{self._folder} cannot be written ({reason(error)}); set EVODIVERSE_CACHE") from error
+            raise DataError(
+                f"{self._folder} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
+            ) from error
 
     def _file(self, job: Job) -> Path:
         return self._folder / f"{job.digest}.json"

@@ -1,4 +1,4 @@
-"""The dataset ``docking/`` of a run: scores, poses, and what they were made with."""
+"""The dataset ``docking/`` of a run: scores, poses, and the record of how they were computed."""
 
 import os
 import shutil
@@ -26,15 +26,20 @@ _MOST_BYTES: Final = 1 << 20
 
 
 def describe_docking(target: Target, settings: Settings) -> dict[str, Any]:
-    """Return what is recorded of a docking beside its results."""
+    """Return the record of a docking, which is stored with its results."""
     return {"target": target.name, "receptor": target.receptor.name, **identify(target, settings)}
 
 
 def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[str, float]:
-    """Return the scores that a run has of this very docking, by key; what failed is left out.
+    """Return the scores that a run already has from this same docking, by key, without the failures.
+
+    Args:
+        run: The run.
+        record: The record of this docking, as `describe_docking` returns it.
+        overwrite: Whether the docking of the run will be replaced, so that none of its scores count.
 
     Raises:
-        InputError: The run has another docking, which is not to be overwritten, or a damaged one.
+        InputError: The run has another docking that may not be overwritten, or a damaged one.
     """
     folder = run.path / DOCKING
     refuse_link(folder)
@@ -44,24 +49,24 @@ def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[s
     try:
         known = read_json(folder / DOCKING_RECORD, _MOST_BYTES)
     except (OSError, ValueError) as error:
-        raise InputError(f"{folder} does not tell how it was made ({error}); {remedy}") from error
+        raise InputError(f"{folder} has no readable record of how it was made ({error}); {remedy}") from error
     if differing := [name for name in record if known.get(name) != record[name]]:
-        raise InputError(f"{folder} was made with another {', '.join(differing)}; {remedy}")
+        raise InputError(f"{folder} was made with a different {', '.join(differing)}; {remedy}")
     rows = run.columns(DOCKING, ["key", "score"])
     return {key: score for key, score in zip(rows["key"], rows["score"], strict=True) if score is not None}
 
 
 def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Docked]) -> None:
-    """Put a new ``docking/`` in the place of what a run has, at one stroke; nothing else of the run is touched.
+    """Replace the ``docking/`` of a run by a new one in a single step. Nothing else in the run is changed.
 
     Args:
         run: A complete run.
-        record: What `describe_docking` returns.
-        results: By key, in the order of the rows.
+        record: The record of the docking, as `describe_docking` returns it.
+        results: The results by key, in the order of the rows.
 
     Raises:
         InputError: Another process writes to the run.
-        ServiceError: The disk is full or gone.
+        ServiceError: The disk is full or no longer available.
     """
     folder = run.path / DOCKING
     unfinished = run.path / f".{DOCKING}.{os.getpid()}.tmp"
@@ -90,7 +95,7 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
 
 
 def write_poses(results: Mapping[str, Docked]) -> str:
-    """Return the poses as an SDF file, that of the lowest score first, with key and score as properties."""
+    """Return the poses as the text of an SDF file, lowest score first, with key and score as properties."""
     text = StringIO()
     docked = [(result.score, key, result.pose) for key, result in results.items() if result.score is not None]
     with Chem.SDWriter(text) as writer:

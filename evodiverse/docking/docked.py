@@ -1,4 +1,4 @@
-"""What a docking is asked for, and what it answers."""
+"""The jobs and the results of docking."""
 
 import hashlib
 import json
@@ -14,10 +14,12 @@ class Settings:
     """How a molecule is docked.
 
     Attributes:
-        exhaustiveness: Independent searches for the best pose, at least 1; the time is proportional to it.
-        versions: The program and the libraries that have a say in the result, with their versions.
-        seed: Of the embedding and the docking, above 0; to Vina 0 would mean any.
-        n_poses: Poses that are refined at the end, as many as the program ``vina`` reports; the best one counts.
+        exhaustiveness: The number of independent searches for the best pose, at least 1. The time is proportional to
+            it.
+        versions: The versions of the program and of the libraries that affect the result, by name.
+        seed: The seed of the embedding and of the docking, above 0; for Vina, 0 would mean a random one.
+        n_poses: The number of poses that are refined at the end, as many as the program ``vina`` reports. Only the
+            best one counts.
     """
 
     exhaustiveness: int
@@ -31,9 +33,9 @@ class Job:
     """A molecule to be docked.
 
     Attributes:
-        key: Its SMILES.
-        target: Where.
-        settings: How.
+        key: The SMILES of the molecule.
+        target: The target to dock into.
+        settings: The settings of the docking.
     """
 
     key: str
@@ -42,7 +44,7 @@ class Job:
 
     @property
     def digest(self) -> str:
-        """32 hex digits that any other molecule, receptor, box, setting or version would change."""
+        """32 hex digits that identify the molecule, the receptor, the box, the settings and the versions."""
         facts = [self.key, identify(self.target, self.settings)]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -52,9 +54,9 @@ class Docked:
     """A molecule's best pose, or why it has none.
 
     Attributes:
-        score: In kcal/mol, lower binds better; None if the docking failed.
+        score: The score in kcal/mol, lower binds better; None if the docking failed.
         pose: The pose as an MDL mol block with hydrogens, in the receptor's coordinates; empty if there is none.
-        error: Why it failed, on one line; empty if it did not.
+        error: Why the docking failed, on one line; empty if it did not.
     """
 
     score: float | None
@@ -63,26 +65,26 @@ class Docked:
 
 
 class Program(Protocol):
-    """What docks molecules; a module can be one."""
+    """A program that docks molecules; a module can be one."""
 
     def check_installed(self) -> None:
-        """Check that all it needs is installed.
+        """Check that everything it needs is installed.
 
         Raises:
-            InputError: Something is not; says how to install it.
+            InputError: Something is missing; the message says how to install it.
         """
 
     def find_versions(self) -> dict[str, str]:
-        """Return the versions of what has a say in its results, by name."""
+        """Return the versions of everything that affects its results, by name."""
 
     def dock(self, job: Job, /) -> Docked:
-        """Dock a molecule on one thread, with the same result wherever it is done.
+        """Dock a molecule on one thread. The result does not depend on where it is computed.
 
-        It is called in a process of its own. Whatever it raises is the molecule's error.
+        It is called in a separate process. Any exception becomes the error of the molecule.
         """
 
 
 def identify(target: Target, settings: Settings) -> dict[str, Any]:
-    """Return what decides all scores besides the molecule, as JSON has it."""
+    """Return everything except the molecule that determines a score, as JSON values."""
     box = {name: list(values) for name, values in asdict(target.box).items()}
     return {"receptor_sha256": target.sha256, "box": box, "settings": asdict(settings)}

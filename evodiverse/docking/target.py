@@ -1,4 +1,4 @@
-"""Where molecules are docked: a prepared receptor, and the box around its pocket."""
+"""The targets of docking: a prepared receptor, and the box around its pocket."""
 
 import hashlib
 import math
@@ -14,9 +14,9 @@ from evodiverse.kit.inputs import expanded, read_input, read_text_input
 
 MOST_BYTES: Final = 50_000_000
 LARGEST_SIDE: Final = 100.0
-"""Å; the memory that a docking needs grows with the box's volume."""
+"""The longest side of a box, in Å. The memory that a docking needs grows with the volume of the box."""
 
-# What Vina 1.2 reads in a rigid receptor.
+# The lines and the atom types that Vina 1.2 reads in a rigid receptor.
 _ATOMS: Final = ("ATOM", "HETATM")
 _IGNORED: Final = ("REMARK", "TER", "END", "WARNING")
 _TYPES: Final = frozenset(
@@ -29,11 +29,11 @@ _TYPES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The part of space that poses are looked for in, in Å and in the receptor's coordinates.
+    """The part of space in which poses are searched, in Å and in the receptor's coordinates.
 
     Attributes:
-        center: x, y and z of the center, finite.
-        size: Lengths of the sides along x, y and z, above 0 and at most `LARGEST_SIDE`.
+        center: The coordinates x, y and z of the center, finite.
+        size: The lengths of the sides along x, y and z, above 0 and at most `LARGEST_SIDE`.
     """
 
     center: tuple[float, float, float]
@@ -41,10 +41,13 @@ class Box:
 
     @classmethod
     def of(cls, numbers: Sequence[float]) -> Self:
-        """Return the box that six numbers describe: the center's x, y and z, then the sides.
+        """Return the box that six numbers describe.
+
+        Args:
+            numbers: The coordinates x, y and z of the center, then the lengths of the three sides, in Å.
 
         Raises:
-            ValueError: They describe none; says why.
+            ValueError: The numbers do not describe a box; the message says why.
         """
         if len(numbers) != 6 or not all(map(math.isfinite, numbers)):
             raise ValueError("expected six finite numbers: x,y,z of the center and the three sides, in Å")
@@ -54,19 +57,19 @@ class Box:
         return cls((x, y, z), (sides[0], sides[1], sides[2]))
 
     def holds(self, point: Sequence[float]) -> bool:
-        """Return whether a point lies within."""
+        """Return whether a point lies within the box or on its surface."""
         return all(abs(at - middle) <= side / 2 for at, middle, side in zip(point, self.center, self.size, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A receptor that can be docked into.
+    """A receptor to dock into.
 
     Attributes:
-        name: The task whose target it is, or the name of a published receptor.
-        receptor: Its PDBQT file.
-        sha256: SHA-256 of the file, 64 hex digits.
-        box: Where poses are looked for.
+        name: The name of the task whose target it is, or of a published receptor.
+        receptor: The path of the PDBQT file.
+        sha256: The SHA-256 of the file, 64 hex digits.
+        box: The box in which poses are searched.
     """
 
     name: str
@@ -76,10 +79,15 @@ class Target:
 
 
 def read_target(name: str, receptor: Path, box: Box) -> Target:
-    """Return a target, after its receptor has been checked.
+    """Return a target after checking its receptor.
+
+    Args:
+        name: The name of the target.
+        receptor: The path of its PDBQT file.
+        box: The box around the pocket.
 
     Raises:
-        InputError: The receptor cannot be read or is no rigid receptor, or the box lies off it.
+        InputError: The file cannot be read or is not a rigid receptor, or no atom lies within the box.
     """
     try:
         if receptor.suffix != ".pdbqt":
@@ -90,7 +98,7 @@ def read_target(name: str, receptor: Path, box: Box) -> Target:
         raise InputError(f"cannot read the receptor {receptor} ({reason(error)}); check the path") from error
     except ValueError as error:
         raise InputError(
-            f"{receptor} is no rigid receptor in PDBQT format ({error}); prepare it as docs/docking.md says"
+            f"{receptor} is not a rigid receptor in PDBQT format ({error}); prepare it as docs/docking.md says"
         ) from error
     if not any(map(box.holds, atoms)):
         raise InputError(
@@ -104,7 +112,7 @@ def _read_atoms(text: str) -> Iterator[tuple[float, float, float]]:
     """Yield the coordinates of the atoms of a rigid receptor.
 
     Raises:
-        ValueError: There is no atom, or a line is not what it should be; names it.
+        ValueError: There are no atoms, or a line is invalid; the message names it.
     """
     n_atoms = 0
     for number, line in enumerate(text.splitlines(), start=1):
@@ -113,24 +121,24 @@ def _read_atoms(text: str) -> Iterator[tuple[float, float, float]]:
         if not line.startswith(_ATOMS):
             raise ValueError(f"line {number} begins with {line[:10]!r}, expected ATOM")
         if (kind := line[77:79].strip()) not in _TYPES:
-            raise ValueError(f"line {number} has no AutoDock atom type in columns 78 and 79 but {kind!r}")
+            raise ValueError(f"line {number} has {kind!r} in columns 78 and 79, expected an AutoDock atom type")
         try:
             x, y, z = (float(line[at : at + 8]) for at in (30, 38, 46))
         except ValueError:
-            raise ValueError(f"line {number} lacks coordinates") from None
+            raise ValueError(f"line {number} has no readable coordinates") from None
         if not all(map(math.isfinite, (x, y, z))):
             raise ValueError(f"line {number} has coordinates that are not finite")
         n_atoms += 1
         yield x, y, z
     if not n_atoms:
-        raise ValueError("it has no atom")
+        raise ValueError("it has no atoms")
 
 
 def read_vina_box(path: Path) -> Box:
     """Return the box in a configuration file of Vina: lines such as ``center_x = 1.5`` and ``size_x = 20``.
 
     Raises:
-        InputError: It cannot be read, or describes no box.
+        InputError: The file cannot be read or does not describe a box.
     """
     try:
         lines = [line.partition("#")[0] for line in read_text_input(path, MOST_BYTES, "utf-8").splitlines()]
@@ -139,21 +147,21 @@ def read_vina_box(path: Path) -> Box:
     except OSError as error:
         raise InputError(f"cannot read the box in {path} ({reason(error)}); check the path") from error
     except ValueError as error:
-        raise InputError(f"{path} describes no box ({error})") from error
+        raise InputError(f"{path} does not describe a box ({error})") from error
 
 
 def read_targets(path: Path) -> dict[str, Target]:
-    """Return the targets in a user's YAML file, by task; paths of receptors are relative to it.
+    """Return the targets in a user's YAML file, by task. Paths of receptors are relative to the folder of the file.
 
     Raises:
-        InputError: The file or one of the targets cannot be used; names all that are wrong.
+        InputError: The file or one of the targets cannot be used; the message names everything that is wrong.
     """
     try:
         content = yaml.safe_load(read_text_input(path, MOST_BYTES, "utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise InputError(f"{path} is no YAML file ({' '.join(str(error).split())})") from error
+        raise InputError(f"{path} is not a YAML file ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict) or not content:
         raise InputError(f"{path} names no task; expected lines like jnk3: {{receptor: FILE.pdbqt, box: [x, …]}}")
     targets, violations = {}, list[str]()

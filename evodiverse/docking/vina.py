@@ -1,4 +1,4 @@
-"""AutoDock Vina by its Python package, with ligands prepared by RDKit and Meeko (the extra ``docking``)."""
+"""AutoDock Vina as a Python package, with ligands prepared by RDKit and Meeko (the extra ``docking``)."""
 
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -17,14 +17,14 @@ _MOST_STEPS: Final = 2_000
 
 
 class LigandError(ValueError):
-    """A molecule that cannot be made a ligand."""
+    """A molecule cannot be prepared as a ligand."""
 
 
 def check_installed() -> None:
-    """Check that Vina and what prepares its ligands are installed.
+    """Check that Vina and the packages that prepare its ligands are installed.
 
     Raises:
-        InputError: They are not; says how to install them.
+        InputError: A package is missing; the message says how to install it.
     """
     absent = [package for module, package in _NEEDED.items() if find_spec(module) is None]
     if absent:
@@ -32,12 +32,12 @@ def check_installed() -> None:
 
 
 def find_versions() -> dict[str, str]:
-    """Return the versions of what has a say in the result."""
+    """Return the versions of the packages that affect the result, by name."""
     return {package: version(package) for package in _DECISIVE}
 
 
 def dock(job: Job) -> Docked:
-    """Dock a molecule on one thread; the same job has the same result wherever it is done.
+    """Dock a molecule on one thread. The result of a job does not depend on where it is computed.
 
     Raises:
         LigandError: The molecule has no conformer, or Meeko cannot type its atoms.
@@ -56,12 +56,12 @@ def dock(job: Job) -> Docked:
 
 
 def embed(smiles: str, seed: int) -> Chem.Mol:
-    """Return a molecule with hydrogens and a relaxed conformer (ETKDGv3, then MMFF94 where it has the parameters).
+    """Return a molecule with hydrogens and a relaxed conformer (ETKDGv3, then MMFF94 if it has the parameters).
 
-    Charges are those of the SMILES; a stereocenter that it leaves open is as the seed has it.
+    Charges are those of the SMILES. A stereocenter that the SMILES leaves open depends on the seed.
 
     Raises:
-        LigandError: It has no conformer.
+        LigandError: RDKit finds no conformer.
     """
     with rdBase.BlockLogs():
         molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
@@ -81,19 +81,19 @@ def write_ligand(molecule: Chem.Mol) -> str:
     """Return a molecule with a conformer in PDBQT format, its rotatable bonds chosen by Meeko.
 
     Raises:
-        LigandError: Meeko cannot do it.
+        LigandError: Meeko cannot write the ligand.
     """
     from meeko import MoleculePreparation, PDBQTWriterLegacy
 
     (setup,) = MoleculePreparation().prepare(molecule)
     text, is_good, error = PDBQTWriterLegacy.write_string(setup)
     if not is_good:
-        raise LigandError(f"Meeko cannot write it ({' '.join(str(error).split())})")
+        raise LigandError(f"Meeko cannot write the ligand ({' '.join(str(error).split())})")
     return str(text)
 
 
 def read_pose(pdbqt: str) -> str:
-    """Return a docked pose in Meeko's PDBQT format as an MDL mol block with hydrogens."""
+    """Return a docked pose, given in Meeko's PDBQT format, as an MDL mol block with hydrogens."""
     from meeko import PDBQTMolecule, RDKitMolCreate
 
     docked: Any = PDBQTMolecule(pdbqt, skip_typing=True)

@@ -1,1 +1,1 @@
-"""Untrusted programs: each runs in a process of its own that can compute and do nothing else."""
+"""The sandbox for untrusted programs: each runs in its own process, which can compute but do nothing else."""

@@ -1,6 +1,6 @@
-"""A program's own process: it confines itself, runs the program and sends what came back.
+"""The process of a program: it confines itself, runs the program and sends the result.
 
-Everything here but the confinement happens within reach of the program. Nothing that is sent after `wire.READY` is
+Everything here except the confinement runs within reach of the program. Nothing that is sent after `wire.READY` is
 trusted.
 """
 
@@ -26,24 +26,25 @@ from evodiverse.vocabulary import Array, Job, Reason
 RESULT_FD = 3
 SEED = 0
 PROGRAM = "program.py"
-# Addresses, and the numbers of objects and threads.
+# Memory addresses, and the identifiers of objects and threads.
 _IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|\b\d{12,}\b")
-_MAX_MESSAGE, _SHOWN = 100_000, 300
+# The number of characters of an error message that are read, and that are shown.
+_MAX_MESSAGE, _MAX_SHOWN = 100_000, 300
 
 
 class WrongResultError(Exception):
-    """The program returned something else than it should have."""
+    """The program returned a result of the wrong form."""
 
 
 def run(source: int, outputs: Sequence[int], confinement: Confinement, folder: str, parent: int) -> None:
     """Run a program in this process, which has just been forked, and end the process.
 
     Args:
-        source: Pipe from which the job is read.
-        outputs: Pipes that become stdout, stderr and the way of the result.
-        confinement: What to give up first.
-        folder: The one folder that the program may write to.
-        parent: The process that forked this one.
+        source: The pipe from which the job is read.
+        outputs: The pipes that become stdout, stderr and the channel for the result.
+        confinement: The confinement to apply before the program runs.
+        folder: The only folder that the program may write to.
+        parent: The id of the process that forked this one.
     """
     fds = [os.open(os.devnull, os.O_RDONLY), *outputs]
     try:
@@ -52,22 +53,22 @@ def run(source: int, outputs: Sequence[int], confinement: Confinement, folder: s
         with os.fdopen(source, "rb") as stream:
             job = wire.read_job(stream)
         confinement.apply(folder, job.limits)
-        for target, fd in enumerate(fds):  # the parent has 0, 1 and 2 open, so none of these is lost before its turn
+        for target, fd in enumerate(fds):  # the parent has 0, 1 and 2 open, so no pipe is overwritten before its turn
             os.dup2(fd, target)
         os.closerange(RESULT_FD + 1, 65_536)
         os.write(RESULT_FD, wire.READY)
-    except BaseException as error:  # noqa: BLE001 (goes to the parent)
+    except BaseException as error:  # noqa: BLE001 (sent to the parent)
         os.write(fds[RESULT_FD], wire.BROKEN + describe(error).encode())
         os._exit(1)
     tempfile.tempdir = folder
     try:
         sent = _call(job)
-    except BaseException as error:  # noqa: BLE001 (whatever a program raises)
+    except BaseException as error:  # noqa: BLE001 (a program may raise anything)
         sent = [_line(failure=_failure(error, folder))]
     for part in sent:
         _write(part)
     for name in ("stdout", "stderr"):
-        with suppress(BaseException):  # it may be anything by now
+        with suppress(BaseException):  # the program may have replaced it
             getattr(sys, name).flush()
     os._exit(0)
 
@@ -75,7 +76,7 @@ def run(source: int, outputs: Sequence[int], confinement: Confinement, folder: s
 def _call(job: Job) -> list[bytes]:
     _seed()
     namespace: dict[str, Any] = {"__name__": "program"}
-    exec(compile(job.source, PROGRAM, "exec"), namespace)  # noqa: S102 (that is what the confinement is for)
+    exec(compile(job.source, PROGRAM, "exec"), namespace)  # noqa: S102 (the confinement is there for this)
     function = namespace[job.entry_point]
     if job.driver is None:
         value = function(*job.arguments)
@@ -86,12 +87,12 @@ def _call(job: Job) -> list[bytes]:
     sent = [_line(value=value)] if job.returns is None else [_line(), *_arrays(value, job.returns)]
     size = sum(map(len, sent))
     if size > job.limits.result_bytes:
-        raise WrongResultError(f"a result of {size} bytes, at most {job.limits.result_bytes}")
+        raise WrongResultError(f"the result has {size} bytes, expected at most {job.limits.result_bytes}")
     return sent
 
 
 def _seed() -> None:
-    """Seed all random numbers of Python and numpy, those of generators that are made without a seed too."""
+    """Seed all random numbers of Python and numpy, including those of generators without a seed."""
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002 (programs use it)
     entropy = random.Random(SEED)  # noqa: S311
@@ -112,18 +113,18 @@ def _line(**header: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can say of a number or an array of numpy's."""
+    """Return a number or an array of numpy as a value that JSON can express."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    raise WrongResultError(f"a result with a {type(value).__name__}, which JSON cannot say")
+    raise WrongResultError(f"the result has a {type(value).__name__}, which JSON cannot express")
 
 
 def _arrays(value: Any, returns: Sequence[Array]) -> list[bytes]:
     if not isinstance(value, tuple | list):
-        raise WrongResultError(f"a {type(value).__name__}, expected {len(returns)} values")
+        raise WrongResultError(f"returned a {type(value).__name__}, expected {len(returns)} values")
     values = list(value)
     if len(values) != len(returns):
-        raise WrongResultError(f"{len(values)} values, expected {len(returns)}")
+        raise WrongResultError(f"returned {len(values)} values, expected {len(returns)}")
     return [_array(place, *pair) for place, pair in enumerate(zip(values, returns, strict=True), start=1)]
 
 
@@ -148,13 +149,13 @@ def _failure(error: BaseException, folder: str) -> tuple[str, str]:
         message = str(error)[:_MAX_MESSAGE]
     except BaseException:  # noqa: BLE001 (its own __str__ fails)
         message = ""
-    same = _IDENTITY.sub("…", message.replace(folder, "."))  # as it will be the next time
-    line_of_text = " ".join(same[:_SHOWN].split())
+    same = _IDENTITY.sub("…", message.replace(folder, "."))  # the same in every repetition
+    line_of_text = " ".join(same[:_MAX_SHOWN].split())
     return Reason.CRASHED, (f"{type(error).__name__}: {line_of_text}" if line_of_text else type(error).__name__) + where
 
 
 def _line_number(error: BaseException) -> int | None:
-    """Return the last line of the program that an error went through, or that cannot be compiled."""
+    """Return the last line of the program in a traceback, or the line that cannot be compiled; None if unknown."""
     if isinstance(error, SyntaxError):
         return error.lineno
     number, trace = None, error.__traceback__

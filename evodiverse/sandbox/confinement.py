@@ -1,4 +1,4 @@
-"""What a program's process gives up before the program runs."""
+"""The confinement that a program's process applies to itself before the program runs."""
 
 import math
 import os
@@ -21,7 +21,7 @@ _MEGABYTE = 1_000_000
 
 
 def find_gaps() -> list[str]:
-    """Return what this machine's kernel cannot keep a program from."""
+    """Return what this machine's kernel cannot protect from a program; empty if it can protect everything."""
     gaps = []
     if not landlock.version():
         gaps.append("your files and the network (no Landlock)")
@@ -31,20 +31,28 @@ def find_gaps() -> list[str]:
 
 
 class Confinement:
-    """Made once, before there are programs; `apply` then takes effect in the process that calls it, for good."""
+    """The restrictions on a program's process.
+
+    It is created once, before any program runs. `apply` takes effect permanently in the process that calls it.
+    """
 
     def __init__(self) -> None:
         self._files = landlock.FileRules(_readable(), _DEVICES) if landlock.version() else None
         self._filter = seccomp.build_filter(platform.machine()) if seccomp.is_available() else None
 
     def apply(self, folder: str, limits: Limits) -> None:
-        """Limit what this process may use, and leave it ``folder``, the libraries, and nothing else.
+        """Limit the resources of this process, and leave it only ``folder``, the libraries and a few devices.
+
+        Args:
+            folder: The only folder that the program may write to. It becomes the current folder.
+            limits: The limits of the program.
 
         Raises:
             OSError: The kernel refused.
         """
         _limit(limits)
-        with suppress(OSError), open("/proc/self/oom_score_adj", "w") as adjustment:  # the first to go, not the runner
+        # If memory runs out, the kernel kills this process first, not the runner.
+        with suppress(OSError), open("/proc/self/oom_score_adj", "w") as adjustment:
             adjustment.write("1000")
         os.chdir(folder)
         if sys.platform == "linux":
@@ -57,7 +65,11 @@ class Confinement:
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent is gone, which may have happened already."""
+    """Let the kernel kill this process when its parent dies, and end it now if the parent is already dead.
+
+    Args:
+        parent: The id of the parent process.
+    """
     if sys.platform == "linux":
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -66,11 +78,11 @@ def die_with(parent: int) -> None:
 
 def _limit(limits: Limits) -> None:
     values = {
-        resource.RLIMIT_CPU: math.ceil(limits.cpu_seconds) + 1,  # the parent stops it earlier, to the tenth of a second
+        resource.RLIMIT_CPU: math.ceil(limits.cpu_seconds) + 1,  # the runner ends it earlier, to a tenth of a second
         resource.RLIMIT_AS: limits.memory_mb * _MEGABYTE,
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
         resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
-        resource.RLIMIT_CORE: 1,  # 0 does not stop a dump into a pipe
+        resource.RLIMIT_CORE: 1,  # with 0, a core dump could still go to a pipe
     }
     for limit, value in values.items():
         _, most = resource.getrlimit(limit)
@@ -80,7 +92,7 @@ def _limit(limits: Limits) -> None:
 
 
 def _readable() -> list[str]:
-    """Return the folders of Python, of its packages and of the system's libraries."""
+    """Return the folders of Python, its packages and the system's libraries."""
     schemes = [sysconfig.get_paths(), sysconfig.get_paths(vars={"base": sys.base_prefix, "platbase": sys.base_prefix})]
     own = {scheme[name] for scheme in schemes for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     packages = {os.path.dirname(os.path.dirname(sys.modules[name].__file__ or "")) for name in ("numpy", "scipy")}

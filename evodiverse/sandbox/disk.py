@@ -1,4 +1,4 @@
-"""The folder that a program may write to, and how much it has written there where the kernel does not limit it."""
+"""The folder that a program may write to, whose size is measured if the kernel does not limit it."""
 
 import errno
 import itertools
@@ -15,23 +15,23 @@ MAX_DISK_BYTES: Final = 64_000_000
 MAX_FILE_BYTES: Final = 16_000_000
 _BLOCK: Final = 512
 _DELETED: Final = b" (deleted)"
-# Memory that a program shares with nobody; its name tells it from a file.
+# The name under which /proc lists shared memory without a file.
 _SHARED_MEMORY: Final = b"/dev/zero (deleted)"
-# Looks at whether a process that was told to stop has stopped, and the time between two.
-_STOP_LOOKS, _STOP_SECONDS = 50, 0.0005
+# How often to check whether a process has stopped, and the seconds between two checks.
+_STOP_CHECKS, _STOP_SECONDS = 50, 0.0005
 
 
 def program_folder(root: str) -> str:
-    """Return the folder of the program that runs, in the folder ``root`` of its warm parent."""
+    """Return the folder of the running program, inside ``root``, the folder of its warm parent."""
     return os.path.join(root, "job")
 
 
 class CountedFolder:
-    """A program's folder on an ordinary disk, where what the program writes is counted.
+    """A program's folder on an ordinary disk, whose size is measured.
 
     Args:
-        root: The folder that it lies in, which holds nothing else.
-        warm_parent: The process that forks the programs.
+        root: The folder that contains it and nothing else.
+        warm_parent: The id of the process that forks the programs.
     """
 
     def __init__(self, root: str, warm_parent: int) -> None:
@@ -40,16 +40,16 @@ class CountedFolder:
         self._warm_parent = warm_parent
 
     def clear(self) -> None:
-        """Leave an empty folder, whatever a program made of it."""
+        """Replace the folder by an empty one, whatever a program has left there."""
         empty(self._root)
         os.mkdir(self._folder, stat.S_IRWXU)
 
     def is_too_large(self, pid: int | None) -> bool:
-        """Return whether a program has written more than it may, or made what cannot be looked into.
+        """Return whether a program has written more than it may, or made a folder that cannot be read.
 
         Args:
-            pid: The program's process, which is stopped for a moment, so that it neither renames nor deletes while its
-                files are counted; None if it has ended.
+            pid: The id of the program's process; None if it has ended. It is stopped for a moment, so that it neither
+                renames nor deletes files while they are counted.
         """
         if pid is None:
             return _is_too_large(self._folder, 0)
@@ -58,34 +58,34 @@ class CountedFolder:
 
 
 def remove(root: str) -> None:
-    """Delete a folder and all that is in it; one that is gone already is no error."""
+    """Delete a folder and its content. A folder that does not exist is not an error."""
     with suppress(FileNotFoundError):
         while True:
             empty(root)
             try:
                 return os.rmdir(root)
             except OSError as error:
-                if error.errno != errno.ENOTEMPTY:  # a program that is being killed has written once more
+                if error.errno != errno.ENOTEMPTY:  # a program that is being killed has written again
                     raise
 
 
 def empty(folder: str) -> None:
-    """Delete what is in a folder, whatever a program made of it.
+    """Delete the content of a folder, whatever a program has left there.
 
-    What lies deeper is moved up first, so that neither the depth of a tree nor the length of its paths matters.
+    Nested content is moved up first, so that neither the depth of a tree nor the length of its paths matters.
     """
     moved = itertools.count()
     prefix = os.urandom(8).hex()
     top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        while names := _list_opened(top):
+        while names := _list_accessible(top):
             for name, is_folder in names:
                 if not is_folder:
                     os.unlink(name, dir_fd=top)
                     continue
                 inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
                 try:
-                    for deeper, _ in _list_opened(inner):
+                    for deeper, _ in _list_accessible(inner):
                         os.rename(deeper, f"{prefix}-{next(moved)}", src_dir_fd=inner, dst_dir_fd=top)
                 finally:
                     os.close(inner)
@@ -94,8 +94,8 @@ def empty(folder: str) -> None:
         os.close(top)
 
 
-def _list_opened(folder: int) -> list[tuple[str, bool]]:
-    """Return the names in an open folder, and which are folders, which are opened up for their owner."""
+def _list_accessible(folder: int) -> list[tuple[str, bool]]:
+    """Return each name in an open folder, and whether it is a folder. Folders are made accessible to their owner."""
     with os.scandir(folder) as entries:
         names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in names:
@@ -105,7 +105,7 @@ def _list_opened(folder: int) -> list[tuple[str, bool]]:
 
 
 def _is_too_large(folder: str, n_bytes: int) -> bool:
-    """Return whether a folder and ``n_bytes`` more are too much, or it cannot be looked into."""
+    """Return whether a folder with ``n_bytes`` in addition is too large, or cannot be read."""
     n_files = 0
     folders = [folder]
     while folders:
@@ -119,7 +119,7 @@ def _is_too_large(folder: str, n_bytes: int) -> bool:
                         folders.append(entry.path)
                     else:
                         n_bytes += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
-        except FileNotFoundError:  # which the program is deleting
+        except FileNotFoundError:  # the program has deleted it meanwhile
             continue
         except OSError:
             return True
@@ -127,14 +127,14 @@ def _is_too_large(folder: str, n_bytes: int) -> bool:
 
 
 def _deleted_bytes(pid: int, folder: str, warm_parent: int) -> int:
-    """Return how large the files may be that a process has deleted and still holds, on Linux.
+    """Return the most bytes that a process can occupy with deleted files that it still uses, on Linux.
 
-    Open ones are measured; one that is only mapped counts as the largest file there may be.
+    Open files are measured. A file that is only mapped counts as the largest one allowed.
     """
     sizes: dict[int, int] = {}
     device = os.stat(folder).st_dev
     for descriptor in _list(f"/proc/{pid}/fd"):
-        with suppress(FileNotFoundError):  # closed since
+        with suppress(FileNotFoundError):  # closed meanwhile
             status = os.stat(f"/proc/{pid}/fd/{descriptor}")
             if status.st_dev == device and status.st_nlink == 0:
                 sizes[status.st_ino] = status.st_blocks * _BLOCK
@@ -147,7 +147,7 @@ def _deleted_mappings(pid: int) -> set[int]:
     try:
         with open(f"/proc/{pid}/maps", "rb") as maps:
             entries = maps.read().split(b"\n")  # the kernel escapes a line feed in a name, and nothing else
-    except OSError:  # it is gone, or the system has no /proc
+    except OSError:  # the process is gone, or the system has no /proc
         return set()
     parts = [entry.split(None, 5) for entry in entries if entry.endswith(_DELETED)]
     return {int(inode) for *_, inode, path in parts if path != _SHARED_MEMORY}
@@ -162,10 +162,10 @@ def _list(folder: str) -> list[str]:
 
 @contextmanager
 def _stopped(pid: int) -> Iterator[None]:
-    """Stop a process for as long as the context lasts; one that does not stop at once is not waited for."""
+    """Stop a process within this context, without waiting long for one that does not stop."""
     _signal(pid, signal.SIGSTOP)
     try:
-        for _ in range(_STOP_LOOKS):
+        for _ in range(_STOP_CHECKS):
             if all(_is_stopped(f"/proc/{pid}/task/{thread}/stat") for thread in _list(f"/proc/{pid}/task")):
                 break
             time.sleep(_STOP_SECONDS)

@@ -25,18 +25,18 @@ class _Time(ctypes.Structure):
 
 
 class Ending(ctypes.Structure):
-    """How a process ended, as the kernel writes it: ``status`` and the CPU time of all its threads."""
+    """The end of a process, as the kernel reports it: ``status`` and the CPU time of all its threads."""
 
     _fields_ = [("status", ctypes.c_int), ("user", _Time), ("system", _Time), ("_rest", ctypes.c_long * 14)]
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU time of the process, in user and in kernel mode."""
+        """The CPU time of the process in user and kernel mode, in seconds."""
         return float(sum(time.seconds + time.microseconds / 1e6 for time in (self.user, self.system)))
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Make a system call; numbers are passed as 64 bits.
+    """Make a system call and return its result. Integers are passed as 64 bits.
 
     Raises:
         OSError: The kernel refused.
@@ -46,7 +46,7 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def prctl(option: int, *arguments: object) -> int:
-    """Set something of this process.
+    """Read or set an attribute of this process, and return the result; see its manual page.
 
     Raises:
         OSError: The kernel refused.
@@ -57,7 +57,7 @@ def prctl(option: int, *arguments: object) -> int:
 
 
 def unshare(flags: int) -> None:
-    """Give this process namespaces of its own.
+    """Move this process into new namespaces of these kinds (``CLONE_NEW…``).
 
     Raises:
         OSError: The kernel refused.
@@ -66,7 +66,13 @@ def unshare(flags: int) -> None:
 
 
 def mount(kind: str, folder: str, flags: int, options: str = "") -> None:
-    """Mount a file system of a kind on a folder, or change how the one there is mounted.
+    """Mount a file system on a folder, or change how the existing one is mounted.
+
+    Args:
+        kind: The type of the file system, such as tmpfs.
+        folder: The folder to mount it on.
+        flags: The mount flags (``MS_…``).
+        options: The options of this type of file system.
 
     Raises:
         OSError: The kernel refused.
@@ -75,7 +81,7 @@ def mount(kind: str, folder: str, flags: int, options: str = "") -> None:
 
 
 def unmount(folder: str) -> None:
-    """Take away what is mounted on a folder, even where it is still in use.
+    """Unmount the file system on a folder, even if it is still in use.
 
     Raises:
         OSError: The kernel refused.
@@ -84,7 +90,7 @@ def unmount(folder: str) -> None:
 
 
 def reap(pid: int, ending: Ending) -> None:
-    """Wait for a child to end and write into ``ending`` how it did, without a copy of that elsewhere in memory.
+    """Wait for a child to end, and write how it ended into ``ending`` without leaving a copy elsewhere in memory.
 
     Raises:
         OSError: There is no such child.
@@ -95,7 +101,7 @@ def reap(pid: int, ending: Ending) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every privilege of root; the files of one's own remain.
+    """Give up every privilege of root. The account's own files stay accessible.
 
     Raises:
         OSError: The kernel refused.

@@ -1,4 +1,4 @@
-"""Landlock: which files a confined program may open (Linux 5.13 and later)."""
+"""Landlock, which limits the files that a confined program may open (Linux 5.13 and later)."""
 
 import ctypes
 import os
@@ -18,7 +18,7 @@ REFER, TRUNCATE = 1 << 13, 1 << 14
 _READ = READ_FILE | READ_DIR
 _OWN = _READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER | TRUNCATE
 _DEVICE = READ_FILE | WRITE_FILE | TRUNCATE
-# What each version of the interface can refuse: files; TCP; abstract Unix sockets, and signals to others.
+# What each version of the interface can deny: files; TCP; abstract Unix sockets and signals to other processes.
 _FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _TCP, _TCP_SINCE = 0b11, 4
 _SCOPES, _SCOPES_SINCE = 0b11, 6
@@ -34,7 +34,7 @@ class _Rule(ctypes.Structure):
 
 
 def version() -> int:
-    """Return the version of the kernel's interface, 0 where there is none."""
+    """Return the version of the kernel's interface; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     try:
@@ -44,31 +44,35 @@ def version() -> int:
 
 
 class FileRules:
-    """What may be opened: some places to read, some devices, and one folder to do in what one likes.
+    """The files that a process may open: some to read, some devices, and one folder to read and write.
 
-    It is made once, before programs are there; `restrict` takes effect in the process that calls it, for good.
+    The rules are created once, before any program runs. `restrict` takes effect permanently in the process that calls
+    it.
 
     Args:
-        readable: Files and folders; those that do not exist are passed over.
-        devices: Files that may be read and written.
+        readable: The files and folders that may be read. Those that do not exist are skipped.
+        devices: The device files that may be read and written.
     """
 
     def __init__(self, readable: Sequence[str], devices: Sequence[str]) -> None:
-        found = min(version(), _SCOPES_SINCE)
-        self._handled = _FILES[min(found, max(_FILES))]
-        tcp = _TCP if found >= _TCP_SINCE else 0
-        self._ruleset = _Ruleset(self._handled, tcp, _SCOPES if found >= _SCOPES_SINCE else 0)
-        self._size = 24 if found >= _SCOPES_SINCE else 16 if found >= _TCP_SINCE else 8
+        supported = min(version(), _SCOPES_SINCE)
+        self._handled = _FILES[min(supported, max(_FILES))]
+        tcp = _TCP if supported >= _TCP_SINCE else 0
+        self._ruleset = _Ruleset(self._handled, tcp, _SCOPES if supported >= _SCOPES_SINCE else 0)
+        self._size = 24 if supported >= _SCOPES_SINCE else 16 if supported >= _TCP_SINCE else 8
         self._places: list[tuple[int, int]] = []
         for paths, rights in ((readable, _READ), (devices, _DEVICE)):
             for path in paths:
                 with suppress(FileNotFoundError, NotADirectoryError):
                     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-                    kept = rights if os.path.isdir(path) else rights & ~READ_DIR
-                    self._places.append((place, kept & self._handled))
+                    allowed = rights if os.path.isdir(path) else rights & ~READ_DIR
+                    self._places.append((place, allowed & self._handled))
 
     def restrict(self, folder: str) -> None:
-        """Leave this process nothing but what the rules allow, and ``folder``.
+        """Deny this process all files except those that the rules allow and those in ``folder``.
+
+        Args:
+            folder: The folder that the process may read and write.
 
         Raises:
             OSError: The kernel refused.

@@ -1,6 +1,6 @@
 """A disk for each program: a file system in memory whose size the kernel limits and that nobody else sees.
 
-It takes a user namespace, in which an ordinary account may mount. Many containers and some systems refuse that.
+It needs a user namespace, in which an ordinary account may mount. Many containers and some systems refuse that.
 """
 
 import os
@@ -27,9 +27,9 @@ _OPTIONS: Final = f"size={MAX_DISK_BYTES},nr_inodes={MAX_FILES},mode=700"
 def can_mount(folder: str) -> bool:
     """Return whether this process can `enter` namespaces and mount a disk on a folder there.
 
-    A child tries it, for a kernel may grant the namespaces and then refuse to mount in them.
+    A child process tries it, since a kernel may grant the namespaces and then refuse to mount in them.
     """
-    if sys.platform != "linux" or len(os.listdir("/proc/self/task")) > 1:  # a process with threads cannot
+    if sys.platform != "linux" or len(os.listdir("/proc/self/task")) > 1:  # a process with several threads cannot
         return False
     pid = os.fork()
     if pid == 0:
@@ -45,9 +45,9 @@ def can_mount(folder: str) -> bool:
 
 
 def enter() -> None:
-    """Move this process, which must have one thread, into a user and a mount namespace of its own.
+    """Move this process, which must have a single thread, into a new user namespace and a new mount namespace.
 
-    It keeps its account, and what it mounts from now on ends with it and its children.
+    It keeps its account. What it mounts from now on disappears with it and its children.
 
     Raises:
         OSError: The kernel refused.
@@ -61,7 +61,7 @@ def enter() -> None:
 
 
 def mount_disk(folder: str) -> None:
-    """Mount an empty disk of ``MAX_DISK_BYTES`` and ``MAX_FILES`` on a folder.
+    """Mount an empty disk on a folder, for at most ``MAX_DISK_BYTES`` bytes and ``MAX_FILES`` files.
 
     Raises:
         OSError: The kernel refused.

@@ -1,7 +1,7 @@
-"""The warm parent: a process that has the libraries loaded and forks a process for each program.
+"""The warm parent: a process that has loaded the libraries and forks a process for each program.
 
-It is started by a `supervisor.WarmParent` with an empty environment, and ends when that is gone. All programs inherit
-its memory, so nothing of a program ever enters it: neither a job nor an output, not even how much time one took.
+It is started by a `supervisor.WarmParent` with a minimal environment, and ends when that is gone. All programs inherit
+its memory, so nothing about a program ever enters it: neither a job nor an output, not even how much time it took.
 """
 
 import ctypes
@@ -23,13 +23,13 @@ from evodiverse.sandbox.kernel import PR_SET_CHILD_SUBREAPER, Ending, prctl, rea
 
 
 def main() -> None:
-    """Serve a socket until the other side is gone.
+    """Serve requests on a socket until the other side is gone.
 
-    The command line gives the socket's number, the folder, whether the kernel may be asked for disks of the programs'
-    own, and the modules to load.
+    The command line gives the file descriptor of the socket, the folder, whether to mount a disk for each program if
+    the kernel allows it, and the modules to load.
     """
     fd, root, mounts, *preload = map(str, sys.argv[1:])
-    connection = socket.socket(fileno=os.dup(int(fd)))  # a low number, within what a child closes
+    connection = socket.socket(fileno=os.dup(int(fd)))  # a low number, which a child closes
     os.close(int(fd))
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
@@ -37,9 +37,9 @@ def main() -> None:
         for name in preload:
             importlib.import_module(name)
         _serve(connection, root, mounts=mounts == "True")
-    except ConnectionError:  # nobody is there any more
+    except ConnectionError:  # the other side is gone
         pass
-    except Exception as error:  # noqa: BLE001 (the other side says it)
+    except Exception as error:  # noqa: BLE001 (the other side reports it)
         with suppress(ConnectionError):
             connection.sendall(wire.BROKEN + describe(error).encode())
     finally:
@@ -73,11 +73,11 @@ def _serve(connection: socket.socket, root: str, *, mounts: bool) -> None:
 
 
 class Forker:
-    """Forks processes for programs, one at a time.
+    """Forks a process for each program, one at a time.
 
     Args:
-        folder: The one that a program may write to.
-        has_own_disk: Whether each program gets a disk of its own there.
+        folder: The folder that a program may write to.
+        has_own_disk: Whether a disk is mounted there for each program.
     """
 
     def __init__(self, folder: str, *, has_own_disk: bool) -> None:
@@ -94,8 +94,8 @@ class Forker:
         """Fork a process for a program.
 
         Returns:
-            The process, and the ends of the pipes to it: where its job is written, and where its stdout, stderr and
-            result are read.
+            The id of the process, and our ends of the pipes to it: the one to write its job to, then those to read its
+            stdout, stderr and result from.
         """
         source, job = os.pipe()
         reads, writes = zip(*(os.pipe() for _ in range(3)), strict=True)
@@ -103,27 +103,27 @@ class Forker:
         if pid == 0:
             try:
                 child.run(source, writes, self._confinement, self._folder, self._own_pid)
-            finally:  # whatever a program has done to this process
+            finally:  # even if the program has changed this process
                 os._exit(1)
         self._pid = pid
         _close([source, *writes])
         return pid, [job, *reads]
 
     def end(self) -> Ending:
-        """Kill what `fork` forked, if it did, with all that belongs to it; how it ended stands until `renew`."""
+        """Kill the forked process, if there is one, and its descendants. How it ended is valid until `renew`."""
         if self._pid is not None:
             end(self._pid, self._ending)
             self._pid = None
         return self._ending
 
     def close(self) -> None:
-        """End the process that there may be, and take its disk away."""
+        """End the forked process, if there is one, and unmount its disk."""
         self.end()
         if self._has_own_disk:
             unmount(self._folder)
 
     def renew(self) -> None:
-        """Forget how the last process ended and give the next one a disk that is empty."""
+        """Erase how the last process ended, and mount an empty disk for the next one."""
         ctypes.memset(ctypes.byref(self._ending), 0, ctypes.sizeof(self._ending))
         if self._has_own_disk:
             unmount(self._folder)
@@ -131,8 +131,8 @@ class Forker:
 
 
 def end(pid: int, ending: Ending) -> None:
-    """Kill a child, its process group and whatever it left behind, and say in ``ending`` how it ended."""
-    for kill in (os.killpg, os.kill):  # it may not have come to its own group yet
+    """Kill a child, its process group and all processes that it left behind, and write how it ended into ``ending``."""
+    for kill in (os.killpg, os.kill):  # it may not have created its own group yet
         with suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
     reap(pid, ending)
@@ -141,12 +141,12 @@ def end(pid: int, ending: Ending) -> None:
             left, _ = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
-        if not left:  # grandchildren, which became this process's children
+        if not left:  # orphaned grandchildren, which are now children of this process
             _kill_children()
 
 
 def _kill_children() -> None:
-    if sys.platform != "linux":  # where they do not become this process's children
+    if sys.platform != "linux":  # elsewhere, orphans do not become children of this process
         return
     with open(f"/proc/self/task/{os.getpid()}/children") as children:
         for pid in children.read().split():

@@ -1,4 +1,4 @@
-"""The sandbox as the rest of EvoDiverse sees it (`evodiverse.ports.Sandbox`)."""
+"""The sandbox that the rest of EvoDiverse uses (see `evodiverse.ports.Sandbox`)."""
 
 import threading
 import weakref
@@ -10,28 +10,28 @@ from evodiverse.sandbox.supervisor import DiedError, WarmParent
 from evodiverse.vocabulary import Execution, Job
 
 PRELOAD = ("numpy", "scipy.optimize", "scipy.spatial")
-# How often a job, or the start, is tried if the warm parent dies of it, or next to it.
+# How often a job or a start is tried if the warm parent dies during it.
 ATTEMPTS = 2
 T = TypeVar("T")
 
 
 class ProcessSandbox:
-    """Runs each program in a confined process of its own, forked from a warm parent that has the libraries loaded.
+    """Runs each program in its own confined process, forked from a warm parent that has loaded the libraries.
 
-    Each thread that runs programs has a parent of its own, which starts with its first job and ends with the thread,
-    the object, or the process that holds it. The object can be sent to other processes.
+    Each thread that runs programs has its own warm parent, which starts with the thread's first job and ends with the
+    thread, this object or this process. The object can be sent to other processes.
 
     Args:
-        preload: Modules that a parent loads besides numpy and scipy.
-        mounts: Whether each program gets a disk of its own in memory, whose size the kernel limits, where the kernel
-            lets an account mount one. Without, and where it does not, programs write to the temporary folder, and what
-            they write is counted.
+        preload: The modules that a warm parent loads in addition to numpy and scipy.
+        mounts: Whether to give each program a disk in memory whose size the kernel limits, if the kernel lets an
+            ordinary account mount one. Otherwise programs write to the temporary folder, and the size of their files
+            is measured.
     """
 
     def __init__(self, preload: Sequence[str] = (), *, mounts: bool = True) -> None:
         self._preload = tuple(preload)
         self._mounts = mounts
-        self._of_thread = threading.local()
+        self._thread_local = threading.local()
         self._parents: weakref.WeakSet[WarmParent] = weakref.WeakSet()
         self._is_closed = False
         self._lock = threading.Lock()
@@ -51,12 +51,12 @@ class ProcessSandbox:
         """Start this thread's warm parent.
 
         Raises:
-            ServiceError: It does not start.
+            ServiceError: The warm parent does not start.
         """
         self._attempt(lambda _: None)
 
     def close(self) -> None:
-        """End the warm parents of all threads and the programs that they run, for good."""
+        """End the warm parents of all threads with their running programs, permanently."""
         with self._lock:
             self._is_closed = True
             parents = list(self._parents)
@@ -67,46 +67,46 @@ class ProcessSandbox:
         return self._attempt(lambda parent: parent.run(job))
 
     def _attempt(self, use: Callable[[WarmParent], T]) -> T:
-        """Do something with this thread's warm parent, and once more with another if that one dies.
+        """Call ``use`` with this thread's warm parent, and again with a new one if that dies.
 
         Raises:
-            ServiceError: It died each time.
+            ServiceError: The warm parent died each time.
         """
         died = ""
         for _ in range(ATTEMPTS):
             try:
                 return use(self._parent())
-            except DiedError as error:  # killed by the kernel's hunt for memory perhaps
-                self._give_up()
+            except DiedError as error:  # for instance killed because memory ran out
+                self._end_parent()
                 died = str(error)
-            except BaseException:  # its answer, if there will be one, must not be taken for that to another job
-                self._give_up()
+            except BaseException:  # a late answer must not be taken for the answer to the next job
+                self._end_parent()
                 raise
-        raise ServiceError(f"the sandbox's process died twice ({died}); start the same command to resume")
+        raise ServiceError(f"the sandbox's process died twice ({died}); run the same command again to resume")
 
-    def _give_up(self) -> None:
+    def _end_parent(self) -> None:
         """End this thread's warm parent, if it has one."""
-        parent: WarmParent | None = self._of_thread.__dict__.pop("parent", None)
+        parent: WarmParent | None = self._thread_local.__dict__.pop("parent", None)
         if parent is not None:
             with self._lock:
                 self._parents.discard(parent)
             parent.close()
 
     def _parent(self) -> WarmParent:
-        """Return this thread's warm parent, which is started if there is none.
+        """Return this thread's warm parent, after starting it if necessary.
 
         Raises:
-            DiedError: It was killed while it started.
-            ServiceError: It does not start, or the sandbox is closed.
+            DiedError: The warm parent was killed while it started.
+            ServiceError: The warm parent does not start, or the sandbox is closed.
         """
-        if not self._is_closed and not hasattr(self._of_thread, "parent"):
-            self._of_thread.parent = WarmParent((*PRELOAD, *self._preload), mounts=self._mounts)
+        if not self._is_closed and not hasattr(self._thread_local, "parent"):
+            self._thread_local.parent = WarmParent((*PRELOAD, *self._preload), mounts=self._mounts)
             with self._lock:
-                self._parents.add(self._of_thread.parent)
-        if self._is_closed:  # now, or while that one started
+                self._parents.add(self._thread_local.parent)
+        if self._is_closed:  # before this call, or while the warm parent started
             self.close()
-            raise ServiceError("the sandbox was closed while a program ran; start the same command to resume")
-        parent: WarmParent = self._of_thread.parent
+            raise ServiceError("the sandbox was closed while a program ran; run the same command again to resume")
+        parent: WarmParent = self._thread_local.parent
         return parent
 
 

@@ -1,4 +1,4 @@
-"""A program that runs: the pipes to its process, and the limits that are watched from outside."""
+"""A running program: the pipes to its process, and the limits that are enforced from outside."""
 
 import os
 import select
@@ -11,24 +11,25 @@ from evodiverse.sandbox.disk import CountedFolder
 from evodiverse.vocabulary import Limits, Reason, Rejection
 
 MAX_THREADS: Final = 256
-TOO_MUCH_DISK: Final = Rejection(Reason.CRASHED, "it wrote more files than it may")
-# How often a program that goes on is looked at.
+TOO_MUCH_DISK: Final = Rejection(Reason.CRASHED, "it wrote more files or bytes than it may")
+# The time between two checks of a running program.
 _TICK_SECONDS: Final = 0.1
-# The longest time between two looks that counts; if more has passed, this process was stopped itself.
+# The most time that counts between two checks. If more has passed, this process itself was stopped.
 _MAX_TICK_SECONDS: Final = 0.2
 _READ_BYTES: Final = 1 << 16
-# Of a result, over what it may have: the line before its arrays.
+# The bytes that a result may have beyond its limit, for the line before its arrays.
 _HEADER_BYTES: Final = 1_000
 
 
 class Running:
-    """A program's process.
+    """The process of a running program.
 
     Args:
-        pid: Its id.
-        fds: Ends of the pipes to it: where its job is written, and where its stdout, stderr and result are read.
-        job: What is written.
-        limits: What it may use.
+        pid: The id of the process.
+        fds: Our ends of the pipes to it: the one to write its job to, then those to read its stdout, stderr and result
+            from.
+        job: The packed job to write.
+        limits: The limits of the program.
     """
 
     def __init__(self, pid: int, fds: Sequence[int], job: bytes, limits: Limits) -> None:
@@ -45,14 +46,17 @@ class Running:
         )
 
     def watch(self, connection: int, folder: CountedFolder | None) -> Rejection | None:
-        """Write the job and read the outputs until the result ends, or the process must be ended; return why it must.
+        """Write the job and read the outputs, until the result ends or the process must be ended.
 
         Args:
-            connection: Socket on which nothing arrives but the end of the warm parent.
-            folder: The program's folder if what it writes there must be counted.
+            connection: The file descriptor of the socket to the warm parent, which sends nothing unless it ends.
+            folder: The program's folder if its size must be measured; otherwise None.
+
+        Returns:
+            Why the process must be ended; None if the result has ended.
 
         Raises:
-            EOFError: Something arrived on the connection.
+            EOFError: Something arrived on the connection: the warm parent has ended.
         """
         poll = select.poll()
         outputs = {output.fd: output for output in self._outputs}
@@ -60,9 +64,9 @@ class Running:
             poll.register(fd, select.POLLIN)
         if not self._feed.write():
             poll.register(self._feed.fd, select.POLLOUT)
-        looked, wall_seconds = time.monotonic(), 0.0
+        checked, wall_seconds = time.monotonic(), 0.0
         while True:
-            for fd, _ in poll.poll(max(0.0, looked + _TICK_SECONDS - time.monotonic()) * 1_000):
+            for fd, _ in poll.poll(max(0.0, checked + _TICK_SECONDS - time.monotonic()) * 1_000):
                 if fd == connection:
                     raise EOFError
                 if fd == self._feed.fd:
@@ -73,19 +77,19 @@ class Running:
                         return None
                     if outputs[fd].is_full:
                         most = self._limits.result_bytes
-                        return Rejection(Reason.WRONG_RESULT, f"a result of more than {most} bytes")
+                        return Rejection(Reason.WRONG_RESULT, f"the result has more than {most} bytes")
                 if is_done:
                     poll.unregister(fd)
             now = time.monotonic()
-            if now >= looked + _TICK_SECONDS:
-                wall_seconds += min(now - looked, _MAX_TICK_SECONDS)
-                looked = now
+            if now >= checked + _TICK_SECONDS:
+                wall_seconds += min(now - checked, _MAX_TICK_SECONDS)
+                checked = now
                 excess = self._find_excess(wall_seconds, folder)
                 if excess is not None:
                     return excess
 
     def read_rest(self) -> tuple[bytes, bytes, bytes]:
-        """Return the whole stdout, stderr and result of a process that has ended, as far as they are kept."""
+        """Return the stdout, stderr and result of a process that has ended, as far as they are kept."""
         for output in self._outputs:
             while not output.is_full and output.read():
                 pass
@@ -93,11 +97,11 @@ class Running:
         return stdout, stderr, result
 
     def _find_excess(self, wall_seconds: float, folder: CountedFolder | None) -> Rejection | None:
-        """Return what the program has used too much of."""
+        """Return the limit that the program has exceeded, as a rejection; None if it has exceeded none."""
         if _cpu_seconds(self._pid) > self._limits.cpu_seconds:
             return timed_out(self._limits)
         if wall_seconds > self._limits.wall_seconds:
-            return Rejection(Reason.TIMED_OUT, f"it was still there after {self._limits.wall_seconds:g} s")
+            return Rejection(Reason.TIMED_OUT, f"it was still running after {self._limits.wall_seconds:g} s")
         if folder is not None and folder.is_too_large(self._pid):
             return TOO_MUCH_DISK
         if _count_threads(self._pid) > MAX_THREADS:
@@ -107,13 +111,13 @@ class Running:
 
 @dataclass
 class _Feed:
-    """The pipe from which a program's process reads its job, and what is still to be written."""
+    """The pipe from which a program's process reads its job, and the rest of the job that is still to be written."""
 
     fd: int
     left: memoryview
 
     def write(self) -> bool:
-        """Write what the pipe takes now; return whether that was the rest, or nobody reads it."""
+        """Write as much as the pipe takes now; return whether that was the rest, or the reader is gone."""
         try:
             self.left = self.left[os.write(self.fd, self.left) :]
         except BlockingIOError:
@@ -125,7 +129,7 @@ class _Feed:
 
 @dataclass
 class _Output:
-    """An output of a program's process, of which the last ``keep`` bytes are kept, or the first if ``is_result``."""
+    """An output of a program's process. Its last ``keep`` bytes are kept; a result is kept until it exceeds them."""
 
     fd: int
     keep: int
@@ -134,11 +138,11 @@ class _Output:
 
     @property
     def is_full(self) -> bool:
-        """Whether a result has more bytes than it may have."""
+        """Whether a result has more bytes than allowed."""
         return self.is_result and len(self.data) > self.keep
 
     def read(self) -> bytes | None:
-        """Take what is there and return it, empty at the end, None where nothing is there yet."""
+        """Read what is available and return it: empty at the end, None if nothing is available yet."""
         try:
             part = os.read(self.fd, _READ_BYTES)
         except BlockingIOError:
@@ -155,15 +159,15 @@ def timed_out(limits: Limits) -> Rejection:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Return the CPU time of another process and its threads."""
+    """Return the CPU time of all threads of another process, in seconds; 0 if it is gone."""
     try:
         return time.clock_gettime(~pid << 3 | 2)
-    except OSError:  # it is gone
+    except OSError:  # the process is gone
         return 0.0
 
 
 def _count_threads(pid: int) -> int:
-    """Return the threads of another process, 0 where that cannot be told."""
+    """Return the number of threads of another process; 0 if it is unknown."""
     try:
         return os.stat(f"/proc/{pid}/task").st_nlink - 2
     except OSError:

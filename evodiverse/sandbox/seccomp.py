@@ -1,4 +1,4 @@
-"""A filter of system calls (seccomp): all but those of `syscalls` are refused."""
+"""A filter of system calls (seccomp), which refuses all calls except those in `syscalls`."""
 
 import ctypes
 import platform
@@ -10,21 +10,23 @@ from evodiverse.sandbox.kernel import PR_SET_SECCOMP, prctl
 from evodiverse.sandbox.syscalls import ALLOWED, CHECKED
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_X32 = 0x40000000  # x86_64 calls of another flavor, whose numbers would pass a filter that overlooks them
-_NEWEST = 463  # of the calls whose names the tables were made from; the C library copes without newer ones
-_CLONE3 = 435  # its arguments cannot be looked into; the C library falls back on clone
+_X32 = 0x40000000  # marks x32 calls on x86_64, whose numbers would pass a filter that ignores them
+_NEWEST = 463  # the newest call known to the tables; the C library copes without newer ones
+_CLONE3 = 435  # its arguments cannot be inspected; the C library falls back to clone
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets of a call's number, architecture, arguments
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _REFUSE, _ABSENT = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
 
-# What the C libraries (glibc, musl) make threads with: they share all there is.
-_THREADS = (0x3D0F00, 0x7D0F00)
-_NAMES_OF_THREADS = (15, 16)
-# Of a file: duplicate, its flags; none that sends signals to other processes, nor locks, which they see.
+# The flags with which the C libraries (glibc, musl) create threads, which share everything.
+_THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
+# The options of prctl that set and get the name of a thread.
+_THREAD_NAME_OPTIONS = (15, 16)
+# The commands of fcntl that duplicate a descriptor or concern its flags or the size of a pipe. None of them sends
+# signals to other processes or locks files, which other processes could see.
 _FILE_COMMANDS = (0, 1, 2, 3, 4, 1030, 1031, 1032)
-# Of a terminal: is it one, how wide; of a file: how much is there, flags.
+# The requests of ioctl about terminals (whether a file is one, its size), the bytes available to read, and flags.
 _DEVICE_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
 
@@ -33,7 +35,7 @@ class _Program(ctypes.Structure):
 
 
 def is_available() -> bool:
-    """Return whether the kernel filters system calls and their numbers are known for this machine."""
+    """Return whether the kernel can filter system calls, and their numbers are known for this machine."""
     if sys.platform != "linux":
         return False
     try:
@@ -44,10 +46,13 @@ def is_available() -> bool:
 
 
 def build_filter(machine: str) -> bytes:
-    """Return the filter for an architecture, as the kernel takes it.
+    """Return the filter for an architecture, in the format of the kernel.
+
+    Args:
+        machine: The name of the architecture, as `platform.machine` returns it.
 
     Raises:
-        KeyError: The architecture's numbers are not known.
+        KeyError: The numbers of the system calls are not known for this architecture.
     """
     checked = CHECKED[machine]
     instructions = [
@@ -59,9 +64,9 @@ def build_filter(machine: str) -> bytes:
         *_if(_AT_LEAST, _NEWEST + 1, _ABSENT),
     ]
     for name, place, values in (
-        ("clone", _FIRST, _THREADS),
+        ("clone", _FIRST, _THREAD_FLAGS),
         ("prlimit64", _FIRST, (0,)),
-        ("prctl", _FIRST, _NAMES_OF_THREADS),
+        ("prctl", _FIRST, _THREAD_NAME_OPTIONS),
         ("fcntl", _SECOND, _FILE_COMMANDS),
         ("ioctl", _SECOND, _DEVICE_COMMANDS),
     ):
@@ -72,7 +77,10 @@ def build_filter(machine: str) -> bytes:
 
 
 def install(instructions: bytes) -> None:
-    """Filter this process's calls from now on. It must have given up gaining privileges before.
+    """Filter the system calls of this process from now on. It must have set ``PR_SET_NO_NEW_PRIVS`` before.
+
+    Args:
+        instructions: The filter, as `build_filter` returns it.
 
     Raises:
         OSError: The kernel refused.
@@ -82,7 +90,10 @@ def install(instructions: bytes) -> None:
 
 
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the first and the last of each run of consecutive numbers; the kernel tries a filter on every number."""
+    """Return the first and the last number of each run of consecutive numbers.
+
+    Comparing with runs keeps the filter short, which matters because the kernel tries a filter on every number.
+    """
     firsts = [number for number in numbers if number - 1 not in numbers]
     lasts = [number for number in numbers if number + 1 not in numbers]
     return list(zip(firsts, lasts, strict=True))
@@ -113,6 +124,6 @@ def _one_of(values: Iterable[int]) -> list[bytes]:
 
 
 def _argument(number: int, place: int, rules: list[bytes]) -> list[bytes]:
-    """Return what looks at the low half of an argument of one call and refuses it unless a rule allows it."""
+    """Return instructions that check the low half of an argument of one call, and refuse it unless a rule allows it."""
     body = [*_load(place), *rules, *_return(_REFUSE)]
     return [_instruction(_EQUAL, number, 0, len(body)), *body]

@@ -1,4 +1,4 @@
-"""A warm parent as the process that asks sees it: started, asked for processes, and ended.
+"""The other side of a warm parent: starts it, asks it for processes, and ends it.
 
 Jobs and results stay on this side, out of reach of all programs.
 """
@@ -40,12 +40,12 @@ class WarmParent:
     """A warm parent, which runs one program at a time.
 
     Args:
-        preload: Modules that it loads.
+        preload: The modules that it loads.
         mounts: Whether it may mount a disk for each program; see `ProcessSandbox`.
 
     Raises:
-        DiedError: It was killed while it started.
-        ServiceError: It does not start.
+        DiedError: The warm parent was killed while it started.
+        ServiceError: The warm parent does not start.
     """
 
     def __init__(self, preload: Sequence[str], *, mounts: bool) -> None:
@@ -70,15 +70,15 @@ class WarmParent:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The id of its process."""
         return self._process.pid
 
     def run(self, job: Job) -> Execution:
-        """Return how a call ended.
+        """Run a job and return how the call ended.
 
         Raises:
             DiedError: The warm parent is gone or does not answer.
-            ServiceError: A process could not be made or confined.
+            ServiceError: A process for the program cannot be created or confined.
         """
         began = time.monotonic()
         if self._folder is not None:
@@ -116,22 +116,27 @@ class WarmParent:
         )
 
     def close(self) -> None:
-        """End it and the program that it runs, and delete their folder."""
+        """End the warm parent and its running program, and delete their folder."""
         self._finalizer()
 
     def _judge(self, job: Job, ending: Ending) -> Rejection | None:
-        """Return what is wrong with how a program ended that did not have to be ended."""
+        """Return why a program that ended by itself has failed; None if it has not."""
         if ending.cpu_seconds > job.limits.cpu_seconds:
             return timed_out(job.limits)
         if self._folder is not None and self._folder.is_too_large(None):
             return TOO_MUCH_DISK
         status = os.waitstatus_to_exitcode(ending.status)
         if status < 0:
-            return Rejection(Reason.CRASHED, f"it was ended by {_name_signal(-status)}")
+            return Rejection(Reason.CRASHED, f"it was killed by {_name_signal(-status)}")
         return Rejection(Reason.CRASHED, f"it exited with status {status}") if status else None
 
     def _await_start(self) -> bytes:
-        """Return what the warm parent says when it has started: whether what programs write must be counted."""
+        """Wait until the warm parent has started, and return `wire.LIMITED` or `wire.COUNTED`.
+
+        Raises:
+            DiedError: The warm parent was killed.
+            ServiceError: The warm parent did not start.
+        """
         self._connection.settimeout(_READY_SECONDS)
         try:
             kind = self._connection.recv(1)
@@ -139,17 +144,22 @@ class WarmParent:
                 return self._connection.recv(1)
             message = self._read_message() if kind else ""
         except TimeoutError:
-            message = f"it has not started within {_READY_SECONDS:g} s"
+            message = f"it did not answer within {_READY_SECONDS:g} s"
         except ConnectionError:
             message = ""
         raise ServiceError(f"the sandbox does not start ({message or self._explain_start()})")
 
     def _ask(self, request: bytes, answer: bytes, size: int) -> tuple[bytes, list[int]]:
-        """Send a request and return the answer behind its first byte, and the open files that came with it.
+        """Send a request, and return the body of the answer and the file descriptors that came with it.
+
+        Args:
+            request: The request, a single byte.
+            answer: The first byte of the expected answer.
+            size: The number of bytes that follow it.
 
         Raises:
             DiedError: There is no answer.
-            ServiceError: The answer is that it cannot be done.
+            ServiceError: The warm parent answered that it cannot continue.
         """
         try:
             self._connection.sendall(request)
@@ -161,7 +171,7 @@ class WarmParent:
         except OSError:
             message = ""
         if message:
-            raise ServiceError(f"the sandbox failed ({message}); fix that and start the same command to resume")
+            raise ServiceError(f"the sandbox failed ({message}); fix that, then run the same command again to resume")
         raise DiedError(self._explain_death())
 
     def _read_message(self) -> str:
@@ -170,10 +180,10 @@ class WarmParent:
         return wire.clean(b"".join(parts).decode(errors="replace"))
 
     def _explain_start(self) -> str:
-        """Return why the warm parent ended before it said anything.
+        """Return why the warm parent ended before it sent anything.
 
         Raises:
-            DiedError: It was killed.
+            DiedError: The warm parent was killed.
         """
         status = self._wait()
         if status is None or status < 0:
@@ -182,7 +192,7 @@ class WarmParent:
         return wire.clean(messages.decode(errors="replace")[-300:])
 
     def _explain_death(self) -> str:
-        """Return what happened to a warm parent that has not answered."""
+        """Return what happened to a warm parent that did not answer."""
         status = self._wait()
         if status is None:
             return "it does not answer"
@@ -196,7 +206,11 @@ class WarmParent:
 
 
 def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Start a warm parent with one end of a connection.
+    """Start a warm parent.
+
+    Args:
+        connection: The warm parent's end of the connection.
+        arguments: The arguments of the warm parent after the connection, as `parent.main` reads them.
 
     Raises:
         OSError: The system refused.
@@ -205,7 +219,7 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
     path = [entry for entry in sys.path if os.path.isabs(entry) and entry not in {os.getcwd(), own}]
     start = (
         f"import sys; sys.path[:] = {[own, *path]!r}; from evodiverse.sandbox.parent import main; "
-        "sys.path.append(sys.path.pop(0)); main()"  # a file next to the package must not shadow a library's
+        "sys.path.append(sys.path.pop(0)); main()"  # a file next to the package must not shadow a library
     )
     return subprocess.Popen(
         [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(connection.fileno()), *arguments],
@@ -220,10 +234,10 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
 
 
 def _environment() -> dict[str, str]:
-    """Return what the warm parent needs to start; it empties it before there are programs."""
-    kept = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
+    """Return the environment with which the warm parent starts; it clears this before any program runs."""
+    inherited = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
     return {
-        **{name: os.environ[name] for name in kept if name in os.environ},
+        **{name: os.environ[name] for name in inherited if name in os.environ},
         **dict.fromkeys(THREADS, "1"),
         "PYTHONHASHSEED": "0",
         "LC_ALL": "C.UTF-8",

@@ -1,13 +1,13 @@
-"""The system calls that a confined program may make, by their numbers.
+"""The system calls that a confined program may make, with their numbers.
 
-They are those of computing, of threads, of time, and of files (of which Landlock decides which ones). What is absent
-is refused: processes, sockets, signals to others, other processes' memory, ownership, modes and locks of files,
-namespaces, mounts, and whatever a future kernel adds.
+They are the calls for computing, threads, time and files (Landlock decides which files). All other calls are refused:
+those for processes, sockets, signals to other processes, their memory, ownership, modes and locks of files,
+namespaces and mounts, and any that a future kernel adds.
 """
 
 from collections.abc import Mapping
 
-# name, number on x86_64, number on aarch64; "-" where the architecture has none
+# name, number on x86_64, number on aarch64; "-" if the architecture has none
 _ALLOWED = """
 read 0 63, write 1 64, open 2 -, close 3 57, stat 4 -, fstat 5 80, lstat 6 -, poll 7 -, lseek 8 62, mmap 9 222,
 mprotect 10 226, munmap 11 215, brk 12 214, rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139,
@@ -34,7 +34,7 @@ mlock2 325 284, copy_file_range 326 285, preadv2 327 286, pwritev2 328 287, pkey
 pkey_alloc 330 289, pkey_free 331 290, statx 332 291, rseq 334 293, close_range 436 436, openat2 437 437,
 faccessat2 439 439, epoll_pwait2 441 441, futex_waitv 449 449
 """
-# Allowed for some arguments only; see `seccomp`.
+# Allowed only with some arguments; see `seccomp`.
 _CHECKED = "clone 56 220, prlimit64 302 261, prctl 157 167, fcntl 72 25, ioctl 16 29"
 
 

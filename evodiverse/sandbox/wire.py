@@ -1,7 +1,7 @@
-"""What passes between the sandbox's processes.
+"""The messages between the processes of the sandbox.
 
-The process that asks sends the warm parent single bytes, and gets short answers of fixed length. Jobs and results pass
-between it and the process of a program alone, so that the warm parent, whose memory all later programs inherit, never
+The process that asks sends single bytes to the warm parent, and gets short answers of fixed length. Jobs and results
+pass only between it and the process of a program, so the warm parent, whose memory all later programs inherit, never
 holds any.
 """
 
@@ -19,28 +19,28 @@ from evodiverse.kit.text import printable
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 FORK: Final = b"F"
-"""Asks the warm parent for a process, which it answers with `FORKED`, its id, and the pipes to it."""
+"""Asks the warm parent for a process. The answer is `FORKED`, the id of the process, and the pipes to it."""
 END: Final = b"E"
-"""Asks the warm parent to kill that process, which it answers with `ENDED` and a `kernel.Ending`."""
+"""Asks the warm parent to kill that process. The answer is `ENDED` and a `kernel.Ending`."""
 FORKED: Final = b"f"
 ENDED: Final = b"e"
 READY: Final = b"R"
-"""What a program's process sends first when it is confined, and the warm parent when it has started."""
+"""The first byte from a program's process once it is confined, and from the warm parent once it has started."""
 LIMITED, COUNTED = b"1", b"0"
-"""What the warm parent sends behind `READY`: the kernel limits what programs write, or it must be counted."""
+"""The byte from the warm parent after `READY`: the kernel limits what programs write, or it must be measured."""
 BROKEN: Final = b"B"
-"""What either sends in place of an answer when it cannot go on; the reason follows."""
+"""The byte that either sends instead of an answer if it cannot continue; the reason follows."""
 PID: Final = struct.Struct("=q")
 _LENGTH = struct.Struct("!Q")
 _MAX_DETAIL = 400
 _MAX_DIGITS = 300
 _MAX_DEPTH = 60
-# Those that a program's process itself can find; the others are found out here or by the warm parent.
+# The reasons that a program's process may give; the others are determined on this side or by the warm parent.
 _OWN_REASONS = frozenset({Reason.CRASHED, Reason.OUT_OF_MEMORY, Reason.WRONG_RESULT})
 
 
 class UnusableError(Exception):
-    """A result that is not what was asked for; carries the rejection."""
+    """A result that cannot be used; ``rejection`` says why."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -48,7 +48,7 @@ class UnusableError(Exception):
 
 
 def pack_job(job: Job) -> bytes:
-    """Return a job as `read_job` reads it: the length of a header, the header, and the bytes of the arrays."""
+    """Return a job in the format of `read_job`: the length of the header, the header, and the bytes of the arrays."""
     blobs: list[bytes] = []
     arguments = []
     for value in job.arguments:
@@ -70,7 +70,7 @@ def pack_job(job: Job) -> bytes:
 
 
 def read_job(stream: BinaryIO) -> Job:
-    """Return the job that `pack_job` packed; its arrays may be written to.
+    """Return the job that `pack_job` packed. Its arrays are writable.
 
     Raises:
         EOFError: The stream ends before the job does.
@@ -89,13 +89,17 @@ def read_job(stream: BinaryIO) -> Job:
 
 
 def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
-    """Return the value that a program's process sent, whatever it may have sent.
+    """Return the value that a program's process sent. The process is untrusted and may have sent anything.
 
-    A line of JSON with ``failure``, a pair of a reason and a detail, or with ``value``, or with neither and the arrays
-    behind it.
+    A valid result is a line of JSON: with ``failure``, a pair of a reason and a detail; with ``value``; or with
+    neither, in which case the arrays follow.
+
+    Args:
+        sent: The bytes that the process sent after `READY`.
+        returns: The arrays that the program must return; None for a JSON value.
 
     Raises:
-        UnusableError: It is a failure, or not what was asked for, or not finite.
+        UnusableError: The result is a failure, does not have the required form, or is not finite.
     """
     line, newline, rest = sent.partition(b"\n")
     header = _read_json(line) if newline else None
@@ -107,7 +111,9 @@ def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
         return _checked(header.get("value"))
     sizes = [math.prod(array.shape) for array in returns]
     if len(rest) != 8 * sum(sizes):
-        raise UnusableError(Reason.WRONG_RESULT, f"{len(rest)} bytes of numbers, expected {8 * sum(sizes)}")
+        raise UnusableError(
+            Reason.WRONG_RESULT, f"the result has {len(rest)} bytes of numbers, expected {8 * sum(sizes)}"
+        )
     parts = np.split(np.frombuffer(rest), np.cumsum(sizes)[:-1]) if sizes else []
     values = tuple(part.reshape(array.shape) for part, array in zip(parts, returns, strict=True))
     for place, value in enumerate(values, start=1):
@@ -117,7 +123,7 @@ def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
 
 
 def clean(text: str) -> str:
-    """Return one printable line of bounded length."""
+    """Return a text as one printable line of bounded length."""
     return printable(" ".join(text[: 4 * _MAX_DETAIL].split()))[:_MAX_DETAIL]
 
 
@@ -132,21 +138,21 @@ def _read_json(line: bytes) -> Any:
     try:
         return json.loads(line, parse_constant=_refuse_constant, parse_float=_parse_float, parse_int=_parse_int)
     except (ValueError, RecursionError, MemoryError):
-        raise UnusableError(Reason.WRONG_RESULT, "it cannot be read") from None
+        raise UnusableError(Reason.WRONG_RESULT, "the result cannot be read") from None
 
 
 def _refuse_constant(name: str) -> None:
-    raise UnusableError(Reason.NON_FINITE, f"it holds {name}")
+    raise UnusableError(Reason.NON_FINITE, f"the result holds {name}")
 
 
 def _parse_int(text: str) -> int:
-    if len(text) > _MAX_DIGITS:  # float() must take it
-        raise UnusableError(Reason.WRONG_RESULT, f"it holds a number of {len(text)} digits")
+    if len(text) > _MAX_DIGITS:  # float() cannot represent longer ones
+        raise UnusableError(Reason.WRONG_RESULT, f"the result holds a number of {len(text)} digits")
     return int(text)
 
 
 def _checked(value: Any) -> Any:
-    """Return a JSON value that is neither too deep for what will walk it, nor cannot be written down."""
+    """Return a JSON value after checking that its nesting is limited and its texts can be encoded."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         inner: list[Any] = []
@@ -159,20 +165,20 @@ def _checked(value: Any) -> Any:
         if not inner:
             return value
         level = inner
-    raise UnusableError(Reason.WRONG_RESULT, f"it is nested more than {_MAX_DEPTH} levels deep")
+    raise UnusableError(Reason.WRONG_RESULT, f"the result is nested more than {_MAX_DEPTH} levels deep")
 
 
 def _check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UnusableError(Reason.WRONG_RESULT, "it holds text that is not Unicode") from None
+        raise UnusableError(Reason.WRONG_RESULT, "the result holds text that is not Unicode") from None
 
 
 def _parse_float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise UnusableError(Reason.NON_FINITE, f"it holds {clean(text)[:40]}")
+        raise UnusableError(Reason.NON_FINITE, f"the result holds {clean(text)[:40]}")
     return number
 
 

@@ -91,7 +91,21 @@ def select_survivors(
     streams: Streams,
     similarities: Similarities | None = None,
 ) -> IntArray:
-    """Return the members and offspring of a pool that survive, as sorted calls."""
+    """Return the members and offspring of a pool that survive.
+
+    Args:
+        iteration: The number of the iteration.
+        pool: The index of the pool.
+        members: ``(m,)`` calls of the members.
+        offspring: ``(k,)`` calls of the offspring, some of which may be members.
+        archive: The archive that holds all of them.
+        method: The settings of the method.
+        streams: The random streams of the run.
+        similarities: The task's similarities; None for a task without them.
+
+    Returns:
+        The ``(n,)`` sorted calls of the survivors.
+    """
     contenders = np.union1d(members, offspring)
     rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
     hypotheses = [archive.hypothesis(call) for call in contenders.tolist()]

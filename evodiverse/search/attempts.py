@@ -69,7 +69,7 @@ class Attempts:
     def screen(self, requests: Sequence[Request], answers: Sequence[Answer], screening: Screening) -> list[Hypothesis]:
         """Choose which proposals to evaluate, as many for each pool as it has open slots; return them, charged.
 
-        A proposal that the run has evaluated, or that came before in this round, is a duplicate, whichever its pool.
+        A proposal that the run has already evaluated, or that came earlier in this round in any pool, is a duplicate.
 
         Args:
             requests: The requests in the order (slot, pool, attempt), several per slot.
@@ -109,7 +109,7 @@ class Attempts:
         self._pending, self._settled = [], []
 
     def offspring(self, pool: int) -> IntArray:
-        """Return the calls that join a pool in this iteration. A failed evaluation joins no pool."""
+        """Return the ``(n,)`` sorted calls that join a pool in this iteration. A failed evaluation joins no pool."""
         calls = sorted(self._held[pool].values())
         return np.array([call for call in calls if self._archive.candidate(call).score is not None], dtype=np.int64)
 

@@ -36,7 +36,7 @@ def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
 def draw_mating_pools(
     iteration: int, pools: Pools, archive: Archive, method: Method, streams: Streams
 ) -> tuple[IntArray, ...]:
-    """Return the mating pool of each pool, as calls in the order drawn. That of an empty pool is empty."""
+    """Return the ``(n,)`` calls in the mating pool of each pool, in the order drawn; none for an empty pool."""
     rule = method.mating_pool
     sample = sample_with_replacement if rule.replacement else sample_without_replacement
     mating_pools = []

@@ -54,10 +54,17 @@ def sample_with_replacement(log_weights: FloatArray, size: int, rng: np.random.G
 
 
 def draw_distinct(items: IntArray, count: int, rng: np.random.Generator) -> list[int]:
-    """Draw ``count`` different values from a list in which values may repeat.
+    """Draw different values from a list in which values may repeat.
 
-    Each draw is uniform over the entries that differ from the values drawn before. If there are fewer different values
-    than ``count``, all of them are returned.
+    Each draw is uniform over the entries that differ from the values drawn before.
+
+    Args:
+        items: ``(n,)`` values.
+        count: How many values to draw. If there are fewer different values, all of them are drawn.
+        rng: The generator, consumed for a permutation of all entries.
+
+    Returns:
+        The values in the order drawn.
     """
     drawn: list[int] = []
     for item in rng.permutation(items).tolist():

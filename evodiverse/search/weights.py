@@ -21,13 +21,13 @@ RANK_GAP = 1e6
 
 @weights
 def score_floor(scores: FloatArray, beta: float) -> FloatArray:  # noqa: ARG001 (the paper's rule has no temperature)
-    """Weigh by ``s + 0.02/n``: mating in the molecule domain. Scores are in [0, 1]."""
+    """Weight by ``s + 0.02/n``: mating in the molecule domain. Scores are in [0, 1]."""
     return np.log(scores + 0.02 / max(scores.size, 1))
 
 
 @weights
 def score_power(scores: FloatArray, beta: float) -> FloatArray:
-    """Weigh by ``s**beta + 1e-10``: survival in the molecule domain. Scores are in [0, 1]."""
+    """Weight by ``s**beta + 1e-10``: survival in the molecule domain. Scores are in [0, 1]."""
     if np.isinf(beta):
         return best_first(scores)
     return np.log(scores**beta + 1e-10)
@@ -35,13 +35,13 @@ def score_power(scores: FloatArray, beta: float) -> FloatArray:
 
 @weights
 def boltzmann(scores: FloatArray, beta: float) -> FloatArray:
-    """Weigh by ``exp(beta * s)``: mating in the program domain, where s is the log-probability ℓ."""
+    """Weight by ``exp(beta * s)``: mating in the program domain, where s is the log-probability ℓ."""
     return best_first(scores) if np.isinf(beta) else beta * scores
 
 
 @weights
 def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
-    """Weigh by ``exp(s * beta / 0.8) + 0.05/n``: mating in the equation domain, where s = -MSE ≤ 0.
+    """Weight by ``exp(s * beta / 0.8) + 0.05/n``: mating in the equation domain, where s = -MSE ≤ 0.
 
     The exponent is not shifted by its maximum, so that the floor matters in pools in which all errors are large. In the
     limit ``beta = inf``, only the floor would remain, with the same weight for all but exact fits; we take the best
@@ -54,7 +54,7 @@ def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
 
 @weights
 def rank(scores: FloatArray, beta: float) -> FloatArray:
-    """Weigh by ``exp(beta * q)``, where q in [0, 1] is the quantile of the score: the same pressure at any scale.
+    """Weight by ``exp(beta * q)``, where q in [0, 1] is the quantile of the score: the same pressure at any scale.
 
     Equal scores get the mean of their quantiles.
     """

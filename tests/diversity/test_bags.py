@@ -16,7 +16,7 @@ bags = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 9), max_size=6)
 
 
 @given(bags, st.lists(bags, min_size=1, max_size=4))
-def test_the_cosine_is_that_of_scikit_learn(one: dict[str, int], others: list[dict[str, int]]) -> None:
+def test_the_cosine_similarity_equals_that_of_scikit_learn(one: dict[str, int], others: list[dict[str, int]]) -> None:
     rows = DictVectorizer(sparse=False).fit_transform([dict.fromkeys("abcdef", 0), one, *others])
     expected = cosine_similarity(rows[1:2], rows[2:])[0]
     if not one:
@@ -25,12 +25,12 @@ def test_the_cosine_is_that_of_scikit_learn(one: dict[str, int], others: list[di
     assert (cosine(one, others) <= 1).all()
 
 
-def test_the_jaccard_similarity_is_the_share_that_both_have() -> None:
+def test_the_jaccard_similarity_is_the_shared_part_of_all_tokens() -> None:
     assert jaccard({"a", "b"}, [{"a", "b"}, {"b", "c"}, {"c"}, set()]).tolist() == [1, 1 / 3, 0, 0]
     assert jaccard(set(), [set(), {"a"}]).tolist() == [1, 0]
 
 
-def test_counts_are_kept_in_columns() -> None:
+def test_counts_are_summed_in_columns() -> None:
     rows = hashed_counts([{"x": 2, "y": 1}, {"x": 1}, {}], 64)
     assert rows.sum(axis=1).tolist() == [3, 1, 0]
     (column,) = np.flatnonzero(rows[1])

@@ -1,4 +1,4 @@
-"""Encoders, against a small random RoBERTa written here, and MiniLM itself where it is in the cache."""
+"""Encoders, tested with a small random RoBERTa written here, and with MiniLM itself if it is in the cache."""
 
 import json
 import os
@@ -24,7 +24,7 @@ GREET = "class Greeter:\n    def greet(self, person):\n        print('hello', pe
 
 
 def byte_tokens() -> list[str]:
-    """The tokens of single bytes in RoBERTa's tokenizer."""
+    """Return the tokens of single bytes in RoBERTa's tokenizer."""
     from tokenizers.pre_tokenizers import ByteLevel
 
     return sorted(ByteLevel.alphabet())
@@ -100,7 +100,9 @@ def test_a_missing_library_is_reported_with_the_extra(
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_a_vector_is_the_mean_over_the_tokens_and_both_marks(folder: Path, encoder: Encoder, torch: ModuleType) -> None:
+def test_a_vector_is_the_mean_over_all_tokens_including_the_special_ones(
+    folder: Path, encoder: Encoder, torch: ModuleType
+) -> None:
     import transformers
 
     model = transformers.RobertaModel.from_pretrained(folder).eval()
@@ -113,7 +115,7 @@ def test_a_vector_is_the_mean_over_the_tokens_and_both_marks(folder: Path, encod
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_texts_of_different_length_have_in_a_batch_the_vectors_they_have_alone(encoder: Encoder) -> None:
+def test_texts_have_the_same_vectors_in_a_batch_and_alone(encoder: Encoder) -> None:
     alone = [encoder.embed([text])[0] for text in TEXTS]
     assert encoder.embed(TEXTS) == pytest.approx(np.array(alone), abs=1e-6)
     assert len({tuple(vector.round(3)) for vector in alone}) == len(set(TEXTS))
@@ -137,7 +139,7 @@ def test_vectors_are_float32_and_the_same_each_time(folder: Path, encoder: Encod
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_vectors_have_unit_length_if_asked(encoder: Encoder) -> None:
+def test_vectors_have_unit_length_if_requested(encoder: Encoder) -> None:
     vectors, units = encoder.embed(TEXTS), encoder.embed(TEXTS, unit=True)
     assert np.linalg.norm(units, axis=1) == pytest.approx(np.ones(len(TEXTS)))
     assert units * np.linalg.norm(vectors, axis=1, keepdims=True) == pytest.approx(vectors, abs=1e-6)
@@ -146,13 +148,13 @@ def test_vectors_have_unit_length_if_asked(encoder: Encoder) -> None:
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("unit", [False, True])
-def test_no_texts_have_no_vectors(encoder: Encoder, unit: bool) -> None:
+def test_no_texts_give_no_vectors(encoder: Encoder, unit: bool) -> None:
     assert encoder.embed([], unit=unit).shape == (0, 12)
 
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_what_a_model_cannot_read_is_ignored(encoder: Encoder) -> None:
+def test_text_beyond_the_length_of_a_model_is_ignored(encoder: Encoder) -> None:
     start = "x" * (MAX_TOKENS - 2)
     read, too_long, shorter = encoder.embed([start, start + "y" * 100_000, start[1:]])
     assert too_long == pytest.approx(read, abs=1e-6)
@@ -161,7 +163,7 @@ def test_what_a_model_cannot_read_is_ignored(encoder: Encoder) -> None:
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_diversity_takes_embeddings(encoder: Encoder) -> None:
+def test_diversity_can_be_computed_from_embeddings(encoder: Encoder) -> None:
     diversity = measure_diversity(encoder.embed(["x = 1", "x = 1", "y"]), [[0, 1], [1, 2]])
     same, other = diversity.pools
     assert same == pytest.approx(0, abs=1e-6)
@@ -170,7 +172,7 @@ def test_diversity_takes_embeddings(encoder: Encoder) -> None:
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_weights_of_half_precision_are_computed_with_in_float32(folder: Path, torch: ModuleType) -> None:
+def test_half_precision_weights_are_used_in_float32(folder: Path, torch: ModuleType) -> None:
     import transformers
 
     model = transformers.RobertaModel.from_pretrained(folder).half()
@@ -193,7 +195,9 @@ def test_weights_of_half_precision_are_computed_with_in_float32(folder: Path, to
         ("config.json", b"{", r"holds no readable encoder \(OSError: .*; download it again$"),
     ],
 )
-def test_a_folder_without_a_whole_encoder_is_refused(folder: Path, name: str, content: bytes | None, told: str) -> None:
+def test_a_folder_with_an_incomplete_encoder_is_refused(
+    folder: Path, name: str, content: bytes | None, told: str
+) -> None:
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
@@ -232,7 +236,7 @@ def test_a_missing_folder_is_refused_in_one_line(tmp_path: Path, torch: ModuleTy
 
 
 def load_codebert_elsewhere(home: Path, call: str) -> subprocess.CompletedProcess[str]:
-    """The output of another process with this hub cache and an unreachable hub."""
+    """Run a call in another process with this hub cache and an unreachable hub, and return the process."""
     code = f"""
 from evodiverse.errors import EvoDiverseError
 from evodiverse.diversity.encoders import load_codebert
@@ -276,10 +280,8 @@ def test_a_hub_that_cannot_be_reached_is_reported_in_one_line(tmp_path: Path, to
 @pytest.mark.torch
 def test_offline_a_missing_codebert_is_reported_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
     result = load_codebert_elsewhere(tmp_path, "load_codebert(offline=True)")
-    message = (
-        f"{CODEBERT} is not in the cache of the Hugging Face hub, and the network must not be used; allow it once\n"
-    )
-    assert (result.stdout, result.stderr) == (message, "")
+    problem = f"{CODEBERT} is not in the cache of the Hugging Face hub, and network access is off"
+    assert (result.stdout, result.stderr) == (f"{problem}; call load_codebert() once\n", "")
 
 
 # MiniLM

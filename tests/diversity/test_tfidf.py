@@ -1,4 +1,4 @@
-"""The diversity of programs, by hand and against its definition over all pairs."""
+"""The diversity of programs, compared with values by hand and with its definition over all pairs."""
 
 import math
 import sys
@@ -40,12 +40,12 @@ def pack(
             for i in range(n)
         ])
 """
-# Programs of names alone have those for tokens.
+# The tokens of a program that consists only of names are these names.
 names = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=5).map("\n".join)
 
 
 def distances_by_definition(programs: list[str]) -> list[float]:
-    """The cosine distance of each pair, in words and logarithms."""
+    """Return the cosine distance of each pair, computed from the definition."""
     documents = [Counter(program.split()) for program in programs]
     idf = {
         word: 1 + math.log((1 + len(documents)) / (1 + sum(word in document for document in documents)))
@@ -63,7 +63,7 @@ def distances_by_definition(programs: list[str]) -> list[float]:
 # Tokens
 
 
-def test_tokens_are_names_numbers_texts_keywords_and_operators() -> None:
+def test_tokens_are_names_numbers_strings_keywords_and_operators() -> None:
     counts = {"np": 2, "n": 3, "step": 2, "i": 2, "0.5": 1, "0x10": 1, "'SLSQP'": 1, "numpy": 1, "pack": 1, "method": 1}
     nodes = ["Import", "FunctionDef", "Assign", "Div", "Add", "Return", "Mult", "comprehension"]
     found = Counter(find_tokens(PACK))
@@ -74,7 +74,7 @@ def test_layout_comments_docstrings_brackets_and_spelling_change_nothing() -> No
     assert sorted(find_tokens(REFORMATTED)) == sorted(find_tokens(PACK))
 
 
-def test_a_text_that_is_not_a_docstring_counts_as_a_whole() -> None:
+def test_a_string_that_is_not_a_docstring_is_a_single_token() -> None:
     assert Counter(find_tokens("m = 'COBYLA'")) - Counter(find_tokens("m = 'SLSQP'")) == Counter(["'COBYLA'"])
 
 
@@ -82,7 +82,7 @@ def test_a_dotted_module_has_the_tokens_of_its_parts() -> None:
     assert sorted(find_tokens("import scipy.optimize")) == ["<Import>", "optimize", "scipy"]
 
 
-def test_names_that_are_one_to_python_are_one_token() -> None:
+def test_names_that_are_equal_to_python_are_one_token() -> None:
     assert find_tokens("\ufb01") == find_tokens("fi") == ("fi",)  # the ligature
 
 
@@ -94,12 +94,12 @@ def test_a_program_without_statements_has_no_tokens(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "℘·x = 名前",  # characters that Python's own tokenizer does not take for a name's
+        "℘·x = 名前",  # characters that Python's own tokenizer does not accept in a name
         "x = " + " + ".join(["1"] * 1000),  # deeper than Python recurses
         "x = 0x" + "f" * 5000,  # more digits than Python writes
         "x = 1e999, 1j, b'\\xff', ..., None, True",
-        "x = '\\d'",  # which Python warns of
-        "x = '\\ud800'",  # which no file can hold
+        "x = '\\d'",  # Python warns about this
+        "x = '\\ud800'",  # no file can hold this
         "if x:\r\n\ty = f'{z!r:>{w}} {{'\r\n",
         "match x:\n case {'a': [*b], **c}: pass\n case None | D(e=1): pass",
         "async def f(a, /, *b, c: int = 1, **d) -> None:\n async with g() as h: yield await i\n global j",
@@ -116,7 +116,7 @@ def test_the_tokens_of_real_programs_are_found() -> None:
     assert min(len(find_tokens(source)) for source in sources if "def " in source) > 20
 
 
-def test_what_is_not_python_is_refused() -> None:
+def test_a_source_that_is_not_python_is_refused() -> None:
     with pytest.raises(ValueError, match=r"expected Python source, got 'x = \('"):
         find_tokens("x = (")
 
@@ -124,14 +124,14 @@ def test_what_is_not_python_is_refused() -> None:
 # TF-IDF
 
 
-def test_the_distance_of_two_programs_is_that_worked_out_by_hand() -> None:
-    # a is in both of 2, weight 1 + ln(3/3) = 1; b and c in one each, weight 1 + ln(3/2) = 1.405465.
+def test_the_distance_of_two_programs_equals_that_computed_by_hand() -> None:
+    # a is in both of the 2 programs, weight 1 + ln(3/3) = 1; b and c are in one each, weight 1 + ln(3/2) = 1.405465.
     # Similarity 1 / (1 + 1.405465²) = 0.336097.
     assert program_diversity(["a\nb", "c\na"], []).overall == pytest.approx(1 - 0.336097, abs=1e-6)
 
 
 def test_a_token_counts_as_often_as_it_occurs() -> None:
-    # As above, a twice in the first: 2 / sqrt((4 + 1.405465²) (1 + 1.405465²)) = 0.474331.
+    # As above, but a occurs twice in the first program: 2 / sqrt((4 + 1.405465²) (1 + 1.405465²)) = 0.474331.
     assert program_diversity(["a\nb\na", "c\na"], []).overall == pytest.approx(1 - 0.474331, abs=1e-6)
 
 
@@ -156,7 +156,7 @@ def test_programs_without_a_common_token_are_at_distance_1() -> None:
     assert program_diversity(["a\nb", "c", "d\nd"], []).overall == pytest.approx(1)
 
 
-def test_rows_have_unit_length_but_for_programs_without_tokens() -> None:
+def test_rows_have_unit_length_except_for_programs_without_tokens() -> None:
     lengths = sparse.linalg.norm(tfidf(["a\nb\na", "# nothing", PACK]), axis=1)
     assert lengths == pytest.approx([1, 0, 1])
 
@@ -204,13 +204,13 @@ def test_fewer_than_two_vectors_or_one_with_nan_have_no_mean(vectors: np.ndarray
 # Pools
 
 
-def test_pools_are_weighed_by_the_programs_of_all() -> None:
-    # Of 3 programs a is in two, weight 1 + ln(4/3) = 1.287682; b and c in one, weight 1 + ln(4/2) = 1.693147.
+def test_weights_come_from_the_programs_of_all_pools() -> None:
+    # Of 3 programs, a is in two, weight 1 + ln(4/3) = 1.287682; b and c are in one, weight 1 + ln(4/2) = 1.693147.
     expected = 1 - 1.287682**2 / (1.287682**2 + 1.693147**2)
     assert program_diversity(["a\nb", "a\nc", "d"], [[0, 1]]).pools == (pytest.approx(expected, abs=1e-6),)
 
 
-def test_each_pool_has_its_own_value_and_all_programs_theirs() -> None:
+def test_there_is_a_value_for_each_pool_and_one_for_all_programs() -> None:
     vectors = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     assert measure_diversity(vectors, [[0, 1], [1, 2]]) == Diversity(pytest.approx(2 / 3), (0, 1))
 
@@ -228,24 +228,24 @@ def test_no_programs_have_no_value() -> None:
 # Shares
 
 
-def test_shares_are_of_the_best_alone() -> None:
+def test_shares_are_computed_from_the_best_only() -> None:
     assert pool_shares([0.9, 0.1, 0.8, 0.7, 0.2], [0, 1, 1, 0, 1], top=3) == {0: 2 / 3, 1: 1 / 3}
 
 
-def test_of_equal_scores_the_older_is_better() -> None:
+def test_among_equal_scores_the_older_is_better() -> None:
     assert pool_shares([0.5, 0.9, 0.5, 0.5], [1, 0, 0, 0], top=2) == {0: 0.5, 1: 0.5}
 
 
-def test_a_pool_without_any_of_the_best_has_a_share_of_nothing() -> None:
+def test_a_pool_without_any_of_the_best_has_a_share_of_zero() -> None:
     assert pool_shares([0.1, 0.9], [0, 1], top=1) == {0: 0, 1: 1}
 
 
-def test_candidates_of_no_pool_are_an_origin_of_their_own_and_come_last() -> None:
+def test_candidates_without_a_pool_are_a_separate_origin_and_come_last() -> None:
     shares = pool_shares([0.4, 0.3, 0.2, 0.1], [None, 1, 0, 0])
     assert list(shares.items()) == [(0, 0.5), (1, 0.25), (None, 0.25)]
 
 
-def test_the_best_are_a_hundred_by_default() -> None:
+def test_the_best_100_count_by_default() -> None:
     assert pool_shares([1.0] * 60 + [0.5] * 60, [1] * 60 + [0] * 60) == {0: 0.4, 1: 0.6}
 
 

@@ -1,4 +1,4 @@
-"""Receptors that tests make up."""
+"""Invented receptors for tests."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def atom(x: float, y: float, z: float, kind: str = "C") -> str:
 
 
 def write_receptor(folder: Path, *lines: str) -> Path:
-    """Write a receptor of these lines; without any, of one carbon atom at the origin."""
+    """Write a receptor with these lines, or with one carbon atom at the origin if there are none."""
     path = folder / "receptor.pdbqt"
     path.write_text("\n".join(["REMARK a test", *(lines or [atom(0, 0, 0)]), "TER"]) + "\n")
     return path

@@ -1,4 +1,4 @@
-"""Dockings in processes of their own."""
+"""Docking in separate processes."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def print_and_dock(job: Job) -> Docked:
     return count_atoms(job)
 
 
-def wait_for_ever(job: Job) -> Docked:
+def wait_forever(job: Job) -> Docked:
     Path(job.key).write_text(str(os.getpid()))
     signal.pause()
     return count_atoms(job)
@@ -47,30 +47,30 @@ def make_jobs(folder: Path, keys: Sequence[str]) -> list[Job]:
 
 
 @pytest.mark.parametrize("n_processes", [1, 3])
-def test_every_job_has_its_result_with_any_number_of_processes(tmp_path: Path, n_processes: int) -> None:
+def test_every_job_has_a_result_with_any_number_of_processes(tmp_path: Path, n_processes: int) -> None:
     jobs = make_jobs(tmp_path, ["C", "CC", "CCC", "CCCC"])
     results = {job.key: docked.score for job, docked in dock_each(jobs, count_atoms, n_processes)}
     assert results == {"C": -1.0, "CC": -2.0, "CCC": -3.0, "CCCC": -4.0}
 
 
-def test_an_exception_is_the_error_of_its_molecule_alone(tmp_path: Path) -> None:
+def test_an_exception_affects_only_its_own_molecule(tmp_path: Path) -> None:
     results = {job.key: docked for job, docked in dock_each(make_jobs(tmp_path, ["CO", "C"]), refuse_oxygen, 1)}
     assert results["CO"] == Docked(None, error="ValueError: oxygen and more")
     assert results["C"].score == -1.0
 
 
-def test_the_end_of_a_process_is_the_error_of_its_molecule_alone(tmp_path: Path) -> None:
+def test_a_dead_process_affects_only_its_own_molecule(tmp_path: Path) -> None:
     results = {job.key: docked for job, docked in dock_each(make_jobs(tmp_path, ["CO", "C"]), die_of_oxygen, 2)}
-    assert results["CO"] == Docked(None, error="its process ended with 3")
+    assert results["CO"] == Docked(None, error="its process ended with exit code 3")
     assert results["C"].score == -1.0
 
 
-def test_what_libraries_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_libraries_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     list(dock_each(make_jobs(tmp_path, ["C"]), print_and_dock, 1))
     assert capfd.readouterr() == ("", "")
 
 
-def test_no_process_outlives_an_iteration_that_ends_early(tmp_path: Path) -> None:
+def test_no_process_outlives_an_iteration_that_is_closed_early(tmp_path: Path) -> None:
     short, endless = make_jobs(tmp_path, ["C", str(tmp_path / "started")])
     docking = dock_each([endless, short], _dock_or_wait, 2)
     assert next(docking)[0] == short
@@ -82,4 +82,4 @@ def test_no_process_outlives_an_iteration_that_ends_early(tmp_path: Path) -> Non
 
 
 def _dock_or_wait(job: Job) -> Docked:
-    return count_atoms(job) if job.key == "C" else wait_for_ever(job)
+    return count_atoms(job) if job.key == "C" else wait_forever(job)

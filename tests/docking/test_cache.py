@@ -1,4 +1,4 @@
-"""Results that are kept."""
+"""The cache of docking results."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_a_result_is_found_again(cache: DockingCache, job: Job) -> None:
     assert cache.find(job) == Docked(-7.5, "pose")
 
 
-def test_a_result_of_anything_else_is_not_taken(cache: DockingCache, job: Job) -> None:
+def test_a_result_of_another_docking_is_not_used(cache: DockingCache, job: Job) -> None:
     cache.keep(job, Docked(-7.5, "pose"))
     target = job.target
     others = [
@@ -43,25 +43,25 @@ def test_a_result_of_anything_else_is_not_taken(cache: DockingCache, job: Job) -
     assert [cache.find(other) for other in others] == [None] * 7
 
 
-def test_a_receptor_is_known_by_its_content_not_by_its_name(cache: DockingCache, job: Job) -> None:
+def test_a_receptor_is_identified_by_its_content_not_by_its_name(cache: DockingCache, job: Job) -> None:
     cache.keep(job, Docked(-7.5, "pose"))
     assert cache.find(replace(job, target=replace(job.target, name="x", receptor=Path("other.pdbqt"))))
 
 
-def test_a_failure_is_not_kept(cache: DockingCache, job: Job) -> None:
+def test_a_failure_is_not_stored(cache: DockingCache, job: Job) -> None:
     cache.keep(job, Docked(None, error="no conformer"))
     assert cache.find(job) is None
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"key": "CCO", "score": NaN, "pose": "p"}', '{"score": -7.5}'])
-def test_a_damaged_file_is_as_good_as_none(cache: DockingCache, job: Job, tmp_path: Path, content: str) -> None:
+def test_a_damaged_file_is_ignored(cache: DockingCache, job: Job, tmp_path: Path, content: str) -> None:
     cache.keep(job, Docked(-7.5, "pose"))
     (file,) = (tmp_path / "cache").iterdir()
     file.write_text(content)
     assert cache.find(job) is None
 
 
-def test_a_folder_that_cannot_be_written_is_told(job: Job, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(job: Job, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"cannot be written \(.*\); set EVODIVERSE_CACHE"):
+    with pytest.raises(DataError, match=r"cannot be written \(.*\); set EVODIVERSE_CACHE to a writable folder"):
         DockingCache(tmp_path / "file").keep(job, Docked(-7.5, "pose"))

@@ -48,7 +48,7 @@ def test_rows_have_a_score_or_an_error(run: Run, record: dict[str, object]) -> N
     ]
 
 
-def test_poses_are_the_molecules_in_space_the_best_first(run: Run, record: dict[str, object]) -> None:
+def test_poses_have_coordinates_and_are_sorted_best_first(run: Run, record: dict[str, object]) -> None:
     write_docking(run, record, RESULTS)
     poses = list(Chem.SDMolSupplier(str(run.path / "docking" / "poses.sdf"), removeHs=False))
     assert [(each.GetProp("key"), float(each.GetProp("score"))) for each in poses] == [("CCC", -4.5), ("CCO", -3.0)]
@@ -56,7 +56,7 @@ def test_poses_are_the_molecules_in_space_the_best_first(run: Run, record: dict[
     assert all(each.GetConformer().Is3D() for each in poses)
 
 
-def test_nothing_else_of_the_run_changes(run: Run, record: dict[str, object]) -> None:
+def test_nothing_else_in_the_run_changes(run: Run, record: dict[str, object]) -> None:
     def content() -> dict[Path, bytes]:
         files = (path for path in run.path.rglob("*") if path.is_file())
         return {path: path.read_bytes() for path in files if path.parent.name != "docking" and path.name != ".lock"}
@@ -68,17 +68,17 @@ def test_nothing_else_of_the_run_changes(run: Run, record: dict[str, object]) ->
     assert [path.name for path in run.path.glob(".docking*")] == []
 
 
-def test_the_scores_of_the_same_docking_are_known(run: Run, record: dict[str, object]) -> None:
+def test_the_scores_of_the_same_docking_are_found(run: Run, record: dict[str, object]) -> None:
     assert find_done(run, record, overwrite=False) == {}
     write_docking(run, record, RESULTS)
     assert find_done(run, record, overwrite=False) == {"CCO": -3.0, "CCC": -4.5}
     assert find_done(run, record, overwrite=True) == {}
 
 
-def test_another_docking_is_not_overwritten_unless_asked(run: Run, record: dict[str, object]) -> None:
+def test_a_different_docking_is_not_overwritten_unless_requested(run: Run, record: dict[str, object]) -> None:
     write_docking(run, record, RESULTS)
     other = record | {"receptor_sha256": "0" * 64, "settings": {}}
-    with pytest.raises(InputError, match=r"was made with another receptor_sha256, settings; use --overwrite"):
+    with pytest.raises(InputError, match=r"was made with a different receptor_sha256, settings; use --overwrite"):
         find_done(run, other, overwrite=False)
     assert find_done(run, other, overwrite=True) == {}
     write_docking(run, other, {"CCO": RESULTS["CCO"]})
@@ -87,7 +87,7 @@ def test_another_docking_is_not_overwritten_unless_asked(run: Run, record: dict[
 
 def test_a_docking_of_unknown_origin_is_not_overwritten(run: Run, record: dict[str, object]) -> None:
     (run.path / "docking").mkdir()
-    with pytest.raises(InputError, match=r"docking does not tell how it was made \(.*\); use --overwrite"):
+    with pytest.raises(InputError, match=r"docking has no readable record of how it was made \(.*\); use --overwrite"):
         find_done(run, record, overwrite=False)
 
 

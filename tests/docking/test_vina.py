@@ -1,4 +1,4 @@
-"""Ligands, and AutoDock Vina itself where it is installed."""
+"""Ligands, and AutoDock Vina itself if it is installed."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -29,17 +29,17 @@ def coordinates(molecule: Chem.Mol) -> np.ndarray:
 
 
 def heavy_distances(molecule: Chem.Mol) -> np.ndarray:
-    """All distances between heavy atoms, sorted."""
+    """Return all distances between heavy atoms, sorted."""
     return np.sort(Chem.Get3DDistanceMatrix(Chem.RemoveHs(molecule)), axis=None)
 
 
-def test_what_is_missing_is_named_with_the_extra_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named_with_the_extra_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vina, "find_spec", lambda name: None if name in ("vina", "gemmi") else object())
     with pytest.raises(InputError, match=r"^docking needs vina and gemmi; pip install 'evodiverse\[docking\]'$"):
         check_installed()
 
 
-def test_a_conformer_has_all_hydrogens_and_is_that_of_its_seed() -> None:
+def test_a_conformer_has_all_hydrogens_and_depends_on_its_seed() -> None:
     first, again, other = (embed(BENZAMIDE, seed) for seed in (1, 1, 2))
     assert first.GetNumAtoms() == 16
     assert np.array_equal(coordinates(first), coordinates(again))
@@ -57,14 +57,14 @@ def test_charges_and_stereocenters_are_those_of_the_smiles() -> None:
     assert Chem.MolToSmiles(molecule) == Chem.CanonSmiles("C[C@H]([NH3+])C(=O)[O-]")
 
 
-def test_a_molecule_that_cannot_be_folded_has_no_conformer() -> None:
+def test_a_molecule_that_cannot_be_embedded_has_no_conformer() -> None:
     with pytest.raises(LigandError, match="RDKit finds no conformer"):
         embed("C1C2CC3CC1C#CC23", 1)
 
 
 @pytest.mark.slow
 @needs_vina
-def test_a_ligand_survives_its_format() -> None:
+def test_a_ligand_is_unchanged_after_writing_and_reading() -> None:
     molecule = embed(BENZAMIDE, 1)
     pdbqt = f"MODEL 1\n{write_ligand(molecule)}ENDMDL\n"
     read = Chem.MolFromMolBlock(read_pose(pdbqt), removeHs=False)
@@ -91,7 +91,7 @@ def docked(job: Job) -> Iterator[Docked]:
 def test_a_small_ligand_binds_in_the_pocket_of_mapk14(job: Job, docked: Docked) -> None:
     assert docked.error == ""
     assert docked.score is not None
-    assert -7 < docked.score < -4  # a fragment of nine heavy atoms: some 0.6 kcal/mol each
+    assert -7 < docked.score < -4  # a fragment of nine heavy atoms: about 0.6 kcal/mol each
     pose = Chem.MolFromMolBlock(docked.pose, removeHs=False)
     assert Chem.MolToSmiles(Chem.RemoveHs(pose)) == Chem.CanonSmiles(BENZAMIDE)
     assert all(job.target.box.holds(point) for point in coordinates(pose).tolist())
@@ -104,14 +104,14 @@ def test_a_small_ligand_binds_in_the_pocket_of_mapk14(job: Job, docked: Docked) 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @needs_vina
-def test_the_same_docking_has_the_same_result_whatever_is_done_beside_it(job: Job, docked: Docked) -> None:
+def test_the_same_docking_has_the_same_result_next_to_another_one(job: Job, docked: Docked) -> None:
     both = [result for _, result in dock_each([job, job], vina.dock, 2)]
     assert both == [docked, docked]
 
 
 @pytest.mark.slow
 @needs_vina
-def test_a_molecule_with_an_atom_that_has_no_type_fails_alone(job: Job, tmp_path: Path) -> None:
+def test_a_molecule_with_an_atom_that_has_no_type_fails(job: Job, tmp_path: Path) -> None:
     ((_, docked),) = dock_each([Job("C[Po]C", job.target, job.settings)], vina.dock, 1)
     assert docked.score is None
     assert docked.error

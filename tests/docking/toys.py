@@ -1,4 +1,4 @@
-"""Programs that dock in no time, in a module that a new process loads soon."""
+"""Docking programs that take no time, in a module that a new process loads quickly."""
 
 from rdkit import Chem
 
@@ -6,14 +6,14 @@ from evodiverse.docking.docked import Docked, Job
 
 
 class Toy:
-    """Scores a molecule by its number of atoms, and cannot dock what is named ``refused``."""
+    """Scores a molecule by its number of atoms, and fails to dock the molecule ``refused``."""
 
     def __init__(self, refused: str = "", version: str = "1") -> None:
         self.refused = refused
         self.version = version
 
     def check_installed(self) -> None:
-        """It needs nothing."""
+        """Do nothing, since nothing is needed."""
 
     def find_versions(self) -> dict[str, str]:
         return {"toy": self.version}
@@ -26,14 +26,14 @@ class Toy:
 
 
 class Idle(Toy):
-    """May not be asked."""
+    """A program that must not be called."""
 
     def dock(self, job: Job, /) -> Docked:
         raise AssertionError(f"{job.key} is docked again")
 
 
 class OnlyEthanol(Idle):
-    """May be asked for ethanol alone."""
+    """A program that may be called only for ethanol."""
 
     def dock(self, job: Job, /) -> Docked:
         return Toy().dock(job) if job.key == "CCO" else super().dock(job)

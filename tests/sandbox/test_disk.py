@@ -1,4 +1,4 @@
-"""What a program may write, on a disk of its own that the kernel limits, and in a folder where it is counted."""
+"""What a program may write: on its own disk, which the kernel limits, and in a folder whose size is measured."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def counted() -> Iterator[ProcessSandbox]:
 
 @pytest.fixture(scope="module")
 def own(sandbox: ProcessSandbox) -> ProcessSandbox:
-    """Programs with disks of their own, as this machine's kernel must allow."""
+    """A sandbox whose programs have their own disks, which the kernel of this machine must allow."""
     (execution,) = sandbox.run([body("import os\nreturn os.statvfs('.').f_blocks * os.statvfs('.').f_frsize")])
     assert execution.value == 64_000_000
     return sandbox
@@ -56,7 +56,7 @@ def folder_of(sandbox: ProcessSandbox) -> Path:
         "import time\nfor k in range(20):\n  with open(str(k), 'wb') as f: f.write(b'x' * 10**7)\ntime.sleep(99)",
     ],
 )
-def test_a_disk_is_not_filled(disk: ProcessSandbox, code: str) -> None:
+def test_a_program_that_fills_the_disk_fails(disk: ProcessSandbox, code: str) -> None:
     failure = run(disk, body(code, limits=LIMITS)).failure
     assert failure is not None
     assert failure.reason is Reason.CRASHED
@@ -71,7 +71,7 @@ def hold(name):
         file.write(b"x" * 15_900_000)
         file.flush()
         held.append(mmap.mmap(file.fileno(), 4096))
-    os.closerange(4, 60)  # the mapping's own
+    os.closerange(4, 60)  # closes the descriptor of the mapping too
     os.unlink(name)
 """
 TRICKS = {
@@ -112,13 +112,13 @@ while True: pass
 
 
 @pytest.mark.parametrize("code", TRICKS.values(), ids=TRICKS)
-def test_files_out_of_sight_are_counted(counted: ProcessSandbox, code: str) -> None:
+def test_hidden_files_are_counted(counted: ProcessSandbox, code: str) -> None:
     failure = run(counted, body(code, limits=LIMITS)).failure
-    assert str(failure) == "crashed: it wrote more files than it may"
+    assert str(failure) == "crashed: it wrote more files or bytes than it may"
 
 
 @pytest.mark.parametrize("code", TRICKS.values(), ids=TRICKS)
-def test_the_kernel_gives_no_more_space_for_files_out_of_sight(own: ProcessSandbox, code: str) -> None:
+def test_hidden_files_get_no_more_space_from_the_kernel(own: ProcessSandbox, code: str) -> None:
     failure = run(own, body(code, limits=LIMITS)).failure
     assert "No space left on device" in str(failure)
 
@@ -142,7 +142,7 @@ def test_a_disk_does_not_outlive_its_program(own: ProcessSandbox) -> None:
     assert [run(own, body(code)).value for _ in range(6)] == [[2, ["f"]]] * 6
 
 
-def test_shared_memory_of_the_programs_own_is_no_file(disk: ProcessSandbox) -> None:
+def test_shared_memory_of_a_program_does_not_count_as_a_file(disk: ProcessSandbox) -> None:
     code = """
     import mmap, time
     held = [mmap.mmap(-1, 4096) for _ in range(8)]
@@ -153,7 +153,7 @@ def test_shared_memory_of_the_programs_own_is_no_file(disk: ProcessSandbox) -> N
     assert run(disk, body(code)).value == 1
 
 
-def test_a_program_that_is_looked_at_goes_on(counted: ProcessSandbox) -> None:
+def test_a_program_continues_after_its_files_are_counted(counted: ProcessSandbox) -> None:
     code = """
     import threading, time
     ticks = []
@@ -168,7 +168,7 @@ def test_a_program_that_is_looked_at_goes_on(counted: ProcessSandbox) -> None:
     assert run(counted, body(code)).value is True
 
 
-def test_nothing_is_left_of_what_a_program_wrote(disk: ProcessSandbox) -> None:
+def test_the_files_of_a_program_are_deleted(disk: ProcessSandbox) -> None:
     code = """
     import os
     os.makedirs("a/" * 200)
@@ -190,14 +190,14 @@ def test_nothing_is_left_of_what_a_program_wrote(disk: ProcessSandbox) -> None:
         "import os\nos.mkdir(b'\\xff\\n')\nopen(b'\\xff\\n/\\xfe', 'w').close()\nreturn 1",
     ],
 )
-def test_folders_too_deep_or_odd_to_be_walked_are_deleted(disk: ProcessSandbox, code: str) -> None:
+def test_deep_or_odd_folders_are_deleted(disk: ProcessSandbox, code: str) -> None:
     folder = folder_of(disk)
     run(disk, body(code))
     assert run(disk, body("import os\nreturn os.listdir()")).value == []
     assert list(folder.iterdir()) == []
 
 
-def test_what_a_program_writes_on_its_own_disk_is_on_no_other(own: ProcessSandbox) -> None:
+def test_the_files_on_a_programs_disk_exist_only_there(own: ProcessSandbox) -> None:
     code = "import time\nopen('f', 'w').write('x')\ntime.sleep(0.2)\nreturn __import__('os').getcwd()"
     folder = Path(run(own, body(code)).value)
     assert list(folder.iterdir()) == []
@@ -219,7 +219,7 @@ def test_no_file_is_left_when_both_processes_are_killed_at_once() -> None:
     with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True, cwd=root) as holder:
         warm, folder = holder.stdout.readline().split()
         assert until(lambda: Path(f"/proc/{warm}/task/{warm}/children").read_text() != "")
-        os.kill(int(warm), signal.SIGSTOP)  # so that it cannot clean up when it sees the other one gone
+        os.kill(int(warm), signal.SIGSTOP)  # so that it cannot clean up when the other one is gone
         holder.kill()
         holder.wait()
         os.kill(int(warm), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Programs that mean harm: each ends with a clear outcome, and neither the runner nor the machine notices."""
+"""Malicious programs: each ends with a clear outcome, and neither the runner nor the machine is affected."""
 
 import os
 import re
@@ -15,7 +15,7 @@ PAIR = (Array((2,)), Array(()))
 
 @pytest.fixture(autouse=True)
 def _unharmed(sandbox: ProcessSandbox) -> None:
-    """After each of them the sandbox works, in the same process, and nothing is left of the program."""
+    """Check after each test that the sandbox still works, in the same process, without leftovers of the program."""
     pid = sandbox._parent().pid
     yield
     (after,) = sandbox.run([body("return 6 * 7")])
@@ -30,7 +30,7 @@ def run(sandbox: ProcessSandbox, job: Job) -> Execution:
 
 
 def refuse(sandbox: ProcessSandbox, code: str, *arguments: object) -> str:
-    """The error that a program meets."""
+    """Return the error with which a program crashes."""
     execution = run(sandbox, body(code, *arguments))
     assert execution.value is None
     assert execution.failure is not None
@@ -42,8 +42,8 @@ def refuse(sandbox: ProcessSandbox, code: str, *arguments: object) -> str:
     ("code", "reason", "detail"),
     [
         ("while True: pass", Reason.TIMED_OUT, "it used more than 0.4 s of CPU"),
-        ("import time\ntime.sleep(1000)", Reason.TIMED_OUT, "it was still there after 1.2 s"),
-        ("import signal\nsignal.pause()", Reason.TIMED_OUT, "it was still there after 1.2 s"),
+        ("import time\ntime.sleep(1000)", Reason.TIMED_OUT, "it was still running after 1.2 s"),
+        ("import signal\nsignal.pause()", Reason.TIMED_OUT, "it was still running after 1.2 s"),
         ("try:\n    while True: pass\nexcept BaseException: pass\nreturn 1", Reason.TIMED_OUT, "0.4 s of CPU"),
         ("import sys\nsys.setrecursionlimit(1000)\ndef f(): return f()\nreturn f()", Reason.CRASHED, "RecursionError"),
         ("import os\nos._exit(3)", Reason.CRASHED, "it exited with status 3"),
@@ -81,7 +81,7 @@ def test_a_program_that_does_not_return_fails_with_a_reason(
         "return len('x' * 10**11)",
     ],
 )
-def test_a_program_that_wants_too_much_memory_gets_none(sandbox: ProcessSandbox, code: str) -> None:
+def test_a_program_that_requests_too_much_memory_fails(sandbox: ProcessSandbox, code: str) -> None:
     failure = run(sandbox, body(code)).failure
     assert failure is not None
     assert failure.reason is Reason.OUT_OF_MEMORY
@@ -100,7 +100,7 @@ def test_a_program_that_wants_too_much_memory_gets_none(sandbox: ProcessSandbox,
         "import ctypes, os\nif ctypes.CDLL(None).syscall(57) < 0: raise PermissionError(1, 'fork by its number')",
     ],
 )
-def test_a_program_starts_no_process(sandbox: ProcessSandbox, code: str) -> None:
+def test_a_program_cannot_start_a_process(sandbox: ProcessSandbox, code: str) -> None:
     assert "PermissionError" in refuse(sandbox, code)
 
 
@@ -121,7 +121,7 @@ def test_a_shell_command_does_not_run(sandbox: ProcessSandbox) -> None:
         "import urllib.request\nurllib.request.urlopen('http://127.0.0.1/').read()",
     ],
 )
-def test_a_program_opens_no_socket(sandbox: ProcessSandbox, code: str) -> None:
+def test_a_program_cannot_open_a_socket(sandbox: ProcessSandbox, code: str) -> None:
     assert re.search("PermissionError|Operation not permitted", refuse(sandbox, code))
 
 
@@ -147,7 +147,7 @@ def test_a_program_opens_no_socket(sandbox: ProcessSandbox, code: str) -> None:
         "import os\nos.memfd_create('x')",
     ],
 )
-def test_a_program_reaches_no_other_process_and_gains_no_privilege(sandbox: ProcessSandbox, code: str) -> None:
+def test_a_program_cannot_reach_other_processes_or_gain_privileges(sandbox: ProcessSandbox, code: str) -> None:
     assert "PermissionError" in refuse(sandbox, code)
 
 
@@ -177,8 +177,8 @@ def test_a_system_call_by_its_number_is_refused(sandbox: ProcessSandbox, name: s
     assert run(sandbox, body(code)).value == [-1, 1]
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86_64 alone has such calls")
-def test_a_system_call_of_another_flavor_ends_the_program(sandbox: ProcessSandbox) -> None:
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="only x86_64 has such calls")
+def test_an_x32_system_call_kills_the_program(sandbox: ProcessSandbox) -> None:
     assert "SIGSYS" in refuse(sandbox, "import ctypes\nctypes.CDLL(None).syscall(0x40000000 + 39)")
 
 
@@ -210,7 +210,7 @@ def test_a_system_call_of_another_flavor_ends_the_program(sandbox: ProcessSandbo
         "import os\nos.symlink(argument_0 + '/.env', 'mine')\nopen('mine').read()",
     ],
 )
-def test_a_program_sees_and_changes_no_file_of_others(sandbox: ProcessSandbox, tmp_path: Path, code: str) -> None:
+def test_a_program_cannot_read_or_change_files_of_others(sandbox: ProcessSandbox, tmp_path: Path, code: str) -> None:
     for name in (".env", "replies.sqlite"):
         (tmp_path / name).write_text("secret")
     assert re.search("PermissionError|Invalid cross-device link", refuse(sandbox, code, str(tmp_path)))
@@ -237,7 +237,7 @@ def test_the_environment_is_empty(sandbox: ProcessSandbox, code: str, monkeypatc
     assert run(sandbox, body(code)).value == {}
 
 
-def test_no_file_of_the_parent_is_open(sandbox: ProcessSandbox) -> None:
+def test_a_program_inherits_no_open_file(sandbox: ProcessSandbox) -> None:
     code = """
     import os
     def is_open(fd):
@@ -251,7 +251,7 @@ def test_no_file_of_the_parent_is_open(sandbox: ProcessSandbox) -> None:
     assert run(sandbox, body(code)).value == [0, 1, 2, 3]
 
 
-def test_a_huge_output_is_cut_to_its_end(sandbox: ProcessSandbox) -> None:
+def test_only_the_end_of_a_huge_output_is_kept(sandbox: ProcessSandbox) -> None:
     execution = run(sandbox, body("for _ in range(300): print('x' * 10**5)\nprint('end')\nreturn 1"))
     assert execution.value == 1
     assert execution.stdout.endswith("x\nend\n")
@@ -267,7 +267,7 @@ def test_a_huge_output_is_cut_to_its_end(sandbox: ProcessSandbox) -> None:
         ("import numpy\nreturn numpy.zeros(10**7), 1.0", (Array((10**7,)), Array(()))),
     ],
 )
-def test_a_huge_result_is_none(sandbox: ProcessSandbox, code: str, returns: tuple[Array, ...] | None) -> None:
+def test_a_huge_result_is_a_failure(sandbox: ProcessSandbox, code: str, returns: tuple[Array, ...] | None) -> None:
     failure = run(sandbox, body(code, returns=returns)).failure
     assert failure is not None
     assert failure.reason is Reason.WRONG_RESULT
@@ -301,7 +301,7 @@ def test_a_forged_result_is_a_failure(sandbox: ProcessSandbox, sent: bytes) -> N
     assert len(execution.failure.detail) <= 400
 
 
-def test_closing_every_file_is_no_result(sandbox: ProcessSandbox) -> None:
+def test_closing_every_file_is_a_failure(sandbox: ProcessSandbox) -> None:
     assert run(sandbox, body("import os, time\nos.closerange(0, 99)\ntime.sleep(99)")).failure is not None
 
 
@@ -327,22 +327,20 @@ def test_closing_every_file_is_no_result(sandbox: ProcessSandbox) -> None:
         ("class Liar:\n    @property\n    def __class__(self): return tuple\nreturn Liar()", Reason.CRASHED),
     ],
 )
-def test_a_result_that_is_not_what_was_asked_for_is_a_failure(
-    sandbox: ProcessSandbox, code: str, reason: Reason
-) -> None:
+def test_a_result_of_the_wrong_form_is_a_failure(sandbox: ProcessSandbox, code: str, reason: Reason) -> None:
     failure = run(sandbox, body(code, returns=PAIR)).failure
     assert failure is not None
     assert failure.reason is reason
 
 
 @pytest.mark.parametrize("value", ["float('nan')", "[1, float('inf')]", "{'a': -float('inf')}", "object()", "{1, 2}"])
-def test_a_json_result_holds_finite_plain_values(sandbox: ProcessSandbox, value: str) -> None:
+def test_a_json_result_must_hold_finite_plain_values(sandbox: ProcessSandbox, value: str) -> None:
     failure = run(sandbox, body(f"return {value}")).failure
     assert failure is not None
     assert failure.reason in {Reason.NON_FINITE, Reason.WRONG_RESULT}
 
 
-def test_numbers_are_judged_outside_whatever_a_program_does_to_numpy(sandbox: ProcessSandbox) -> None:
+def test_numbers_are_checked_outside_of_the_reach_of_a_program(sandbox: ProcessSandbox) -> None:
     code = """
     import json, math
     import numpy as np
@@ -356,7 +354,7 @@ def test_numbers_are_judged_outside_whatever_a_program_does_to_numpy(sandbox: Pr
     assert failure.reason is Reason.NON_FINITE
 
 
-def test_what_one_program_patches_the_next_does_not_see(sandbox: ProcessSandbox) -> None:
+def test_a_patched_module_does_not_affect_the_next_program(sandbox: ProcessSandbox) -> None:
     run(sandbox, body("import numpy, builtins\nnumpy.pi = 3\nbuiltins.abs = None\nreturn 1"))
     assert run(sandbox, body("import numpy\nreturn [numpy.pi > 3, abs(-1)]")).value == [True, 1]
 
@@ -372,7 +370,7 @@ def test_threads_left_running_end_with_the_program(sandbox: ProcessSandbox) -> N
     assert run(sandbox, body(code)).value == 1
 
 
-def test_the_time_of_all_threads_counts(sandbox: ProcessSandbox) -> None:
+def test_the_cpu_time_of_all_threads_counts(sandbox: ProcessSandbox) -> None:
     code = """
     import hashlib, threading
     def work():
@@ -385,7 +383,7 @@ def test_the_time_of_all_threads_counts(sandbox: ProcessSandbox) -> None:
     assert failure.reason is Reason.TIMED_OUT
 
 
-def test_threads_are_not_started_without_end(sandbox: ProcessSandbox) -> None:
+def test_the_number_of_threads_is_limited(sandbox: ProcessSandbox) -> None:
     code = """
     import threading, time
     threading.stack_size(32768)
@@ -397,18 +395,18 @@ def test_threads_are_not_started_without_end(sandbox: ProcessSandbox) -> None:
 
 
 @pytest.mark.parametrize("code", ["sys.stdout.close()", "sys.stdout = None", "sys.stdout = 3", "del sys.stdout"])
-def test_a_program_without_an_output_still_returns(sandbox: ProcessSandbox, code: str) -> None:
+def test_a_program_without_standard_output_still_returns(sandbox: ProcessSandbox, code: str) -> None:
     assert run(sandbox, body(f"import sys\n{code}\nreturn 1")).value == 1
 
 
-def test_a_program_that_leaves_by_a_back_door_is_a_failure(sandbox: ProcessSandbox) -> None:
+def test_an_exit_while_an_error_is_formatted_is_a_failure(sandbox: ProcessSandbox) -> None:
     code = "class E(Exception):\n    def __str__(self): raise SystemExit(0)\nraise E"
     execution = run(sandbox, body(code))
     assert str(execution.failure) == "crashed: E (line 4)"
     assert execution.stderr == ""
 
 
-def test_nothing_of_earlier_programs_is_in_reach(sandbox: ProcessSandbox) -> None:
+def test_earlier_programs_leave_nothing_in_the_frames(sandbox: ProcessSandbox) -> None:
     run(sandbox, body("print('a secret')\nreturn 'a secret'"))
     code = """
     import sys
@@ -421,7 +419,7 @@ def test_nothing_of_earlier_programs_is_in_reach(sandbox: ProcessSandbox) -> Non
     assert run(sandbox, body(code)).value is False
 
 
-def test_programs_share_no_open_file(sandbox: ProcessSandbox) -> None:
+def test_programs_do_not_share_open_files(sandbox: ProcessSandbox) -> None:
     code = "import fcntl\nfcntl.fcntl(0, fcntl.F_SETFL, 0o6000)\nreturn 1"
     run(sandbox, body(code))
     assert run(sandbox, body("import fcntl\nreturn fcntl.fcntl(0, fcntl.F_GETFL) & 0o6000")).value == 0
@@ -437,32 +435,32 @@ def test_programs_share_no_open_file(sandbox: ProcessSandbox) -> None:
         "value = []\nfor _ in range(90): value = [value]\nreturn value",
     ],
 )
-def test_json_that_others_would_stumble_over_is_a_failure(sandbox: ProcessSandbox, code: str) -> None:
+def test_json_that_cannot_be_processed_further_is_a_failure(sandbox: ProcessSandbox, code: str) -> None:
     failure = run(sandbox, body(code)).failure
     assert failure is not None
     assert failure.reason is Reason.WRONG_RESULT
 
 
-def test_a_program_cannot_say_that_it_timed_out_or_what_a_model_did(sandbox: ProcessSandbox) -> None:
+def test_a_program_cannot_claim_a_reason_that_only_others_can_know(sandbox: ProcessSandbox) -> None:
     for reason in ("timed_out", "model_error", "invalid"):
         code = f'import os\nos.write(3, b\'{{"failure": ["{reason}", "x"]}}\\n\')\nos._exit(0)'
         assert run(sandbox, body(code)).failure.reason is Reason.CRASHED
 
 
-def test_a_source_that_breaks_the_compiler_breaks_nothing_else(sandbox: ProcessSandbox) -> None:
+def test_a_source_that_breaks_the_compiler_is_a_failure(sandbox: ProcessSandbox) -> None:
     for source in ("(" * 100_000, "-" * 200_000 + "1", "def main(): return " + "[" * 5_000 + "]" * 5_000, "\0"):
         failure = run(sandbox, module(source)).failure
         assert failure is not None
         assert failure.reason in {Reason.CRASHED, Reason.OUT_OF_MEMORY}
 
 
-def test_the_limits_hold_for_what_a_program_does_before_its_function_is_called(sandbox: ProcessSandbox) -> None:
+def test_the_limits_hold_before_the_function_is_called(sandbox: ProcessSandbox) -> None:
     failure = run(sandbox, module("while True: pass\ndef main(): return 1", limits=QUICK)).failure
     assert failure is not None
     assert failure.reason is Reason.TIMED_OUT
 
 
-def test_a_program_that_ends_in_time_by_the_wall_but_not_by_the_cpu_has_timed_out(sandbox: ProcessSandbox) -> None:
+def test_a_program_within_wall_time_but_beyond_cpu_time_has_timed_out(sandbox: ProcessSandbox) -> None:
     code = "import time\nend = time.process_time() + 0.08\nwhile time.process_time() < end: pass\nreturn 1"
     failure = run(sandbox, body(code, limits=Limits(cpu_seconds=0.05))).failure
     assert failure is not None

@@ -1,4 +1,4 @@
-"""Programs that mean no harm, and what happens when the sandbox's own process is lost."""
+"""Harmless programs, and the loss of the sandbox's own process."""
 
 import os
 import pickle
@@ -28,11 +28,11 @@ def test_jobs_are_answered_in_order(sandbox: ProcessSandbox) -> None:
     assert [ended.value for ended in sandbox.run([body("return argument_0", k) for k in (3, 1, 2)])] == [3, 1, 2]
 
 
-def test_no_jobs_have_no_answers(sandbox: ProcessSandbox) -> None:
+def test_no_jobs_give_no_answers(sandbox: ProcessSandbox) -> None:
     assert sandbox.run([]) == []
 
 
-def test_arrays_go_there_and_come_back(sandbox: ProcessSandbox) -> None:
+def test_arrays_are_passed_in_both_directions(sandbox: ProcessSandbox) -> None:
     there = np.arange(6.0).reshape(2, 3)
     job = body("argument_0[0, 0] = 9\nreturn argument_0.T, argument_0.sum()", there, returns=(Array((3, 2)), Array(())))
     array, number = run(sandbox, job).value
@@ -41,17 +41,17 @@ def test_arrays_go_there_and_come_back(sandbox: ProcessSandbox) -> None:
     assert there[0, 0] == 0
 
 
-def test_json_goes_there_and_comes_back(sandbox: ProcessSandbox) -> None:
+def test_json_is_passed_in_both_directions(sandbox: ProcessSandbox) -> None:
     value = {"a": [1, 2.5, None, True, "ä\n\0"], "b": {}}
     assert run(sandbox, body("return argument_0", value)).value == value
 
 
-def test_numbers_of_numpy_are_json(sandbox: ProcessSandbox) -> None:
+def test_numpy_numbers_are_returned_as_json(sandbox: ProcessSandbox) -> None:
     code = "import numpy as np\nreturn [np.float64(0.5), np.int64(3), np.arange(2), np.bool_(True)]"
     assert run(sandbox, body(code)).value == [0.5, 3, [0, 1], True]
 
 
-def test_whole_numbers_and_lists_are_numbers_too(sandbox: ProcessSandbox) -> None:
+def test_integers_and_lists_are_returned_as_arrays(sandbox: ProcessSandbox) -> None:
     array, number = run(sandbox, body("return [[1, 2]], 3", returns=(Array((1, 2)), Array(())))).value
     assert (array.tolist(), float(number)) == ([[1.0, 2.0]], 3.0)
 
@@ -67,16 +67,16 @@ def test_a_program_does_not_see_the_drivers_names(sandbox: ProcessSandbox) -> No
     assert "NameError" in str(run(sandbox, job).failure)
 
 
-def test_what_is_printed_is_kept(sandbox: ProcessSandbox) -> None:
+def test_printed_output_is_kept(sandbox: ProcessSandbox) -> None:
     ended = run(sandbox, body("import sys\nprint('one')\nprint('two', file=sys.stderr)\nreturn 1"))
     assert (ended.stdout, ended.stderr) == ("one\n", "two\n")
 
 
-def test_what_was_printed_before_a_failure_is_kept(sandbox: ProcessSandbox) -> None:
+def test_output_before_a_failure_is_kept(sandbox: ProcessSandbox) -> None:
     assert run(sandbox, body("print('one')\nraise ValueError")).stdout == "one\n"
 
 
-def test_the_time_a_program_took_is_told(sandbox: ProcessSandbox) -> None:
+def test_cpu_time_and_wall_time_are_measured(sandbox: ProcessSandbox) -> None:
     code = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\nreturn 1"
     ended = run(sandbox, body(code))
     assert 0.19 < ended.cpu_seconds < ended.wall_seconds + 0.05
@@ -90,7 +90,7 @@ def test_an_error_names_the_programs_line(sandbox: ProcessSandbox) -> None:
     assert failure.detail.endswith("(line 6)")
 
 
-def test_an_error_tells_no_address_and_no_folder_so_that_it_is_the_same_next_time(sandbox: ProcessSandbox) -> None:
+def test_an_error_contains_no_address_or_folder_so_that_it_is_reproducible(sandbox: ProcessSandbox) -> None:
     code = "import os, threading\nraise ValueError(f'{object()} {os.getcwd()} {threading.get_ident()}')"
     assert str(run(sandbox, body(code)).failure) == "crashed: ValueError: <object object at …> . … (line 3)"
     elsewhere = ProcessSandbox()
@@ -99,7 +99,7 @@ def test_an_error_tells_no_address_and_no_folder_so_that_it_is_the_same_next_tim
     elsewhere.close()
 
 
-def test_a_stop_does_not_leave_an_answer_for_the_next_job(sandbox: ProcessSandbox) -> None:
+def test_an_interrupted_job_leaves_no_answer_for_the_next_job(sandbox: ProcessSandbox) -> None:
     class Stop(BaseException):
         pass
 
@@ -117,7 +117,7 @@ def test_a_stop_does_not_leave_an_answer_for_the_next_job(sandbox: ProcessSandbo
     assert run(sandbox, body("return 'next'")).value == "next"
 
 
-def test_no_output_can_be_kept_and_no_values_asked_for(sandbox: ProcessSandbox) -> None:
+def test_a_job_may_keep_no_output_and_return_no_values(sandbox: ProcessSandbox) -> None:
     silent = Limits(cpu_seconds=5.0, output_bytes=0)
     ended = run(sandbox, body("print('x' * 10**6)\nreturn ()", returns=(), limits=silent))
     assert (ended.value, ended.stdout) == ((), "")
@@ -139,7 +139,7 @@ CHANCE = [
 ]
 
 
-def test_chance_is_the_same_every_time_in_every_process(sandbox: ProcessSandbox) -> None:
+def test_random_numbers_are_the_same_every_time_in_every_process(sandbox: ProcessSandbox) -> None:
     draws = ", ".join(CHANCE)
     job = body(f"import os, random, secrets, uuid\nimport numpy as np\nreturn [{draws}, {draws}], str(set('abcdef'))")
     other = ProcessSandbox()
@@ -149,7 +149,7 @@ def test_chance_is_the_same_every_time_in_every_process(sandbox: ProcessSandbox)
     assert len(set(first[0])) == 2 * len(CHANCE)
 
 
-def test_a_seed_of_the_programs_own_counts(sandbox: ProcessSandbox) -> None:
+def test_a_program_may_choose_its_own_seed(sandbox: ProcessSandbox) -> None:
     code = "import numpy as np\nreturn np.random.default_rng(5).random()"
     assert run(sandbox, body(code)).value == np.random.default_rng(5).random()
 
@@ -171,11 +171,11 @@ def test_a_seed_of_the_programs_own_counts(sandbox: ProcessSandbox) -> None:
         "import subprocess, socket, multiprocessing, asyncio\nreturn 2",
     ],
 )
-def test_what_programs_of_this_kind_use_works(sandbox: ProcessSandbox, code: str) -> None:
+def test_features_that_programs_commonly_use_work(sandbox: ProcessSandbox, code: str) -> None:
     assert run(sandbox, body(code)).value == 2
 
 
-def test_one_numerical_thread(sandbox: ProcessSandbox) -> None:
+def test_numerical_libraries_use_one_thread(sandbox: ProcessSandbox) -> None:
     code = """
     import threading, os
     import numpy as np
@@ -192,7 +192,7 @@ def test_a_missing_function_is_a_failure(sandbox: ProcessSandbox) -> None:
     assert "KeyError: 'main'" in str(run(sandbox, module("def other(): pass")).failure)
 
 
-def test_this_machine_has_no_gaps() -> None:
+def test_the_confinement_has_no_gaps_on_this_machine() -> None:
     assert find_gaps() == []
 
 
@@ -221,7 +221,7 @@ def test_a_killed_warm_parent_leaves_no_folder(mounts: bool) -> None:
 
 
 def killed_while_it_starts(tmp_path: Path, times: int) -> ProcessSandbox:
-    """A sandbox whose warm parent is killed so many times by what it loads."""
+    """Return a sandbox whose warm parent is killed this number of times by a module that it loads."""
     tmp_path.joinpath("deadly_library.py").write_text(
         f"import os, signal\n"
         f"for k in range({times}):\n"
@@ -243,18 +243,18 @@ def test_a_warm_parent_that_is_killed_while_it_starts_is_started_again(
     sandbox.close()
 
 
-def test_a_warm_parent_that_is_killed_twice_while_it_starts_says_why(
+def test_a_warm_parent_that_is_killed_twice_while_it_starts_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(
         ServiceError,
-        match=r"died twice \(SIGKILL: killed, or out of memory, while it started\); start the same command to resume",
+        match=r"died twice \(SIGKILL: killed, or out of memory, while it started\); run the same command again",
     ):
         killed_while_it_starts(tmp_path, times=2).prepare()
 
 
-def test_a_job_that_no_pipe_holds_arrives(sandbox: ProcessSandbox) -> None:
+def test_a_job_larger_than_a_pipe_arrives(sandbox: ProcessSandbox) -> None:
     array = np.arange(500_000.0)
     assert run(sandbox, body("return float(argument_0.sum())", array)).value == array.sum()
 
@@ -272,7 +272,7 @@ print(execution.failure, flush=True)
 """
 
 
-def test_time_in_which_the_asking_process_was_stopped_does_not_count() -> None:
+def test_time_during_which_the_asking_process_was_stopped_does_not_count() -> None:
     root = Path(__file__).parents[2]
     with subprocess.Popen([sys.executable, "-c", PAUSED], stdout=subprocess.PIPE, text=True, cwd=root) as asking:
         warm = int(asking.stdout.readline())
@@ -281,12 +281,12 @@ def test_time_in_which_the_asking_process_was_stopped_does_not_count() -> None:
         name = Path(f"/proc/{int(children.read_text())}/comm")
         assert until(lambda: name.read_text() == "asleep\n")
         asking.send_signal(signal.SIGSTOP)
-        time.sleep(1.5)  # more than the 1.2 s that the program may be there
+        time.sleep(1.5)  # more than the 1.2 s that the program may take
         asking.send_signal(signal.SIGCONT)
         assert asking.stdout.readline() == "None\n"
 
 
-def test_threads_run_programs_side_by_side_and_each_has_a_parent() -> None:
+def test_threads_run_programs_in_parallel_with_a_warm_parent_each() -> None:
     sandbox = ProcessSandbox()
     job = body("import time\ntime.sleep(0.2)\nreturn time.monotonic()")
     with ThreadPoolExecutor(3) as threads:
@@ -297,7 +297,7 @@ def test_threads_run_programs_side_by_side_and_each_has_a_parent() -> None:
     assert until(lambda: len(sandbox._parents) == 0)
 
 
-def test_closing_ends_what_runs_in_other_threads(tmp_path: Path) -> None:
+def test_closing_ends_programs_in_other_threads(tmp_path: Path) -> None:
     sandbox = ProcessSandbox()
     with ThreadPoolExecutor(1) as threads:
         threads.submit(sandbox.prepare).result()
@@ -311,12 +311,12 @@ def test_closing_ends_what_runs_in_other_threads(tmp_path: Path) -> None:
     assert not children.exists()
 
 
-def test_a_sandbox_that_does_not_start_says_why() -> None:
+def test_a_sandbox_that_does_not_start_is_reported_with_the_reason() -> None:
     with pytest.raises(ServiceError, match=r"the sandbox does not start .*no_such_module"):
         ProcessSandbox(preload=["no_such_module"]).run([body("return 1")])
 
 
-def test_a_closed_sandbox_leaves_nothing() -> None:
+def test_a_closed_sandbox_leaves_no_process_and_no_folder() -> None:
     sandbox = ProcessSandbox()
     folder = Path(run(sandbox, body("import os\nreturn os.getcwd()")).value).parent
     pid = sandbox._parent().pid
@@ -336,7 +336,7 @@ sandbox.run([body("import time\\nwhile True: time.sleep(1)")])
 """
 
 
-def test_when_the_asking_process_is_killed_the_warm_parent_and_the_program_end() -> None:
+def test_the_warm_parent_and_the_program_end_when_the_asking_process_is_killed() -> None:
     root = Path(__file__).parents[2]
     with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True, cwd=root) as holder:
         warm, folder = holder.stdout.readline().split()
@@ -369,7 +369,7 @@ print(os.path.exists("/proc/" + grandchild))
 """
 
 
-def test_a_grandchild_in_a_session_of_its_own_does_not_outlive_its_job_even_unconfined() -> None:
+def test_a_grandchild_in_another_session_does_not_outlive_its_job_even_unconfined() -> None:
     ended = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout == "False\n"
 

@@ -1,4 +1,4 @@
-"""The filter of system calls, run on an interpreter of its instructions."""
+"""The filter of system calls, run by an interpreter of its instructions."""
 
 import re
 import struct
@@ -19,7 +19,7 @@ MACHINES = sorted(AUDIT)
 
 
 def judge(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
-    """What the filter answers to a call."""
+    """Return the decision of the filter about a call."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("=IIQ6Q", number, architecture or AUDIT[machine], 0, *padded)
     instructions = list(struct.iter_unpack("=HBBI", build_filter(machine)))
@@ -37,7 +37,7 @@ def judge(machine: str, number: int, *arguments: int, architecture: int | None =
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_what_is_listed_is_allowed_and_all_else_refused(machine: str) -> None:
+def test_only_the_listed_calls_are_allowed(machine: str) -> None:
     allowed = set(ALLOWED[machine].values())
     checked = set(CHECKED[machine].values())
     for number in set(range(464)) - checked - {435}:
@@ -46,12 +46,12 @@ def test_what_is_listed_is_allowed_and_all_else_refused(machine: str) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("number", [435, 464, 500, 2**30 - 1])
-def test_newer_calls_look_absent_so_that_libraries_fall_back(machine: str, number: int) -> None:
+def test_newer_calls_seem_absent_so_that_libraries_fall_back(machine: str, number: int) -> None:
     assert judge(machine, number) == ABSENT
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_calls_of_another_architecture_or_flavor_kill(machine: str) -> None:
+def test_calls_of_another_architecture_or_of_x32_kill_the_process(machine: str) -> None:
     assert judge(machine, 0, architecture=0x40000003) == KILL
     assert judge(machine, 0x40000000 | 39) == KILL
 
@@ -60,9 +60,9 @@ def test_calls_of_another_architecture_or_flavor_kill(machine: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "answer"),
     [
-        ("clone", (0x3D0F00,), ALLOW),  # what a thread is made with
+        ("clone", (0x3D0F00,), ALLOW),  # the flags that create a thread
         ("clone", (0x7D0F00,), ALLOW),
-        ("clone", (0x10F00,), REFUSE),  # a thread with files of its own
+        ("clone", (0x10F00,), REFUSE),  # a thread that does not share its files
         ("clone", (0x11,), REFUSE),
         ("clone", (0x10000 << 32 | 0x11,), REFUSE),
         ("prlimit64", (0, 7), ALLOW),
@@ -82,7 +82,7 @@ def test_calls_of_another_architecture_or_flavor_kill(machine: str) -> None:
         ("ioctl", (0, 0x5412), REFUSE),
     ],
 )
-def test_some_calls_are_allowed_for_some_arguments(
+def test_some_calls_are_allowed_only_with_some_arguments(
     machine: str, name: str, arguments: tuple[int, ...], answer: int
 ) -> None:
     assert judge(machine, CHECKED[machine][name], *arguments) == answer

@@ -1,4 +1,4 @@
-"""What a program can learn of the programs before it, from the memory that its process inherits: nothing."""
+"""A program learns nothing about earlier programs from the memory that its process inherits."""
 
 from collections.abc import Iterator
 
@@ -9,8 +9,8 @@ from evodiverse.vocabulary import Job
 from tests.sandbox.jobs import body, module
 
 MARKERS = {name: f"{name}-7f3a9c51e8d24b60" for name in ("source", "argument", "result", "stdout", "stderr", "error")}
-# What the scanning program is given to look for: each character is that of the marker and one, so that it does not
-# find what it looks for in its own memory.
+# What the scanning program looks for: each character of a marker plus one, so that the program does not find its own
+# copy in memory.
 SHIFTED = {name: "".join(chr(ord(letter) + 1) for letter in marker) for name, marker in MARKERS.items()}
 
 FREED = """
@@ -25,7 +25,7 @@ def main(wanted):
             found |= {name for name, text in wanted.items() if text.encode() in shifted}
     return sorted(found)
 """
-# A write to a pipe fails where nothing is mapped, in place of ending the process.
+# Writing an unmapped address to a pipe fails, whereas reading it would end the process.
 WHOLE_MEMORY = """
 import ctypes, os, sys
 import numpy as np
@@ -99,17 +99,17 @@ def find(sandbox: ProcessSandbox, job: Job) -> object:
     return execution.value
 
 
-def test_nothing_of_earlier_programs_is_in_freed_memory(used: ProcessSandbox) -> None:
+def test_freed_memory_holds_nothing_of_earlier_programs(used: ProcessSandbox) -> None:
     assert find(used, module(FREED, SHIFTED)) == []
 
 
-def test_nothing_of_earlier_programs_is_anywhere_in_memory(used: ProcessSandbox) -> None:
+def test_memory_holds_nothing_of_earlier_programs(used: ProcessSandbox) -> None:
     found, n_bytes = find(used, module(WHOLE_MEMORY, SHIFTED))
     assert found == []
     assert n_bytes > 20_000_000
 
 
-def test_the_scan_finds_what_is_in_memory(used: ProcessSandbox) -> None:
+def test_the_scan_finds_markers_that_are_in_memory(used: ProcessSandbox) -> None:
     kept = WHOLE_MEMORY + "".join(f"\n{name} = {marker!r} * 2" for name, marker in MARKERS.items())
     found, _ = find(used, module(kept, SHIFTED))
     assert found == sorted(MARKERS)

@@ -30,14 +30,14 @@ def test_a_job_arrives_as_it_was_sent(value: object, numbers: list[float]) -> No
 
 
 @pytest.mark.parametrize("size", [0, 5, 40, -1])
-def test_a_job_that_is_cut_off_is_an_end(size: int) -> None:
+def test_a_truncated_job_is_an_error(size: int) -> None:
     job = Job("source", "main", (np.ones(3),), None, Limits(1.5), None)
     with pytest.raises(EOFError, match="bytes of a job"):
         read_job(BytesIO(pack_job(job)[:size]))
 
 
 @given(st.binary(max_size=200), st.sampled_from([None, (Array((2,)), Array(()))]))
-def test_whatever_is_sent_is_a_value_or_a_rejection(sent: bytes, returns: tuple[Array, ...] | None) -> None:
+def test_any_bytes_give_a_value_or_a_rejection(sent: bytes, returns: tuple[Array, ...] | None) -> None:
     with suppress(UnusableError):
         read_result(sent, returns)
 
@@ -50,11 +50,11 @@ def test_finite_numbers_of_the_declared_shapes_arrive(numbers: list[float]) -> N
 
 @pytest.mark.parametrize("text", ['{"value": NaN}\n', '{"value": [1e999]}\n', '{"value": {"a": -Infinity}}\n'])
 def test_json_that_is_not_finite_is_refused(text: str) -> None:
-    with pytest.raises(UnusableError, match="it holds"):
+    with pytest.raises(UnusableError, match="the result holds"):
         read_result(text.encode(), None)
 
 
 @given(st.text())
-def test_a_cleaned_text_is_one_short_printable_line(text: str) -> None:
+def test_clean_returns_one_short_printable_line(text: str) -> None:
     assert clean(text).isprintable()
     assert len(clean(text * 100)) <= 400

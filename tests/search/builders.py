@@ -28,7 +28,7 @@ SEARCH = Search(attempts=3, patience=20, early_stop=None)
 
 
 def make_method(**changes: object) -> Method:
-    """Return `METHOD` with changes; those that name a field of `Swap` alone go there."""
+    """Return `METHOD` with changes; those of fields that only `Swap` has are made there."""
     in_swap = {name: value for name, value in changes.items() if name in Swap.__slots__}
     in_method = {name: value for name, value in changes.items() if name not in in_swap}
     return replace(METHOD, swap=replace(SWAP, **in_swap), **in_method)
@@ -61,12 +61,12 @@ def make_pools(*members: Sequence[int]) -> Pools:
 
 
 def as_lists(pools: Pools) -> list[list[int]]:
-    """Return pools as lists, which compare."""
+    """Return pools as lists, which can be compared."""
     return [pool.tolist() for pool in pools]
 
 
 def replay(pools: Pools, trials: Sequence[SwapTrial]) -> list[list[int]]:
-    """Carry out the accepted trials by hand on the pools before."""
+    """Return the pools after carrying out the accepted trials by hand."""
     members = [set(pool.tolist()) for pool in pools]
     for trial in trials:
         if trial.accepted:
@@ -84,6 +84,6 @@ def normalized(weights: Sequence[float]) -> list[float]:
 
 
 def standard_errors_off(count: int, probability: float, n_draws: int) -> float:
-    """Return how many standard errors the count of ``n_draws`` independent trials lies from its expectation."""
+    """Return by how many standard errors the count of ``n_draws`` independent trials differs from its expectation."""
     standard_error = sqrt(n_draws * probability * (1 - probability))
     return abs(count - n_draws * probability) / standard_error

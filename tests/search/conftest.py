@@ -1,4 +1,4 @@
-"""Property tests of the search core: the same examples in every run, without a time limit of their own."""
+"""Property tests of the search core use the same examples in every run, without a time limit per example."""
 
 from hypothesis import settings
 

@@ -1,4 +1,4 @@
-"""ξ follows its rule event by event."""
+"""The adaptation of ξ, event by event."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from tests.search.builders import make_method
 
 
 def run(rates: list[float | None], *, xi: float = 2.5, **changes: object) -> list[Thermostat]:
-    """The thermostat after each event."""
+    """Return the thermostat after each event."""
     swap, thermostat, history = make_method(**changes).swap, Thermostat(xi), []
     for rate in rates:
         thermostat, _ = adapt_xi(thermostat, rate, swap)
@@ -20,7 +20,7 @@ def run(rates: list[float | None], *, xi: float = 2.5, **changes: object) -> lis
 
 
 def factors(rates: list[float | None], **changes: object) -> list[float]:
-    """By what each event multiplied ξ."""
+    """Return the factor by which each event multiplied ξ."""
     xis = [2.5, *(thermostat.xi for thermostat in run(rates, **changes))]
     return [round(after / before, 12) for before, after in pairwise(xis)]
 
@@ -30,17 +30,17 @@ def test_each_event_moves_xi_when_the_window_is_one() -> None:
 
 
 @pytest.mark.parametrize("edge", [0.5, 0.1 + 0.4, 0.5 - 1e-10, 0.5 + 1e-10, sum([0.1] * 5), 1 - 0.5 - 1e-16])
-def test_the_upper_edge_of_the_band_counts_as_reached_through_rounding(edge: float) -> None:
+def test_the_upper_edge_of_the_band_counts_as_reached_despite_rounding(edge: float) -> None:
     assert factors([edge]) == [1.1]
 
 
 @pytest.mark.parametrize("edge", [0.3, 0.1 + 0.2, 0.1 * 3, 0.3 - 1e-10, 0.3 + 1e-10, 1 - 0.7, 3 / 10])
-def test_the_lower_edge_of_the_band_counts_as_reached_through_rounding(edge: float) -> None:
+def test_the_lower_edge_of_the_band_counts_as_reached_despite_rounding(edge: float) -> None:
     assert factors([edge]) == [0.9]
 
 
 @pytest.mark.parametrize("rate", [0.3 + 1e-8, 0.35, 0.4, 0.5 - 1e-8])
-def test_a_rate_inside_the_band_leaves_xi_alone(rate: float) -> None:
+def test_a_rate_inside_the_band_does_not_change_xi(rate: float) -> None:
     assert factors([rate]) == [1.0]
 
 
@@ -49,7 +49,7 @@ def test_the_band_lies_around_the_target(rate: float, factor: float) -> None:
     assert factors([rate], target=0.3) == [factor]
 
 
-def test_a_window_of_five_judges_the_mean_of_five_rates_and_starts_anew() -> None:
+def test_a_window_of_five_uses_the_mean_of_five_rates_and_is_then_emptied() -> None:
     high, low = [1.0, 0.0, 1.0, 0.0, 0.5], [1.0, 0.0, 0.0, 0.0, 0.0]
     assert factors([*high, *low, 1.0], window=5, target=0.4) == [1.0] * 4 + [1.1] + [1.0] * 4 + [0.9, 1.0]
 
@@ -59,11 +59,11 @@ def test_means_that_round_to_the_edge_count_as_reached() -> None:
     assert factors([0.3, 0.4, 0.5, 0.6, 0.7], window=5) == [1, 1, 1, 1, 1.1]
 
 
-def test_a_window_gathers_rates_in_the_order_they_came() -> None:
+def test_a_window_collects_rates_in_order() -> None:
     assert [thermostat.rates for thermostat in run([0.2, 1.0, 0.4], window=3)] == [(0.2,), (0.2, 1.0), ()]
 
 
-def test_an_event_without_a_rate_neither_moves_xi_nor_fills_the_window() -> None:
+def test_an_event_without_a_rate_changes_neither_xi_nor_the_window() -> None:
     assert factors([None, 1.0, None, None, 1.0, None], window=2) == [1.0, 1.0, 1.0, 1.0, 1.1, 1.0]
 
 
@@ -79,14 +79,14 @@ def test_a_scripted_sequence_is_followed_exactly() -> None:
 @pytest.mark.parametrize(
     ("xi", "rate", "bound"), [(990.0, 1.0, 1e3), (1e3, 1.0, 1e3), (1.05e-3, 0.0, 1e-3), (1e-3, 0.0, 1e-3)]
 )
-def test_xi_stops_at_its_bounds_and_says_so(xi: float, rate: float, bound: float) -> None:
+def test_xi_is_clamped_to_its_bounds(xi: float, rate: float, bound: float) -> None:
     assert adapt_xi(Thermostat(xi), rate, make_method().swap) == (Thermostat(bound), True)
 
 
 @pytest.mark.parametrize(
     ("xi", "rate"), [(900.0, 1.0), (1e3, 0.4), (1e3, 0.0), (1.2e-3, 0.0), (1e-3, 0.4), (1e-3, 1.0)]
 )
-def test_xi_within_its_bounds_is_no_clamp(xi: float, rate: float) -> None:
+def test_xi_within_its_bounds_is_not_clamped(xi: float, rate: float) -> None:
     _, clamped = adapt_xi(Thermostat(xi), rate, make_method().swap)
     assert not clamped
 

@@ -1,4 +1,4 @@
-"""One iteration after another: survivors, exchange when it is time, ξ and the counters."""
+"""Successive iterations: survivors, exchange when it is due, ξ and the counters."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ SCORES = [0.1, 0.8, 0.3, 0.9, 0.2, 0.6]
 
 
 class Run:
-    """A search whose offspring get the scores that the test hands over, and a key of their own each."""
+    """A search whose offspring get scores from the test, each with its own key."""
 
     def __init__(self, method: Method, *pools: list[int], search: Search = SEARCH, top: int = 3) -> None:
         self.method, self.search = method, search
@@ -60,7 +60,7 @@ def test_a_search_starts_at_iteration_zero_with_the_initial_pools_and_xi() -> No
     assert run.state.progress == Progress(0, 0, pytest.approx((0.9 + 0.8 + 0.6) / 3))
 
 
-def test_offspring_join_the_pool_that_asked_for_them() -> None:
+def test_offspring_join_the_pool_that_requested_them() -> None:
     state, _ = Run(make_method(rule="none"), [1, 2], [3]).step(0.5, 0.4, 0.7)
     assert as_lists(state.pools) == [[1, 2, 7, 9], [3, 8]]
 
@@ -92,19 +92,19 @@ def test_swaps_use_the_xi_from_before_and_adaptation_logs_the_xi_after() -> None
     assert {trial.xi for trial in second.trials} == {2.0 * 1.1}
 
 
-def test_random_exchange_adapts_nothing() -> None:
+def test_random_exchange_does_not_adapt_xi() -> None:
     state, info = Run(make_method(period=1, rule="random"), [1, 2], [3, 4]).step()
     assert info.adaptations == ()
     assert state.thermostat.xi == 2.5
 
 
-def test_an_event_of_blocked_pairs_alone_logs_no_rate_and_leaves_xi() -> None:
+def test_an_event_with_only_blocked_pairs_logs_no_rate_and_does_not_change_xi() -> None:
     state, info = Run(make_method(period=1), [1, 2], [1, 2]).step()
     assert [(row.rate, row.xi, row.accepted, row.tried) for row in info.adaptations] == [(None, 2.5, 0, 0)]
     assert state.thermostat.rates == ()
 
 
-def test_one_rate_serves_the_whole_ladder_and_each_pair_logs_its_own_counts() -> None:
+def test_the_whole_ladder_has_one_rate_and_each_pair_logs_its_own_counts() -> None:
     run = Run(make_method(period=1, ladder=(1.0, 0.5, 0.1), size=2), [1, 2], [3, 4], [5, 6])
     _, info = run.step()
     assert [(row.cold_pool, row.hot_pool) for row in info.adaptations] == [(0, 1), (1, 2)]
@@ -113,7 +113,7 @@ def test_one_rate_serves_the_whole_ladder_and_each_pair_logs_its_own_counts() ->
     assert {row.rate for row in info.adaptations} == {sum(row.accepted for row in info.adaptations) / 4} == {rate}
 
 
-def test_a_window_gathers_events_not_iterations() -> None:
+def test_a_window_counts_events_not_iterations() -> None:
     infos = Run(make_method(period=2, window=2, target=0.0, tolerance=0.0), [1, 2], [3, 4]).steps(8)
     xis = [row.xi for info in infos for row in info.adaptations]
     assert xis == [2.5, 2.5 * 1.1, 2.5 * 1.1, 2.5 * 1.1 * 1.1]
@@ -137,34 +137,34 @@ def test_an_iteration_without_a_charge_counts_as_idle_and_a_charge_resets_it() -
     assert idle == [1, 2, 0, 1]
 
 
-def test_an_iteration_of_duplicates_and_reused_candidates_alone_is_idle() -> None:
+def test_an_iteration_with_only_duplicates_and_reused_candidates_is_idle() -> None:
     state, info = Run(make_method(), [1, 2], [3]).answer(["k1", "k1"], [])
     assert [attempt.outcome for attempt in info.attempts] == [Outcome.DUPLICATE, Outcome.REUSED]
     assert state.progress.idle == 1
 
 
-def test_the_mean_of_the_best_is_of_all_ever_evaluated() -> None:
+def test_the_mean_of_the_best_covers_all_evaluated_candidates() -> None:
     method = make_method(rule="none", capacity=1, elites=1)
     run = Run(method, [1], [5], top=2)
     state, _ = run.step(0.95)
     assert state.progress.top_mean == pytest.approx((0.95 + 0.9) / 2)
 
 
-def test_an_empty_pool_stays_empty_and_breaks_nothing() -> None:
+def test_an_empty_pool_stays_empty_without_an_error() -> None:
     run = Run(make_method(period=1), [1, 2], [])
     state, info = run.step(0.5)
     assert as_lists(state.pools) == [[1, 2, 7], []]
     assert [row.rate for row in info.adaptations] == [None]
 
 
-def test_advancing_leaves_the_state_before_as_it_was() -> None:
+def test_advancing_does_not_change_the_previous_state() -> None:
     run = Run(make_method(period=1, rule="random", capacity=2), [1, 2], [3, 4])
     before = run.state
     run.step(0.5, 0.5, 0.5)
     assert (before.iteration, as_lists(before.pools)) == (0, [[1, 2], [3, 4]])
 
 
-def test_pools_are_sorted_arrays_of_calls_throughout() -> None:
+def test_pools_are_always_sorted_arrays_of_calls() -> None:
     run = Run(make_method(period=2, ladder=(1.0, 0.5, 0.1), capacity=3, elites=1), [1, 2], [3, 4], [5, 6])
     for number in range(12):
         state, _ = run.step(*np.random.default_rng(number).random(4).tolist())

@@ -1,4 +1,4 @@
-"""The archive counts calls and knows the best."""
+"""The archive: counts of calls, stored results and the best candidate."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def test_a_call_counts_when_it_is_reserved() -> None:
     assert archive.scores.size == 0
 
 
-def test_a_key_is_charged_once_a_run() -> None:
+def test_a_key_is_charged_once_per_run() -> None:
     with pytest.raises(ValueError, match="'k1' was charged before"):
         make_archive([0.5]).reserve("k1")
 
@@ -74,14 +74,14 @@ def test_a_failed_evaluation_is_charged_and_has_no_score() -> None:
     assert np.isnan(archive.energies).tolist() == [False, True, False]
 
 
-def test_the_best_of_several_alike_is_the_oldest() -> None:
+def test_the_best_of_equal_scores_is_the_oldest() -> None:
     best = make_archive([None, 0.2, 0.7, 0.7]).best()
     assert best is not None
     assert best.call == 3
 
 
 @pytest.mark.parametrize("scores", [[], [None, None]])
-def test_there_is_no_best_when_all_failed(scores: list[None]) -> None:
+def test_there_is_no_best_if_all_evaluations_failed(scores: list[None]) -> None:
     assert make_archive(scores).best() is None
 
 
@@ -97,7 +97,7 @@ def test_the_mean_of_the_best_does_not_depend_on_the_order_of_scores(scores: lis
     assert make_archive(scores, top=5).top_mean() == make_archive(sorted(scores, key=str), top=5).top_mean()
 
 
-def test_no_mean_is_kept_when_none_is_asked() -> None:
+def test_there_is_no_mean_of_the_best_unless_requested() -> None:
     assert np.isnan(make_archive([0.5]).top_mean())
 
 

@@ -1,4 +1,4 @@
-"""How attempts end, what is charged, and who joins which pool."""
+"""How attempts end, what is charged, and which candidate joins which pool."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ EVALUATED, REUSED, DUPLICATE, REJECTED = Outcome.EVALUATED, Outcome.REUSED, Outc
 
 
 def answer(key: str | None) -> Answer:
-    """What an operator and a parser make of a key; None is unparsable, keys starting with x fail when evaluated."""
+    """Return a proposal of a key, parsed. None is unparsable; a key that starts with x fails its evaluation."""
     if key is None:
         return Proposal("((", "toy", llm_call=3), Rejection(Reason.UNPARSABLE, "two brackets")
     return Proposal(f" {key.upper()} ", "toy", llm_call=4), Hypothesis(key.upper(), key)
@@ -55,7 +55,7 @@ class World:
         )
 
     def play(self, *keys: str | None) -> list[Attempt]:
-        """Play a round in which the open slots answer these keys in turn; return its records."""
+        """Play a round in which the open slots get these keys in turn, and return its records."""
         pending = self.attempts.settle(self.requests(), [answer(key) for key in keys])
         self.evaluated += [hypothesis.key for hypothesis in pending]
         self.attempts.close([evaluate(hypothesis) for hypothesis in pending])
@@ -76,7 +76,7 @@ def test_new_keys_are_charged_in_the_order_of_slot_and_pool() -> None:
     assert world.offspring() == [[5, 7], [6, 8]]
 
 
-def test_what_is_charged_is_what_is_evaluated() -> None:
+def test_exactly_the_charged_keys_are_evaluated() -> None:
     world = World()
     world.play("a", None, "k1", "a")
     assert world.evaluated == ["a"]
@@ -98,39 +98,39 @@ def test_a_key_of_this_pool_is_a_duplicate() -> None:
     assert world.attempts.open_slots == [Slot(0, 0), Slot(0, 1)]
 
 
-def test_a_key_of_another_pool_or_of_none_is_reused_without_a_charge() -> None:
+def test_a_known_key_that_is_not_in_this_pool_is_reused_without_a_charge() -> None:
     world = World(slots=1)
     assert outcomes(world.play("k3", "k4")) == [(REUSED, None, 3), (REUSED, None, 4)]
     assert world.archive.n_calls == 4
     assert world.offspring() == [[3], [4]]
 
 
-def test_a_reused_candidate_brings_its_stored_evaluation() -> None:
+def test_a_reused_candidate_has_its_stored_evaluation() -> None:
     world = World(slots=1)
     reused, _ = world.play("k3", None)
     assert reused.evaluation == world.archive.evaluation(3)
 
 
-def test_one_new_key_from_two_pools_in_a_round_is_charged_to_the_first_and_reused_by_the_second() -> None:
+def test_a_new_key_of_two_pools_in_one_round_is_charged_to_the_first_and_reused_by_the_second() -> None:
     world = World(slots=1)
     assert outcomes(world.play("a", "a")) == [(EVALUATED, 5, None), (REUSED, None, 5)]
     assert world.evaluated == ["a"]
     assert world.offspring() == [[5], [5]]
 
 
-def test_one_key_twice_in_a_pool_and_round_is_a_duplicate_for_the_later_slot() -> None:
+def test_a_key_twice_in_a_pool_and_round_is_a_duplicate_for_the_later_slot() -> None:
     world = World()
     records = world.play("a", "b", "a", "c")
     assert outcomes(records)[2] == (DUPLICATE, None, None)
     assert world.attempts.open_slots == [Slot(1, 0)]
 
 
-def test_one_reused_key_twice_in_a_pool_and_round_is_a_duplicate_for_the_later_slot() -> None:
+def test_a_reused_key_twice_in_a_pool_and_round_is_a_duplicate_for_the_later_slot() -> None:
     records = World().play("k4", "b", "k4", "c")
     assert outcomes(records)[::2] == [(REUSED, None, 4), (DUPLICATE, None, None)]
 
 
-def test_a_later_slots_key_of_round_one_is_a_duplicate_for_an_earlier_slot_in_round_two() -> None:
+def test_a_key_from_round_one_is_a_duplicate_in_round_two_even_for_an_earlier_slot() -> None:
     world = World()
     world.play(None, "b", "a", "c")
     assert world.attempts.open_slots == [Slot(0, 0)]
@@ -138,13 +138,13 @@ def test_a_later_slots_key_of_round_one_is_a_duplicate_for_an_earlier_slot_in_ro
     assert world.offspring()[0] == [5 + 1]
 
 
-def test_another_pools_key_of_round_one_is_reused_in_round_two() -> None:
+def test_a_key_of_another_pool_from_round_one_is_reused_in_round_two() -> None:
     world = World(slots=1)
     world.play(None, "a")
     assert outcomes(world.play("a")) == [(REUSED, None, 5)]
 
 
-def test_a_failed_evaluation_is_charged_logged_and_joins_no_pool() -> None:
+def test_a_failed_evaluation_is_charged_and_logged_but_joins_no_pool() -> None:
     world = World(slots=1)
     failed, _ = world.play("x1", "a")
     assert outcomes([failed]) == [(EVALUATED, 5, None)]
@@ -167,13 +167,13 @@ def test_a_key_that_failed_is_never_evaluated_again() -> None:
     assert world.offspring() == [[], []]
 
 
-def test_call_numbers_of_a_later_round_follow_those_of_the_earlier() -> None:
+def test_call_numbers_continue_in_the_next_round() -> None:
     world = World()
     world.play(None, "a", None, "b")
     assert [(r.slot, r.attempt, r.call) for r in world.play("c", "d")] == [(0, 2, 7), (1, 2, 8)]
 
 
-def test_a_record_says_what_was_asked_and_what_was_answered() -> None:
+def test_a_record_holds_the_request_and_the_answer() -> None:
     world = World(slots=1)
     request = make_requests(
         7, [1], world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
@@ -195,13 +195,13 @@ def test_a_record_says_what_was_asked_and_what_was_answered() -> None:
     )
 
 
-def test_an_answer_too_few_is_refused() -> None:
+def test_a_missing_answer_is_refused() -> None:
     world = World()
     with pytest.raises(ValueError, match=r"zip\(\) argument 2 is shorter"):
         world.attempts.settle(world.requests(), [answer("a")])
 
 
-def test_an_evaluation_too_few_is_refused() -> None:
+def test_a_missing_evaluation_is_refused() -> None:
     world = World(slots=1)
     world.attempts.settle(world.requests(), [answer("a"), answer("b")])
     with pytest.raises(ValueError, match=r"zip\(\) argument 2 is shorter"):
@@ -212,7 +212,7 @@ scripts = st.lists(st.sampled_from([None, "a", "b", "c", "d", "x1", "x2", "k1", 
 
 
 @given(st.integers(1, 4), scripts)
-def test_the_ledger_holds_over_all_rounds(slots: int, script: list[str | None]) -> None:
+def test_calls_are_counted_correctly_over_all_rounds(slots: int, script: list[str | None]) -> None:
     world = World(slots=slots)
     keys = iter(script)
     for _ in range(3):
@@ -247,7 +247,7 @@ def test_each_slot_fills_once_and_no_pool_gets_a_candidate_twice(slots: int, scr
 
 
 def screened(world: World, *keys: str | None, worth: Mapping[str, float] = MappingProxyType({})) -> list[Attempt]:
-    """Play a round of two proposals a slot, of which the surrogate expects what ``worth`` says, else 0."""
+    """Play a round of two proposals per slot; the surrogate forecasts their value in ``worth``, else 0."""
     requests = make_requests(
         7, [1, 2], world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
     )
@@ -262,7 +262,7 @@ def screened(world: World, *keys: str | None, worth: Mapping[str, float] = Mappi
     return world.attempts.records
 
 
-def test_a_pool_pays_for_as_many_of_its_proposals_as_it_has_slots() -> None:
+def test_a_pool_evaluates_as_many_of_its_proposals_as_it_has_slots() -> None:
     world = World()
     records = screened(world, "a", "b", "c", "d", "e", "f", "g", "h", worth={"b": 2, "e": 1, "c": 1, "d": 2})
     assert world.evaluated == ["b", "c", "d", "e"]
@@ -276,7 +276,7 @@ def test_a_pool_pays_for_as_many_of_its_proposals_as_it_has_slots() -> None:
     assert world.attempts.open_slots == []
 
 
-def test_what_was_not_chosen_is_told_with_its_forecast() -> None:
+def test_proposals_that_are_not_chosen_are_recorded_with_their_forecasts() -> None:
     world = World(slots=1)
     records = screened(world, "a", "b", "c", "d", worth={"b": 2, "d": 1})
     assert [record.forecast for record in records] == [(2, 0.25), (1, 0.25)]
@@ -296,7 +296,7 @@ def test_rejected_known_and_repeated_proposals_are_not_chosen() -> None:
     assert world.attempts.open_slots == []
 
 
-def test_a_screened_round_charges_no_more_than_the_slots_dealt() -> None:
+def test_a_screened_round_charges_at_most_one_call_per_slot() -> None:
     world = World()
     world.attempts = Attempts(deal_slots(world.pools, 2, 3), world.pools, world.archive)
     screened(world, "a", "b", "c", "d", "e", "f")

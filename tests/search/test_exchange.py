@@ -1,4 +1,4 @@
-"""The exchange as bookkeeping: nothing is lost, doubled or invented, and the log can be replayed."""
+"""The bookkeeping of the exchange: no candidate is lost, duplicated or invented, and the log can be replayed."""
 
 from collections import Counter
 from dataclasses import replace
@@ -19,7 +19,7 @@ SWAP_RULES = ["metropolis", "random"]
 
 @st.composite
 def worlds(draw: st.DrawFn, rules: list[str]) -> tuple[Pools, Event]:
-    """Pools that may be empty and may share calls, and an exchange event between them."""
+    """Draw pools that may be empty and may share calls, and an exchange event between them."""
     n_pools = draw(st.integers(1, 5))
     pools = [draw(st.sets(st.integers(1, N_CALLS))) for _ in range(n_pools)]
     energies = draw(st.lists(st.floats(-3, 3), min_size=N_CALLS, max_size=N_CALLS))
@@ -56,7 +56,7 @@ def test_no_pool_holds_a_candidate_twice_after_an_exchange(world: tuple[Pools, E
 
 
 @given(worlds(exchange_rules.names))
-def test_an_exchange_leaves_its_input_as_it_was(world: tuple[Pools, Event]) -> None:
+def test_an_exchange_does_not_change_its_input(world: tuple[Pools, Event]) -> None:
     before, energies = as_lists(world[0]), world[1].energies.copy()
     exchange(*world)
     assert as_lists(world[0]) == before
@@ -64,19 +64,19 @@ def test_an_exchange_leaves_its_input_as_it_was(world: tuple[Pools, Event]) -> N
 
 
 @given(worlds(exchange_rules.names))
-def test_an_exchange_is_a_function_of_its_event(world: tuple[Pools, Event]) -> None:
+def test_an_exchange_depends_only_on_its_pools_and_event(world: tuple[Pools, Event]) -> None:
     one, other = exchange(*world), exchange(*world)
     assert (as_lists(one.pools), one.trials, one.migrations) == (as_lists(other.pools), other.trials, other.migrations)
 
 
 @given(worlds(SWAP_RULES))
-def test_trials_replayed_on_the_pools_before_give_the_pools_after(world: tuple[Pools, Event]) -> None:
+def test_replaying_the_trials_gives_the_exchanged_pools(world: tuple[Pools, Event]) -> None:
     exchanged = exchange(*world)
     assert replay(world[0], exchanged.trials) == as_lists(exchanged.pools)
 
 
 @given(worlds(SWAP_RULES))
-def test_each_pair_is_settled_by_the_rule_after_the_effect_of_the_one_before(world: tuple[Pools, Event]) -> None:
+def test_each_pair_is_decided_after_the_previous_one_has_taken_effect(world: tuple[Pools, Event]) -> None:
     pools, event = world
     trials = exchange(pools, event).trials
     for number, trial in enumerate(trials):
@@ -106,7 +106,7 @@ def test_random_exchange_accepts_every_unblocked_pair_at_a_xi_of_zero(world: tup
 
 
 @given(worlds(SWAP_RULES))
-def test_as_many_distinct_pairs_are_drawn_as_the_smaller_pool_allows(world: tuple[Pools, Event]) -> None:
+def test_pairs_are_distinct_and_limited_by_the_smaller_pool(world: tuple[Pools, Event]) -> None:
     pools, event = world
     exchanged = exchange(pools, event)
     for cold, hot in exchanged.pairs:
@@ -147,7 +147,7 @@ def test_a_pair_is_blocked_when_either_side_is_already_in_the_other_pool(cold: l
 
 
 @given(worlds(SWAP_RULES), st.floats(-3, 3), st.sampled_from([0.0, 1.0, 90.0]))
-def test_what_is_drawn_does_not_depend_on_outcomes(world: tuple[Pools, Event], energy: float, xi: float) -> None:
+def test_draws_do_not_depend_on_outcomes(world: tuple[Pools, Event], energy: float, xi: float) -> None:
     pools, event = world
     pools = (pools * 2)[:2]
     event = replace(event, method=make_method(size=event.method.swap.size))
@@ -159,7 +159,7 @@ def test_what_is_drawn_does_not_depend_on_outcomes(world: tuple[Pools, Event], e
     assert drawn[0] == drawn[1]
 
 
-def test_a_blocked_pair_uses_up_its_u_all_the_same() -> None:
+def test_a_blocked_pair_also_consumes_its_random_number() -> None:
     event = make_event(make_method(size=3), [0.0] * 6)
     log_us = [
         [trial.log_u for trial in exchange_rules["metropolis"](make_pools([1, 2, 3], hot), event).trials]
@@ -169,13 +169,13 @@ def test_a_blocked_pair_uses_up_its_u_all_the_same() -> None:
     assert len(set(log_us[0])) == 3
 
 
-def test_rungs_draw_from_streams_of_their_own() -> None:
+def test_each_rung_has_its_own_stream() -> None:
     event = make_event(make_method(ladder=(0.8, 0.4, 0.2), size=1), [0.0] * 3)
     first, second = exchange_rules["metropolis"](make_pools([1], [2], [3]), event).trials
     assert first.log_u != second.log_u
 
 
-def test_the_rate_is_accepted_over_unblocked_pairs_of_the_whole_ladder() -> None:
+def test_the_swap_rate_is_the_accepted_share_of_unblocked_pairs_of_the_whole_ladder() -> None:
     (trial,) = exchange_rules["random"](make_pools([1], [2]), make_event(make_method(), [0.0, 1.0])).trials
     yes, no = replace(trial, accepted=True, blocked=False), replace(trial, accepted=False, blocked=False)
     blocked = replace(trial, accepted=False, blocked=True)
@@ -191,17 +191,17 @@ def test_the_colder_pool_always_takes_the_better_candidate(h_cold: float, h_hot:
 
 
 @pytest.mark.parametrize("gap", [1.7e308, -1.7e308])
-def test_energies_at_the_end_of_the_range_decide_without_a_warning(gap: float) -> None:
+def test_extreme_energies_are_decided_without_a_warning(gap: float) -> None:
     assert log_acceptance(np.float64(-gap), np.float64(gap), 0.6, 1e3) == -np.sign(gap) * np.inf
 
 
 @pytest.mark.parametrize(("gap", "xi"), [(0.6, 0.0), (0.0, 2.5), (np.inf, 0.0), (0.6, 2.5)])
-def test_a_pair_that_cannot_differ_is_always_accepted(gap: float, xi: float) -> None:
+def test_a_pair_without_a_difference_is_always_accepted(gap: float, xi: float) -> None:
     h_hot = np.float64(-4.0) if gap == 0.6 and xi > 0 else np.float64(1.5e308)
     assert log_acceptance(np.float64(-4.0), h_hot, gap, xi) == 0.0
 
 
-def test_an_infinitely_cold_rung_takes_only_what_is_no_worse() -> None:
+def test_an_infinitely_cold_rung_accepts_only_candidates_that_are_not_worse() -> None:
     energies = [(np.float64(1.0), np.float64(h_hot)) for h_hot in (0.5, 1.0, 1.5)]
     assert [log_acceptance(cold, hot, np.inf, 2.5) for cold, hot in energies] == [np.inf, 0.0, -np.inf]
 
@@ -215,7 +215,7 @@ def decisions(pools: Pools, event: Event) -> list[tuple[int, int, bool, bool]]:
 
 
 @given(worlds(["metropolis"]), dyadic, st.integers(-(2**20), 2**20))
-def test_a_constant_added_to_all_energies_changes_no_decision(
+def test_adding_a_constant_to_all_energies_changes_no_decision(
     world: tuple[Pools, Event], energies: list[float], constant: int
 ) -> None:
     pools, event = world[0], replace(world[1], energies=np.array(energies))
@@ -223,7 +223,7 @@ def test_a_constant_added_to_all_energies_changes_no_decision(
 
 
 @given(worlds(["metropolis"]), dyadic, st.sampled_from([2.0**-7, 0.5, 4.0, 1024.0]))
-def test_energies_and_betas_or_xi_rescaled_together_change_no_decision(
+def test_rescaling_energies_and_betas_or_xi_together_changes_no_decision(
     world: tuple[Pools, Event], energies: list[float], scale: float
 ) -> None:
     pools, event = world[0], replace(world[1], energies=np.array(energies))
@@ -241,7 +241,7 @@ def test_no_exchange_leaves_the_pools_isolated(world: tuple[Pools, Event]) -> No
 
 
 @given(worlds(["ring"]))
-def test_the_ring_loses_and_invents_nothing_and_logs_each_copy(world: tuple[Pools, Event]) -> None:
+def test_the_ring_loses_and_invents_no_candidate_and_logs_each_copy(world: tuple[Pools, Event]) -> None:
     before, exchanged = as_lists(world[0]), exchange(*world)
     copied = [sorted(m.call for m in exchanged.migrations if m.to_pool == pool) for pool in range(len(before))]
     assert as_lists(exchanged.pools) == [sorted(old + new) for old, new in zip(before, copied, strict=True)]
@@ -249,7 +249,9 @@ def test_the_ring_loses_and_invents_nothing_and_logs_each_copy(world: tuple[Pool
 
 
 @given(worlds(["ring"]))
-def test_the_ring_copies_the_best_that_the_next_pool_lacks_from_the_state_before(world: tuple[Pools, Event]) -> None:
+def test_the_ring_copies_the_best_candidates_that_the_next_pool_lacked_before_the_event(
+    world: tuple[Pools, Event],
+) -> None:
     pools, event = world
     before, migrations = as_lists(pools), exchange(pools, event).migrations
     for source, calls in enumerate(before):
@@ -265,7 +267,7 @@ def met(schedule: str, iteration: int, n_pools: int, seed: int = 0) -> list[int]
     return list(schedules[schedule](Event(iteration, method, np.empty(0), np.empty(0), 1.0, Streams(seed))))
 
 
-def test_the_schedule_all_meets_adjacent_rungs_from_cold_to_hot() -> None:
+def test_the_schedule_all_pairs_adjacent_rungs_from_cold_to_hot() -> None:
     assert [met("all", 5, n_pools) for n_pools in (1, 2, 4)] == [[], [0], [0, 1, 2]]
 
 
@@ -273,7 +275,7 @@ def test_even_and_odd_pairs_alternate_event_by_event_even_first() -> None:
     assert [met("even_odd_alternating", 5 * k, 5) for k in (1, 2, 3, 4)] == [[0, 2], [1, 3], [0, 2], [1, 3]]
 
 
-def test_even_and_odd_pairs_are_chosen_by_a_fair_coin_of_the_event() -> None:
+def test_a_fair_coin_chooses_even_or_odd_pairs_for_each_event() -> None:
     chosen = [tuple(met("even_odd_random", 5 * k, 5)) for k in range(1000)]
     assert set(chosen) == {(0, 2), (1, 3)}
     assert abs(chosen.count((0, 2)) - 500) < 4.5 * np.sqrt(250)

@@ -1,7 +1,7 @@
 """The exchange keeps the Boltzmann law of independent pools: exactly in the algorithm, and sampled in the code.
 
-The state space is small enough to write the whole kernel down. A kernel that is invariant on paper and a code that
-draws from the kernel's rows are together the claim; each is shown to fail with the sign of the energies turned.
+The state space is small enough to write down the whole kernel. The claim has two parts: the exact kernel leaves the law
+invariant, and the code draws from the rows of this kernel. Both are shown to fail if the energies have the wrong sign.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,20 +26,20 @@ XI = 1.7
 
 
 def all_states(sizes: Sequence[int], n_calls: int) -> list[State]:
-    """All ways to fill pools of these sizes; pools may share candidates."""
+    """Return all ways to fill pools of these sizes; pools may share candidates."""
     fillings = [[frozenset(c) for c in combinations(range(1, n_calls + 1), size)] for size in sizes]
     return list(product(*fillings))
 
 
 def boltzmann_law(states: Iterable[State], ladder: Sequence[float]) -> np.ndarray:
-    """The joint law exp(-ξ Σ β h) of independent pools."""
+    """Return the joint law exp(-ξ Σ β h) of independent pools."""
     actions = [sum(b * ENERGIES[call - 1] for b, pool in zip(ladder, s, strict=True) for call in pool) for s in states]
     weights = np.exp(-XI * np.array(actions))
     return weights / weights.sum()
 
 
 def swap_kernel(states: list[State], ladder: Sequence[float], cold: int, k: int, acceptance: Acceptance) -> np.ndarray:
-    """The exact transition matrix of one swap event between two rungs, over all draws and all decisions."""
+    """Return the exact transition matrix of one swap event between two rungs, over all draws and decisions."""
     index = {state: number for number, state in enumerate(states)}
     kernel = np.zeros((len(states), len(states)))
     gap = ladder[cold] - ladder[cold + 1]
@@ -57,7 +57,7 @@ def swap_kernel(states: list[State], ladder: Sequence[float], cold: int, k: int,
 def settle(
     branches: dict[State, float], cold: int, pair: tuple[int, int], gap: float, acceptance: Acceptance
 ) -> dict[State, float]:
-    """Split each branch into the pair swapped and the pair kept; a blocked pair is kept."""
+    """Split each branch into one in which the pair is swapped and one in which it is not, as for a blocked pair."""
     settled: dict[State, float] = {}
     x_1, x_2 = pair
     for state, probability in branches.items():
@@ -85,7 +85,7 @@ CASES = [  # pool sizes, number of candidates, ladder, swap size
 
 
 @pytest.mark.parametrize(("sizes", "n_calls", "ladder", "k"), CASES)
-def test_the_swap_is_in_detailed_balance_with_the_joint_boltzmann_law(sizes, n_calls, ladder, k) -> None:
+def test_the_swap_satisfies_detailed_balance_with_the_joint_boltzmann_law(sizes, n_calls, ladder, k) -> None:
     states = all_states(sizes, n_calls)
     flow = boltzmann_law(states, ladder)[:, None] * swap_kernel(states, ladder, 0, k, log_acceptance)
     assert flow.sum() == pytest.approx(1.0, abs=1e-12)
@@ -101,7 +101,7 @@ def test_a_wrong_sign_breaks_the_joint_boltzmann_law(sizes, n_calls, ladder, k) 
 
 
 @pytest.mark.parametrize(("sizes", "n_calls"), [((1, 1, 1), 4), ((2, 1, 2), 4)])
-def test_a_ladder_of_three_keeps_its_law_through_all_pairs_in_turn(sizes: tuple[int, ...], n_calls: int) -> None:
+def test_a_ladder_of_three_keeps_its_law_when_all_pairs_swap_in_turn(sizes: tuple[int, ...], n_calls: int) -> None:
     ladder = (1.1, 0.5, 0.2)
     states = all_states(sizes, n_calls)
     law = boltzmann_law(states, ladder)
@@ -112,7 +112,7 @@ def test_a_ladder_of_three_keeps_its_law_through_all_pairs_in_turn(sizes: tuple[
 
 
 def visits(states: list[State], starts: Iterable[int], event: Event) -> np.ndarray:
-    """How often the real exchange ends in each state; each start has an event, hence a stream, of its own."""
+    """Return how often the real exchange ends in each state; each start has its own event, and thus its own stream."""
     index = {state: number for number, state in enumerate(states)}
     counts = np.zeros(len(states))
     for iteration, start in enumerate(starts):
@@ -122,7 +122,7 @@ def visits(states: list[State], starts: Iterable[int], event: Event) -> np.ndarr
 
 
 def p_value(counts: np.ndarray, law: np.ndarray) -> float:
-    """Chi-square of counts against a law; states expected less than five times are taken together."""
+    """Return the p-value of a chi-square test against a law; states expected less than five times are merged."""
     expected = counts.sum() * law
     rare = expected < 5
     assert not counts[expected == 0].any()
@@ -135,7 +135,7 @@ def p_value(counts: np.ndarray, law: np.ndarray) -> float:
 def boltzmann_visits(
     method: Method, sizes: tuple[int, ...], n_calls: int, sign: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Visits after one exchange from exact Boltzmann draws, and the law they came from."""
+    """Return the visits after one exchange that starts from exact Boltzmann draws, and the law of these draws."""
     states = all_states(sizes, n_calls)
     law = boltzmann_law(states, method.ladder)
     starts = np.random.default_rng(11).choice(len(states), size=8000, p=law)
@@ -160,7 +160,7 @@ def test_pools_drawn_from_their_boltzmann_laws_follow_them_after_an_exchange(met
 
 
 @pytest.mark.parametrize(("method", "sizes", "n_calls"), SAMPLED)
-def test_pools_leave_their_boltzmann_laws_when_the_energies_have_the_wrong_sign(method, sizes, n_calls) -> None:
+def test_pools_do_not_keep_their_boltzmann_laws_if_the_energies_have_the_wrong_sign(method, sizes, n_calls) -> None:
     assert p_value(*boltzmann_visits(method, sizes, n_calls, sign=-1.0)) < 1e-9
 
 

@@ -28,7 +28,7 @@ def requests_of(
     return make_requests(4, [attempt], slots, arrays, arrays, make_archive(SCORES), method, STREAMS)
 
 
-def test_slots_are_dealt_over_the_pools_in_turn() -> None:
+def test_slots_are_dealt_to_the_pools_in_turn() -> None:
     assert deal_slots(make_pools([1], [2], [3]), 2, 5) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
 
 
@@ -60,7 +60,7 @@ def mating_pools(iteration: int, size: int, *, replacement: bool, weight: str = 
     return as_lists(draw_mating_pools(iteration, pools, make_archive(SCORES), method, STREAMS))
 
 
-def test_mating_pools_with_replacement_have_the_size_asked_whatever_the_pool() -> None:
+def test_mating_pools_with_replacement_have_the_requested_size_for_any_pool() -> None:
     assert [len(calls) for calls in mating_pools(1, 70, replacement=True)] == [70, 70]
 
 
@@ -70,7 +70,7 @@ def test_mating_pools_without_replacement_are_distinct_and_capped_at_the_pool() 
 
 
 @given(st.integers(0, 200), st.integers(1, 3), st.booleans())
-def test_a_mating_pool_holds_members_of_its_pool_alone(iteration: int, size: int, replacement: bool) -> None:
+def test_a_mating_pool_holds_only_members_of_its_pool(iteration: int, size: int, replacement: bool) -> None:
     cold, hot = mating_pools(iteration, size, replacement=replacement)
     assert set(cold) <= {1, 2, 3, 4}
     assert set(hot) <= {3, 5, 6}
@@ -87,7 +87,7 @@ def test_molecules_mate_in_proportion_to_score_plus_floor() -> None:
     assert stats.chisquare([drawn[c] for c in (1, 2, 3, 4)], [10_000 * p for p in exact]).pvalue > 1e-3
 
 
-def test_the_check_of_mating_probabilities_sees_a_missing_floor() -> None:
+def test_the_check_of_mating_probabilities_detects_a_wrong_floor() -> None:
     drawn = Counter(call for k in range(100) for call in mating_pools(k, 100, replacement=True)[0])
     wrong = normalized([s + 0.02 / 6 + 1e-12 for s in SCORES[:4]])
     assert stats.chisquare([drawn[c] for c in (1, 2, 3, 4)], [10_000 * p for p in wrong]).pvalue < 0.05
@@ -101,7 +101,7 @@ def test_each_pool_weighs_by_its_own_beta() -> None:
     assert set(hot) == {1, 2, 3}
 
 
-def test_mating_pools_of_pools_alike_are_drawn_independently() -> None:
+def test_mating_pools_of_equal_pools_are_drawn_independently() -> None:
     method = make_method(ladder=(1.0, 1.0), mating_pool=MatingPool(30, replacement=True, weight="boltzmann"))
     cold, hot = as_lists(draw_mating_pools(1, make_pools([1, 2], [1, 2]), make_archive([0.5, 0.5]), method, STREAMS))
     assert cold != hot
@@ -112,7 +112,7 @@ def test_requests_come_in_the_order_of_the_slots() -> None:
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(1, 4))
-def test_parents_are_distinct_members_of_the_mating_pool_as_many_as_there_are(calls: list[int], parents: int) -> None:
+def test_parents_are_distinct_members_of_the_mating_pool(calls: list[int], parents: int) -> None:
     for request in requests_of([calls], parents=parents):
         drawn = [parent.call for parent in request.parents]
         assert len(drawn) == len(set(drawn)) == min(parents, len(set(calls)))
@@ -128,7 +128,7 @@ def test_parents_are_drawn_uniformly_from_the_mating_pool() -> None:
     assert stats.chisquare(list(pairs.values())).pvalue > 1e-3
 
 
-def test_a_request_carries_the_best_member_of_its_pool_the_oldest_of_several() -> None:
+def test_a_request_holds_the_best_member_of_its_pool_the_oldest_among_equals() -> None:
     requests = make_requests(
         4,
         [1],
@@ -142,7 +142,7 @@ def test_a_request_carries_the_best_member_of_its_pool_the_oldest_of_several() -
     assert [request.best.call for request in requests] == [2, 3]
 
 
-def test_a_request_carries_its_address_and_a_stream_of_its_own() -> None:
+def test_a_request_holds_its_address_and_its_own_stream() -> None:
     request = requests_of([[1, 2], [3, 4]], attempt=2)[3]
     assert (request.iteration, request.pool, request.slot, request.attempt) == (4, 1, 1, 2)
     assert request.stream == STREAMS.at(Purpose.OPERATOR, 4, pool=1, slot=1, attempt=2)

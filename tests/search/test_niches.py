@@ -1,4 +1,4 @@
-"""Keeping things apart, against a definition by hand."""
+"""Niches, compared with a definition by hand."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from evodiverse.vocabulary import Hypothesis
 
 
 def near(one: Hypothesis, others: Sequence[Hypothesis]) -> np.ndarray:
-    """Numbers are as similar as they are near: 1 for equal ones, 0 from a distance of 10."""
+    """Return similarities of numbers that fall with their distance: 1 for equal numbers, 0 from a distance of 10."""
     return np.array([max(0.0, 1 - abs(int(one.key) - int(other.key)) / 10) for other in others])
 
 
@@ -20,23 +20,23 @@ def taken(numbers: Sequence[int], size: int, share: int, radius: float, certain:
     return keep_apart(hypotheses, size, share, radius, near, certain)
 
 
-def test_one_too_many_alike_is_passed_over_for_the_next_that_differs() -> None:
+def test_one_similar_hypothesis_too_many_is_skipped_for_the_next_that_differs() -> None:
     assert taken([0, 1, 50, 2, 90], size=3, share=1, radius=0.8) == [0, 2, 4]
 
 
-def test_alike_begins_at_the_radius() -> None:
+def test_similarity_at_the_radius_counts_as_similar() -> None:
     assert taken([0, 2, 4], size=2, share=1, radius=0.8) == [0, 2]
 
 
-def test_alike_is_no_chain() -> None:
+def test_similarity_is_not_transitive() -> None:
     assert taken([0, 3, 6, 1], size=3, share=1, radius=0.65) == [0, 2, 1]
 
 
-def test_those_passed_over_fill_up_in_their_order() -> None:
+def test_skipped_hypotheses_fill_up_the_rest_in_their_order() -> None:
     assert taken([5, 4, 6, 70], size=4, share=1, radius=0.8) == [0, 3, 1, 2]
 
 
-def test_the_first_are_taken_for_certain_and_count() -> None:
+def test_certain_hypotheses_are_taken_and_count_as_similar() -> None:
     assert taken([0, 1, 2, 50, 51], size=4, share=1, radius=0.8, certain=2) == [0, 1, 3, 2]
 
 
@@ -47,7 +47,7 @@ def test_the_first_are_taken_for_certain_and_count() -> None:
     st.sampled_from([0.3, 0.5, 0.9]),
     st.integers(0, 3),
 )
-def test_taken_are_as_many_as_there_are_and_alike_only_where_others_ran_out(
+def test_the_size_is_reached_and_more_than_the_share_is_similar_only_if_others_ran_out(
     numbers: list[int], size: int, share: int, radius: float, certain: int
 ) -> None:
     places = taken(numbers, size, share, radius, certain)

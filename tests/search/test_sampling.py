@@ -1,4 +1,4 @@
-"""Weighted draws follow the successive-draw law, measured against its exact enumeration."""
+"""Weighted draws follow the law of successive draws, compared with its exact enumeration."""
 
 import itertools
 from collections import Counter
@@ -14,15 +14,15 @@ from tests.search.builders import normalized, standard_errors_off
 
 Sampler = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
 
-# Very unequal: a dominant weight, two of middle size, a small and a vanishing one; in no order.
+# Very unequal weights in no order: a dominant one, two medium ones, a small one and a vanishing one.
 WEIGHTS = [0.5, 40.0, 1e-9, 3.0, 0.02]
 LOG_WEIGHTS = np.log(WEIGHTS)
 N_DRAWS = 20_000
-LIMIT = 4.5  # standard errors; the worst of five is beyond it once in 30,000 seeds
+LIMIT = 4.5  # standard errors; the worst of five exceeds it once in 30,000 seeds
 
 
 def ordered_draws(weights: list[float], size: int) -> dict[tuple[int, ...], Fraction]:
-    """Exact probability of every ordered outcome of successive draws proportional to the weights left."""
+    """Return the exact probability of every ordered outcome of successive draws proportional to the weights left."""
     law = {}
     for order in itertools.permutations(range(len(weights)), size):
         left, probability = sum(map(Fraction, weights)), Fraction(1)
@@ -34,7 +34,7 @@ def ordered_draws(weights: list[float], size: int) -> dict[tuple[int, ...], Frac
 
 
 def worst_inclusion(sampler: Sampler, size: int) -> float:
-    """How many standard errors the worst inclusion frequency of five elements is off the exact one."""
+    """Return by how many standard errors the worst of five inclusion frequencies differs from the exact one."""
     rng = np.random.default_rng(20_260)
     law = ordered_draws(WEIGHTS, size)
     counts = np.bincount(
@@ -63,7 +63,7 @@ def test_a_wrong_sampler_misses_the_inclusion_probabilities(wrong: Sampler, size
     assert worst_inclusion(wrong, size) > 2 * LIMIT
 
 
-def test_the_order_drawn_follows_successive_draws_too() -> None:
+def test_the_order_of_draws_follows_successive_draws() -> None:
     weights = [0.5, 4.0, 1.0, 2.5, 0.25]
     rng = np.random.default_rng(1)
     law = ordered_draws(weights, 3)
@@ -79,7 +79,7 @@ def test_draws_with_replacement_have_the_probabilities_of_their_weights() -> Non
     assert max(off) < LIMIT
 
 
-def test_draws_with_replacement_do_not_depend_on_each_other() -> None:
+def test_draws_with_replacement_are_independent() -> None:
     weights = [1.0, 5.0, 2.0]
     drawn = sample_with_replacement(np.log(weights), 2 * N_DRAWS, np.random.default_rng(3)).reshape(-1, 2)
     counts = np.bincount(3 * drawn[:, 0] + drawn[:, 1], minlength=9)
@@ -96,24 +96,24 @@ def test_a_common_constant_beyond_the_range_of_exp_changes_no_probability(sample
     assert standard_errors_off(firsts, 0.75, N_DRAWS) < LIMIT
 
 
-def test_a_draw_without_replacement_holds_no_index_twice_and_is_capped() -> None:
+def test_draws_without_replacement_are_distinct_and_capped() -> None:
     drawn = sample_without_replacement(LOG_WEIGHTS, 9, np.random.default_rng(5))
     assert sorted(drawn.tolist()) == [0, 1, 2, 3, 4]
 
 
-def test_weights_of_zero_are_drawn_only_when_nothing_else_is_left() -> None:
+def test_zero_weights_are_drawn_only_if_no_other_is_left() -> None:
     rng = np.random.default_rng(6)
     log_weights = np.array([-np.inf, 0.0, -np.inf, -700.0])
     assert all(set(sample_without_replacement(log_weights, 2, rng).tolist()) == {1, 3} for _ in range(200))
 
 
-def test_weights_of_zero_are_never_drawn_with_replacement() -> None:
+def test_zero_weights_are_never_drawn_with_replacement() -> None:
     log_weights = np.array([-np.inf, 0.0, -np.inf, 1.0, -np.inf])
     drawn = sample_with_replacement(log_weights, 5000, np.random.default_rng(7))
     assert set(drawn.tolist()) == {1, 3}
 
 
-def test_the_generator_moves_alike_whatever_the_size_drawn() -> None:
+def test_the_generator_advances_equally_for_any_size() -> None:
     positions = set()
     for size in (1, 3, 5):
         rng = np.random.default_rng(8)
@@ -128,17 +128,17 @@ def test_an_empty_set_gives_an_empty_draw() -> None:
 
 @pytest.mark.parametrize("sampler", [sample_without_replacement, sample_with_replacement])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_log_weight_that_is_no_weight_is_refused(sampler: Sampler, bad: float) -> None:
+def test_an_invalid_log_weight_is_refused(sampler: Sampler, bad: float) -> None:
     with pytest.raises(ValueError, match="finite or -inf"):
         sampler(np.array([0.0, bad]), 1, np.random.default_rng(10))
 
 
-def test_drawing_with_replacement_from_zero_weights_alone_is_refused() -> None:
+def test_drawing_with_replacement_from_only_zero_weights_is_refused() -> None:
     with pytest.raises(ValueError, match="no weight is positive"):
         sample_with_replacement(np.array([-np.inf, -np.inf]), 1, np.random.default_rng(11))
 
 
-def test_distinct_draws_weigh_each_value_by_its_entries() -> None:
+def test_distinct_draws_weight_each_value_by_its_number_of_entries() -> None:
     items = np.array([8, 8, 8, 5, 6, 6])
     law = ordered_draws([3.0, 1.0, 2.0], 2)
     rng = np.random.default_rng(12)
@@ -148,7 +148,7 @@ def test_distinct_draws_weigh_each_value_by_its_entries() -> None:
 
 
 @pytest.mark.parametrize(("items", "expected"), [([4, 4, 4], {4}), ([4, 9, 4], {4, 9}), ([], set())])
-def test_fewer_different_values_than_asked_give_fewer(items: list[int], expected: set[int]) -> None:
+def test_fewer_different_values_than_requested_give_fewer_draws(items: list[int], expected: set[int]) -> None:
     drawn = draw_distinct(np.array(items, dtype=np.int64), 3, np.random.default_rng(13))
     assert len(drawn) == len(set(drawn))
     assert set(drawn) == expected

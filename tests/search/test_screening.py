@@ -1,4 +1,4 @@
-"""Which proposals are worth a call."""
+"""The choice of the proposals that are evaluated."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def chosen(
     explore: float = 0.5,
     at_most: int = 1,
 ) -> list[int]:
-    """Return the places chosen; those with one letter in ``families`` are alike."""
+    """Return the chosen indices; hypotheses with the same letter in ``families`` are similar."""
     letters = families or "abcdefghijklmnopqrstuvwxyz"[: len(means)]
     hypotheses = [Hypothesis(letter, str(place)) for place, letter in enumerate(letters)]
     forecasts = [Forecast(*pair) for pair in zip(means, spreads or [0.0] * len(means), strict=True)]
@@ -35,11 +35,11 @@ def chosen(
     return places
 
 
-def test_the_highest_forecasts_are_chosen_and_told_in_their_order() -> None:
+def test_the_highest_forecasts_are_chosen_and_returned_in_order() -> None:
     assert chosen([0.1, 0.9, 0.3, 0.8]) == [1, 3]
 
 
-def test_the_spread_counts_as_much_as_asked() -> None:
+def test_the_spread_is_weighted_by_explore() -> None:
     means, spreads = [0.5, 0.4, 0.3], [0.0, 0.1, 0.5]
     assert chosen(means, spreads=spreads, shares={0: 1}) == [2]
     assert chosen(means, spreads=spreads, shares={0: 1}, explore=0.0) == [0]
@@ -53,7 +53,7 @@ def test_forecasts_that_differ_by_rounding_errors_are_equal() -> None:
     assert chosen([0.3, 0.1 + 0.2], shares={0: 1}) == [0]
 
 
-def test_one_alike_is_passed_over_until_others_run_out() -> None:
+def test_a_similar_proposal_is_skipped_until_others_run_out() -> None:
     assert chosen([0.9, 0.8, 0.1], families="aab") == [0, 2]
     assert chosen([0.9, 0.8, 0.1], families="aab", at_most=2) == [0, 1]
     assert chosen([0.9, 0.8, 0.7], families="aaa") == [0, 1]
@@ -63,7 +63,7 @@ def test_each_pool_chooses_among_its_own_proposals() -> None:
     assert chosen([0.9, 0.1, 0.8, 0.2], pools=[0, 1, 0, 1], shares={0: 1, 1: 1}) == [0, 3]
 
 
-def test_those_alike_count_within_a_pool_alone() -> None:
+def test_similarity_counts_only_within_a_pool() -> None:
     assert chosen([0.9, 0.8, 0.1], families="aab", pools=[0, 1, 1], shares={0: 1, 1: 1}) == [0, 1]
 
 

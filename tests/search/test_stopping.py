@@ -1,4 +1,4 @@
-"""When a search ends, on scripted histories."""
+"""The rules that end a search, on scripted histories."""
 
 import math
 from dataclasses import replace
@@ -27,15 +27,15 @@ def test_stalling_for_exactly_the_patience_stops_early() -> None:
     assert stops([1.0, 1.1, 1.2, 1.3]) == [None, None, StopReason.EARLY_STOP]
 
 
-def test_one_gain_starts_the_count_anew() -> None:
+def test_a_gain_resets_the_count() -> None:
     assert stops([1.0, 1.1, 1.2, 1.5, 1.6, 1.7, 1.8]) == [None] * 5 + [StopReason.EARLY_STOP]
 
 
-def test_a_gain_of_exactly_the_threshold_is_no_stall() -> None:
+def test_a_gain_of_exactly_the_threshold_is_not_a_stall() -> None:
     assert stops([1.0, 1.125, 1.25, 1.375, 1.5]) == [None] * 4
 
 
-def test_a_gain_counts_against_the_iteration_before_not_against_the_start() -> None:
+def test_a_gain_is_measured_from_the_previous_iteration_not_from_the_start() -> None:
     assert stops([0.0, 0.1, 0.2, 0.3])[-1] == StopReason.EARLY_STOP
 
 
@@ -47,11 +47,11 @@ def test_iterations_without_a_score_do_not_count_as_stalled() -> None:
     assert stops([math.nan] * 6) == [None] * 5
 
 
-def test_early_stop_can_be_off() -> None:
+def test_early_stop_can_be_turned_off() -> None:
     assert stops([1.0] * 10, search=OFF) == [None] * 9
 
 
-def test_as_many_idle_iterations_in_a_row_as_the_patience_stop() -> None:
+def test_idle_iterations_in_a_row_stop_at_the_patience() -> None:
     charges = [False, False, False, True, False, False, False, False]
     assert stops([1.0] * 9, charges, OFF) == [None] * 7 + [StopReason.PATIENCE]
 
@@ -61,7 +61,7 @@ def test_a_score_above_the_target_ends_a_search(best: float | None, reason: Stop
     assert stop_reason(Progress(), 1, best, replace(OFF, target=-1.0)) == reason
 
 
-def test_a_target_that_is_reached_with_the_last_call_is_told() -> None:
+def test_a_target_reached_with_the_last_call_is_the_reason() -> None:
     assert stop_reason(Progress(), 0, 1.0, replace(EARLY, target=0.0)) == StopReason.TARGET
 
 
@@ -74,9 +74,9 @@ def test_early_stop_comes_before_patience() -> None:
 
 
 @pytest.mark.parametrize("calls_left", [0, -1])
-def test_no_calls_left_is_the_end(calls_left: int) -> None:
+def test_a_search_without_calls_left_ends(calls_left: int) -> None:
     assert stop_reason(Progress(), calls_left, 1.0, OFF) == StopReason.BUDGET
 
 
-def test_a_search_with_calls_left_goes_on() -> None:
+def test_a_search_with_calls_left_continues() -> None:
     assert stop_reason(Progress(), 1, 1.0, EARLY) is None

@@ -52,7 +52,7 @@ def test_pool_slot_and_attempt_are_not_interchangeable() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 2**53 + 1, 2**63, 2**64 - 1])
-def test_seeds_of_64_bits_are_told_apart_to_the_last_bit(seed: int) -> None:
+def test_seeds_of_64_bits_are_distinguished_to_the_last_bit(seed: int) -> None:
     assert draws(ADDRESS._replace(seed=seed)) != draws(ADDRESS._replace(seed=seed ^ 1))
 
 
@@ -77,18 +77,18 @@ def test_first_draws_of_successive_streams_are_uniform_and_serially_uncorrelated
     assert abs(np.corrcoef(firsts[:-1], firsts[1:])[0, 1]) < 4 / np.sqrt(firsts.size)
 
 
-def test_streams_do_not_run_into_their_neighbors() -> None:
+def test_streams_do_not_overlap_their_neighbors() -> None:
     one, other = (ADDRESS._replace(iteration=k).rng().random(20_000) for k in (3, 4))
     assert np.intersect1d(one, other).size == 0
 
 
-def test_drawing_from_one_stream_leaves_another_where_it_was() -> None:
+def test_drawing_from_one_stream_does_not_advance_another() -> None:
     first, second = ADDRESS.rng(), ADDRESS.rng()
     first.random(100)
     assert second.random() == ADDRESS.rng().random()
 
 
-def test_streams_of_a_run_carry_its_seed_and_the_whole_address() -> None:
+def test_streams_of_a_run_have_its_seed_and_the_whole_address() -> None:
     stream = Streams(9).at(Purpose.OPERATOR, 8, pool=7, slot=6, attempt=5)
     assert stream == (9, 4, 8, 7, 6, 5)
 

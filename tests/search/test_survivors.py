@@ -1,4 +1,4 @@
-"""Who survives: elites, tempered sampling and the append rule."""
+"""Survivor rules: elites, tempered sampling, appending, niches and founders."""
 
 import string
 from collections import Counter
@@ -34,7 +34,7 @@ def survivors(
     share: int = 1,
     **changes: object,
 ) -> list[int]:
-    """Return who survives; those with one letter in ``families`` are alike."""
+    """Return the surviving calls; candidates with the same letter in ``families`` are similar."""
     method = make_method(ladder=(beta,), niche=Niche(0.5, (share,)), **changes)
     contenders = np.arange(1, len(scores) + 1)
 
@@ -70,7 +70,7 @@ def test_infinite_beta_keeps_the_best(scores: list[float], capacity: int, elites
     assert sorted(scores[call - 1] for call in kept) == sorted(scores)[-len(kept) :]
 
 
-def test_beta_zero_keeps_all_but_the_elites_alike_even_scores_of_zero() -> None:
+def test_beta_zero_keeps_all_but_the_elites_with_equal_probability_even_scores_of_zero() -> None:
     scores, n_draws = [0.0, 1.0, 0.3, 1e-300, 0.0, 0.7, 0.95], 4000
     counts = Counter(
         call for k in range(n_draws) for call in survivors(scores, beta=0.0, iteration=k, capacity=4, elites=1)
@@ -93,7 +93,7 @@ def test_survival_below_the_elites_follows_the_tempered_scores(beta: float) -> N
         assert standard_errors_off(counts[call], exact, n_draws) < 4.5
 
 
-def test_a_score_of_zero_survives_when_there_is_nobody_else() -> None:
+def test_a_score_of_zero_survives_if_there_is_no_other() -> None:
     assert survivors([0.0, 0.0, 0.0], capacity=2, elites=0, beta=0.8) in [[1, 2], [1, 3], [2, 3]]
 
 
@@ -101,20 +101,20 @@ def test_appending_drops_the_worst() -> None:
     assert survivors([0.3, 0.1, 0.9, 0.2], capacity=3, survivors=APPEND) == [1, 3, 4]
 
 
-def test_appending_drops_the_newer_of_two_alike() -> None:
+def test_appending_drops_the_newer_of_equal_scores() -> None:
     assert survivors([0.1, 0.3, 0.1, 0.1], capacity=3, survivors=APPEND) == [1, 2, 3]
 
 
-def test_elites_alike_are_settled_for_the_older() -> None:
+def test_among_equal_scores_the_older_is_an_elite() -> None:
     assert survivors([0.1, 0.7, 0.7, 0.7], capacity=2, elites=2) == [2, 3]
 
 
 @pytest.mark.parametrize("rule", KEEPING)
-def test_all_stay_while_there_is_room(rule: str) -> None:
+def test_all_survive_up_to_capacity(rule: str) -> None:
     assert survivors([0.0, 0.9, 0.1], capacity=3, survivors=Survivors(rule, "score_power")) == [1, 2, 3]
 
 
-def test_pools_alike_choose_their_survivors_independently() -> None:
+def test_equal_pools_choose_their_survivors_independently() -> None:
     method, archive = make_method(ladder=(1.0, 1.0), capacity=10), make_archive([0.5] * 20)
     kept = [select_survivors(1, pool, np.arange(1, 21), NONE, archive, method, Streams(5)).tolist() for pool in (0, 1)]
     assert kept[0] != kept[1]
@@ -126,7 +126,7 @@ def test_contenders_need_not_be_the_first_calls() -> None:
     assert select_survivors(1, 0, np.array([2, 4, 5]), NONE, archive, method, Streams(5)).tolist() == [4, 5]
 
 
-def test_at_infinite_beta_a_niche_keeps_its_best_and_its_older_ones() -> None:
+def test_at_infinite_beta_a_niche_keeps_its_best_candidate_the_oldest_among_equals() -> None:
     kept = survivors([0.9, 0.8, 0.7, 0.7, 0.1], beta=np.inf, families="aabba", capacity=2, survivors=NICHE)
     assert kept == [1, 3]
 
@@ -136,12 +136,12 @@ def test_a_niche_has_room_for_its_share() -> None:
     assert kept == [1, 2, 4]
 
 
-def test_those_passed_over_fill_up_best_first_where_too_few_differ() -> None:
+def test_skipped_candidates_fill_up_best_first_if_too_few_differ() -> None:
     kept = survivors([0.9, 0.5, 0.8, 0.7, 0.1], beta=np.inf, families="aaaab", capacity=4, survivors=NICHE)
     assert kept == [1, 3, 4, 5]
 
 
-def test_elites_survive_however_alike_they_are() -> None:
+def test_elites_survive_even_if_they_are_similar() -> None:
     kept = survivors([0.9, 0.8, 0.7, 0.1], beta=np.inf, families="aaab", elites=2, capacity=3, survivors=NICHE)
     assert kept == [1, 2, 4]
 
@@ -155,7 +155,7 @@ def test_each_rung_has_its_own_share() -> None:
 
 
 @given(score_lists, st.integers(1, 13), st.integers(0, 5), st.sampled_from([0.0, 0.2, 3.0]), st.integers(0, 9))
-def test_where_all_differ_niches_draw_as_without_them(
+def test_niches_change_nothing_if_all_candidates_differ(
     scores: list[float], capacity: int, elites: int, beta: float, seed: int
 ) -> None:
     one, other = (
@@ -165,7 +165,7 @@ def test_where_all_differ_niches_draw_as_without_them(
     assert one == other
 
 
-def test_among_those_alike_the_draw_follows_the_weights() -> None:
+def test_the_draw_among_similar_candidates_follows_the_weights() -> None:
     scores, n_draws = [0.1, 0.5, 0.9, 0.2], 4000
     kept = Counter(
         call
@@ -180,7 +180,7 @@ def test_among_those_alike_the_draw_follows_the_weights() -> None:
 
 
 @given(score_lists, st.integers(1, 5), st.integers(0, 5))
-def test_founders_stay_whatever_is_offered(scores: list[float], n_members: int, elites: int) -> None:
+def test_founders_survive_any_offspring(scores: list[float], n_members: int, elites: int) -> None:
     method = make_method(ladder=(1.0,), capacity=2, elites=elites, survivors=Survivors("founders", "score_power"))
     calls = np.arange(1, len(scores) + 1)
     members, offspring = calls[:n_members], calls[n_members:]
@@ -188,7 +188,7 @@ def test_founders_stay_whatever_is_offered(scores: list[float], n_members: int, 
     assert kept.tolist() == members.tolist()
 
 
-def test_a_founder_that_is_offered_again_stays() -> None:
+def test_a_founder_that_is_proposed_again_survives() -> None:
     method = make_method(ladder=(1.0,), survivors=Survivors("founders", "score_power"))
     archive = make_archive([0.1, 0.2, 0.3])
     kept = select_survivors(1, 0, np.array([1, 2]), np.array([2, 3]), archive, method, Streams(5))

@@ -36,7 +36,7 @@ def boltzmann(scores: list[float], beta: float) -> list[float]:
 
 
 def rank(scores: list[float], beta: float) -> list[float]:
-    """Each score's quantile is the middle of those that its equals take up."""
+    """Return the weights by rank; equal scores share the mean of their quantiles."""
     below = [sum(other < score for other in scores) for score in scores]
     equal = [scores.count(score) for score in scores]
     return [math.exp(beta * (b + e / 2) / len(scores)) for b, e in zip(below, equal, strict=True)]
@@ -59,7 +59,7 @@ def test_weights_of_errors_follow_the_formula_of_the_paper(scores: list[float], 
     assert probabilities("boltzmann_floor", scores, beta) == pytest.approx(exact, rel=1e-9, abs=1e-300)
 
 
-def test_mating_of_molecules_knows_no_temperature() -> None:
+def test_mating_of_molecules_does_not_depend_on_temperature() -> None:
     scores = [0.1, 0.9, 0.0]
     assert probabilities("score_floor", scores, 0.2) == probabilities("score_floor", scores, 0.8)
 
@@ -68,7 +68,7 @@ def test_the_floor_levels_a_pool_in_which_all_errors_are_large() -> None:
     assert probabilities("boltzmann_floor", [-100.0, -200.0], 0.8) == pytest.approx([0.5, 0.5], abs=1e-12)
 
 
-def test_a_larger_beta_prefers_the_better_more() -> None:
+def test_a_larger_beta_prefers_better_scores_more_strongly() -> None:
     for rule, scores in [("score_power", [0.2, 0.9]), ("boltzmann", [0.2, 0.9]), ("boltzmann_floor", [-0.8, -0.1])]:
         shares = [probabilities(rule, scores, beta)[1] for beta in (0.01, 0.2, 0.8, 3.0)]
         assert shares == sorted(set(shares))
@@ -86,7 +86,7 @@ def test_extreme_errors_give_finite_weights_without_a_warning(beta: float) -> No
 
 
 @pytest.mark.parametrize("rule", ["score_power", "boltzmann", "boltzmann_floor"])
-def test_beta_zero_weighs_all_alike(rule: str) -> None:
+def test_beta_zero_weights_all_equally(rule: str) -> None:
     scores = [-0.3, -2.0, 0.0] if rule == "boltzmann_floor" else [0.0, 1.0, 1e-300]
     assert probabilities(rule, scores, 0.0) == [1 / 3, 1 / 3, 1 / 3]
 
@@ -100,12 +100,12 @@ def test_infinite_beta_draws_the_best_first(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["score_power", "boltzmann"])
-def test_infinite_beta_with_replacement_draws_nothing_but_the_best(rule: str) -> None:
+def test_infinite_beta_with_replacement_draws_only_the_best(rule: str) -> None:
     log_weights = weights[rule](np.array([0.3, 0.9, 0.8999, 0.9]), np.inf)
     assert set(sample_with_replacement(log_weights, 300, np.random.default_rng(0)).tolist()) == {1, 3}
 
 
-def test_the_infinite_beta_of_errors_takes_the_best_first_where_the_formula_would_take_any() -> None:
+def test_infinite_beta_takes_the_smallest_errors_first_unlike_the_formula() -> None:
     scores = [-2.0, -1e-3, -7.0]
     assert probabilities("boltzmann_floor", scores, 1e9) == pytest.approx([1 / 3] * 3)
     assert probabilities("boltzmann_floor", scores, np.inf) == pytest.approx([0, 1, 0])
@@ -116,13 +116,13 @@ def test_weights_of_an_empty_pool_are_empty(rule: str) -> None:
     assert all(weights[rule](np.array([]), beta).size == 0 for beta in (0.8, np.inf))
 
 
-def test_an_unknown_weight_names_the_known_ones() -> None:
+def test_the_error_for_an_unknown_weight_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"unknown weight 'soft', expected one of boltzmann, boltzmann_floor"):
         weights["soft"]
 
 
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=8), st.floats(1e-3, 1e3))
-def test_ranks_press_alike_at_any_scale_of_scores(scores: list[float], scale: float) -> None:
+def test_rank_weights_do_not_depend_on_the_scale_of_scores(scores: list[float], scale: float) -> None:
     scaled = [score * scale for score in scores]
     if len(set(scaled)) == len(set(scores)):
         assert probabilities("rank", scaled, 3.0) == pytest.approx(probabilities("rank", scores, 3.0))
