@@ -28,16 +28,16 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
         try:
             source = read_input(path, TEXT_BYTES).decode("utf-8-sig")
         except OSError as error:
-            violations.append(f"task.initial.path: cannot read {path} ({reason(error)})")
+            violations.append(f"task.initial.path: cannot read {path} ({reason(error)}); check the path")
             continue
         except ValueError:
-            violations.append(f"task.initial.path: {path} is not UTF-8")
+            violations.append(f"task.initial.path: {path} is not UTF-8; save it as text in UTF-8")
             continue
         parsed = parse_program(source, entry_point, max_characters)
         if isinstance(parsed, Rejection):
-            violations.append(f"task.initial.path: {path} is not a program of this task ({parsed})")
+            violations.append(f"task.initial.path: {path} is not a program of this task ({parsed}); fix the file")
         elif parsed.key in path_of:
-            violations.append(f"task.initial.path: {path} is the same program as {path_of[parsed.key]}")
+            violations.append(f"task.initial.path: {path} is the same program as {path_of[parsed.key]}; omit one")
         else:
             path_of[parsed.key] = path
             sources.append(parsed.genotype)

@@ -143,10 +143,10 @@ def _measure_diversity(
     encoders: Mapping[str, Encode],
 ) -> Measurement:
     pools = [log.final_places(pool) for pool in log.states[-1]]
-    found: dict[str, Value] = {}
+    measured: dict[str, Value] = {}
     for name, encode in encoders.items():
         final = measure_diversity(encode([genotypes[call] for call in log.final_union]), pools)
-        found[f"diversity.{name}"] = known(final.overall)
-        found[f"pool_diversity.{name}"] = [known(pool) for pool in final.pools]
-        found[f"run_diversity.{name}"] = known(mean_cosine_distance(encode([genotypes[call] for call in packed])))
-    return found
+        measured[f"diversity.{name}"] = known(final.overall)
+        measured[f"pool_diversity.{name}"] = [known(pool) for pool in final.pools]
+        measured[f"run_diversity.{name}"] = known(mean_cosine_distance(encode([genotypes[call] for call in packed])))
+    return measured

@@ -89,7 +89,7 @@ def _find_misplaced(node: ast.AST, allowed: frozenset[type[ast.AST]]) -> Iterato
 
     Args:
         node: The node to search, itself included.
-        allowed: Which of the statements that only functions or loops may hold are allowed here.
+        allowed: The kinds of statements that are allowed here although only functions or loops may hold them.
     """
     place = _PLACES.get(type(node))
     if place and type(node) not in allowed:

@@ -199,7 +199,7 @@ def _load(path: Path, content: bytes) -> ModuleType:
     except Interrupted:
         raise
     except BaseException as error:  # whatever a user's module raises
-        raise InputError(f"task.evaluator={path} cannot be imported ({describe(error)})") from error
+        raise InputError(f"task.evaluator={path} cannot be imported ({describe(error)}); fix the file") from error
     violations = _find_violations(module, path, content)
     if violations:
         raise InputError(*violations)

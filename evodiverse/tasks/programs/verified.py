@@ -13,7 +13,7 @@ class BestKnown(NamedTuple):
 
     Attributes:
         value: The value in decimal, with all digits that were published.
-        source: Where it was published.
+        source: The publication of the value.
     """
 
     value: str

@@ -120,10 +120,10 @@ def test_whatever_choices_are_made_score_and_verifier_agree_on_whether_they_are_
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (None, "there are no choices for each instance"),
-        ([], "there are no choices for each instance"),
-        ({"choices": [[0, 0, 1, 1, 0, 1]]}, "there are no choices for each instance"),
-        ({"choices": {"0": [], "1": []}}, "there are no choices for each instance"),
+        (None, "choices are missing for some instances"),
+        ([], "choices are missing for some instances"),
+        ({"choices": [[0, 0, 1, 1, 0, 1]]}, "choices are missing for some instances"),
+        ({"choices": {"0": [], "1": []}}, "choices are missing for some instances"),
         ({"choices": [[0, 0, 1, 1, 0], [0, 0, 1]]}, "instance 0: 5 choices, expected one for each of 6 items"),
         ({"choices": [7, [0, 0, 1]]}, "instance 0: 0 choices"),
         ({"choices": [[0, 0, 1, 1, 0, 1], [0, 1, 1]]}, "instance 1: an item of 4 went into a bin that there was not"),
@@ -134,9 +134,9 @@ def test_whatever_choices_are_made_score_and_verifier_agree_on_whether_they_are_
         ({"choices": [[0, 0, 1.0, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin"),
         ({"choices": [[0, 0, None, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin"),
         ({"fault": "nan", "item": 4, "spaces": 2}, "priority returned NaN (an item of 4, 2 spaces)"),
-        ({"fault": "nan", "item": 10**400, "spaces": 2}, "there are no choices"),
-        ({"fault": ["nan"], "item": 4, "spaces": 2}, "there are no choices"),
-        ({"fault": "wonderful", "item": 4, "spaces": 2}, "there are no choices"),
+        ({"fault": "nan", "item": 10**400, "spaces": 2}, "choices are missing"),
+        ({"fault": ["nan"], "item": 4, "spaces": 2}, "choices are missing"),
+        ({"fault": "wonderful", "item": 4, "spaces": 2}, "choices are missing"),
     ],
 )
 def test_choices_that_are_not_a_packing_are_rejected_with_the_reason(value: Any, reason: str) -> None:
@@ -153,8 +153,8 @@ def test_choices_that_are_not_a_packing_are_rejected_with_the_reason(value: Any,
         ("0.5", "did not return one value for each space (an item of 6, 1 spaces)"),
         ("spaces[None]", "did not return one value for each space"),
         ("None", "did not return one value for each space"),
-        ("spaces * 1j", "returned values that are no real numbers"),
-        ("spaces.astype(str)", "returned values that are no real numbers"),
+        ("spaces * 1j", "returned values that are not real numbers"),
+        ("spaces.astype(str)", "returned values that are not real numbers"),
         ("np.where(spaces < 5, np.nan, 1.0)", "returned NaN (an item of 3, 3 spaces)"),
     ],
 )

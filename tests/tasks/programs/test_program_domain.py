@@ -129,8 +129,9 @@ def test_what_the_kernel_is_missing_is_reported_at_the_start(
     overrides = ["task=circle_packing", f"outputs={tmp_path}", "budget.oracle_calls=2", "evaluator.workers=1"]
     with caplog.at_level(logging.WARNING, "evodiverse"):
         run_here(*overrides)
-    assert "this kernel cannot keep programs from files and processes; sandbox.require=strict" in caplog.text
-    with pytest.raises(InputError, match=r"sandbox\.require=strict: this kernel cannot keep programs from files"):
+    told = "this kernel cannot prevent programs from reaching files and processes"
+    assert f"{told}; sandbox.require=strict" in caplog.text
+    with pytest.raises(InputError, match=rf"sandbox\.require=strict: {told}"):
         run_here(*overrides, "sandbox.require=strict", "overwrite=true")
 
 

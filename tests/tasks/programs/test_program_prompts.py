@@ -110,9 +110,9 @@ def test_a_program_that_failed_is_never_called_the_best() -> None:
     [
         (SLOW, r"It failed \(timed out\): used more than 30 s of CPU\. Make it faster first"),
         ("out_of_memory: more than 2048 MB", r"It failed \(out of memory\): more than 2048 MB\. Make it use less"),
-        ("crashed: ValueError: a\n```\nb", r"It failed \(crashed\): ValueError: a ``` b\. Mend this first\."),
-        ("non_finite", r"It failed \(non finite\)\. Mend this first\."),
-        (f"crashed: {'x' * 9000}", r"It failed \(crashed\): x{491}\. Mend this first\."),
+        ("crashed: ValueError: a\n```\nb", r"It failed \(crashed\): ValueError: a ``` b\. Fix this first\."),
+        ("non_finite", r"It failed \(non finite\)\. Fix this first\."),
+        (f"crashed: {'x' * 9000}", r"It failed \(crashed\): x{491}\. Fix this first\."),
     ],
 )
 def test_the_failure_of_the_program_to_edit_is_shown_with_a_remedy(error: str, feedback: str) -> None:

@@ -43,7 +43,7 @@ _SEED: Final = Path(__file__).with_name("seed.py")
 _FAULTS: Final[Mapping[object, str]] = MappingProxyType(
     {
         "shape": "did not return one value for each space",
-        "kind": "returned values that are no real numbers",
+        "kind": "returned values that are not real numbers",
         "nan": "returned NaN",
     }
 )
@@ -105,7 +105,7 @@ class BinPacking:
             return Rejection(Reason.INVALID, fault)
         choices = value.get("choices") if isinstance(value, dict) else None
         if not isinstance(choices, list) or len(choices) != len(self._instances):
-            return Rejection(Reason.INVALID, "there are no choices for each instance")
+            return Rejection(Reason.INVALID, "choices are missing for some instances")
         bins = 0
         for number, (instance, chosen) in enumerate(zip(self._instances, choices, strict=True)):
             try:

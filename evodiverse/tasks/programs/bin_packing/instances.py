@@ -120,7 +120,7 @@ class _Lines:
         """Return a text as an integer from 1 to ``most``."""
         if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and 1 <= int(text) <= most:
             return int(text)
-        raise self.refuse(place, text, f"expected {expected}, a whole number between 1 and {most}")
+        raise self.refuse(place, text, f"expected {expected}, an integer between 1 and {most}")
 
     def refuse(self, place: int, text: str, why: str) -> InputError:
         """Return an error that reports what is wrong with a line."""

@@ -131,7 +131,12 @@ class CirclePacking:
 
 
 def measure(centers: FloatArray, radii: FloatArray) -> dict[str, float]:
-    """Return ``sum_radii`` and ``strict_sum``, the sum after `shrink`; each is the exact sum, rounded once."""
+    """Return ``sum_radii`` and ``strict_sum``, the sum after `shrink`; each is the exact sum, rounded once.
+
+    Args:
+        centers: ``(n, 2)`` centers.
+        radii: ``(n,)`` radii.
+    """
     return {"sum_radii": math.fsum(radii), "strict_sum": math.fsum(shrink(centers, radii))}
 
 

@@ -74,7 +74,7 @@ def polish(centers: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def soften(centers: np.ndarray, radii: np.ndarray, stiffness: float) -> tuple[np.ndarray, np.ndarray]:
-    """Let circles overlap at a price and move and resize them to where that pays best; soft ones pass each other."""
+    """Let circles overlap at a price, so that they can pass through each other; move and resize them to the optimum."""
     n = len(radii)
     price = 2 * stiffness * np.sqrt(n)
 
@@ -97,7 +97,7 @@ def soften(centers: np.ndarray, radii: np.ndarray, stiffness: float) -> tuple[np
 
 
 def climb(circles: np.ndarray, i: np.ndarray, j: np.ndarray, reach: float) -> np.ndarray:
-    """Climb from rows x, y, r to a local maximum of the sum of r, circles i and j kept apart, walls in reach kept."""
+    """Climb from rows x, y, r to a local maximum of sum(r); circles i, j stay apart, none crosses a wall in reach."""
     n = circles.shape[1]
     one, zero, pair = (np.eye(n), np.zeros((n, n)), np.arange(len(i)))
     walls = np.block([[one, zero, -one], [zero, one, -one], [-one, zero, -one], [zero, -one, -one]])

@@ -1,6 +1,8 @@
 """Building blocks of programs that place points in the plane: functions whose source the moves insert into a program.
 
 They improve the points of any placement and lay out any number of points. They know nothing about good placements.
+
+Shapes: ``points`` and layouts ``(n, 2)``.
 """
 
 import numpy as np

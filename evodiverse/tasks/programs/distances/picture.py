@@ -19,7 +19,7 @@ def draw_distances(points: Points, lines: Sequence[str]) -> bytes:
     """Return a PNG of points in the plane, their shortest distances dark and thick, their longest ones light and thin.
 
     Args:
-        points: At least two points, no two of them the same.
+        points: The points, at least two, no two of them the same.
         lines: The lines of text below the picture; see `draw_points`. A line with the numbers of distances is added
             before the last one.
     """

@@ -10,7 +10,7 @@ def measure_ratio(points: Points) -> Fraction:
     """Return the squared ratio of the largest to the smallest distance, at least 1.
 
     Args:
-        points: At least two points.
+        points: The points, at least two.
 
     Raises:
         ValueError: Two points are the same.

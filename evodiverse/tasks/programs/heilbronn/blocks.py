@@ -1,6 +1,8 @@
 """Building blocks of programs that place points in a triangle: functions whose source the moves insert into a program.
 
 They improve the points of any placement and lay out any number of points. They know nothing about good placements.
+
+Shapes: ``points`` and layouts ``(n, 2)``, and the indices of triangles ``(3, n_triangles)``.
 """
 
 import numpy as np
@@ -8,7 +10,7 @@ from scipy.optimize import minimize
 
 
 def quality(points: np.ndarray) -> float:
-    """Return the area of the smallest triangle that three points form, twice."""
+    """Return twice the area of the smallest triangle that three points form."""
     (i, j, k), (x, y) = triples(len(points)), points.T
     return float(np.abs((x[j] - x[i]) * (y[k] - y[i]) - (x[k] - x[i]) * (y[j] - y[i])).min())
 
@@ -87,7 +89,7 @@ def lay_turned(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def lay_mirrored(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n points so that to exchange x and y changes nothing, with up to four points on the axis itself."""
+    """Lay out n points so that swapping x and y changes nothing, with up to four points on the axis itself."""
     on_axis = n % 2 + 2 * int(rng.integers(0, min(2, n // 2) + 1))
     axis = rng.random((on_axis, 1)) / 2
     points = lay_anywhere(rng, (n - on_axis) // 2)

@@ -57,7 +57,7 @@ def polish(points: np.ndarray) -> np.ndarray:
 
 
 def quality(points: np.ndarray) -> float:
-    """Return the area of the smallest triangle that three points form, twice."""
+    """Return twice the area of the smallest triangle that three points form."""
     (i, j, k), (x, y) = (triples(len(points)), points.T)
     return float(np.abs((x[j] - x[i]) * (y[k] - y[i]) - (x[k] - x[i]) * (y[j] - y[i])).min())
 

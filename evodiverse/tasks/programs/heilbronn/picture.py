@@ -22,7 +22,7 @@ def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
     """Return a PNG of points in a triangle, drawn with equal sides, and the smallest triangles that they form.
 
     Args:
-        points: At least three points in the triangle with the corners (0,0), (1,0) and (0,1).
+        points: The points, at least three, in the triangle with the corners (0,0), (1,0) and (0,1).
         lines: The lines of text below the picture; see `draw_points`.
     """
     pixels = [to_pixel(x, y) for x, y in points]

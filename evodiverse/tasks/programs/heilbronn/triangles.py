@@ -12,7 +12,7 @@ def measure_share(points: Points) -> Fraction:
     The result is 0 if three points lie on a line or two points are the same.
 
     Args:
-        points: At least three points.
+        points: The points, at least three.
 
     Raises:
         ValueError: A point lies outside the whole triangle.

@@ -207,11 +207,11 @@ def _call(module: str | None, name: str, *arguments: ast.expr) -> ast.expr:
 
 
 def _library(tree: ast.Module) -> Library:
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Import):
-            found |= {alias.name: alias.asname or alias.name for alias in statement.names}
-    return Library(found.get("numpy"), found.get("math"))
+            modules |= {alias.name: alias.asname or alias.name for alias in statement.names}
+    return Library(modules.get("numpy"), modules.get("math"))
 
 
 def _new_name(tree: ast.Module) -> str:

@@ -57,10 +57,10 @@ class Place(NamedTuple):
     """The places in a function where a move makes sense, defined by the names that are bound there.
 
     Attributes:
-        bound: Names that must be bound there.
-        unbound: Names that must not be bound there yet.
-        own: Names that must not be parameters of the function, because its caller would not see the change.
-        whole: Names that no later statement may change by an assignment such as ``+=``, which would spoil the move.
+        bound: The names that must be bound there.
+        unbound: The names that must not be bound there yet.
+        own: The names that must not be parameters of the function, because its caller would not see the change.
+        whole: The names that no later statement may change by an assignment such as ``+=``, which would spoil the move.
     """
 
     bound: frozenset[str]

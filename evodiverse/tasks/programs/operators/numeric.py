@@ -210,7 +210,7 @@ class _Finder:
             outer: The names that are certainly bound before its statement.
             block: The path of the innermost block around it, and the position of its statement in that block.
             is_returned: Whether the expression is a returned value or an item of one.
-            is_operand: Whether the expression stands in arithmetic.
+            is_operand: Whether the expression is an operand.
         """
         if self._is_place(node, is_operand=is_operand):
             yield Place(path, node, self._weigh(bound), self._weigh(outer), block, is_returned)

@@ -39,7 +39,7 @@ class Seed(NamedTuple):
 
     Attributes:
         path: The path of the part to replace.
-        make: Returns the new part for a new seed.
+        make: A function that returns the new part for a new seed.
     """
 
     path: Path
@@ -142,7 +142,7 @@ def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dic
     """
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound_otherwise = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for index, statement in enumerate(tree.body):
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not isinstance(statement.value, ast.Constant):
             continue
@@ -152,26 +152,26 @@ def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dic
         name = targets[0].id
         n_used = sum(isinstance(node, ast.Name) and node.id == name for node in arguments)
         if n_used and name not in bound_otherwise and sum(node.id == name for node in names) == n_used + 1:
-            found[name] = ("body", index, "value")
-    return found
+            paths[name] = ("body", index, "value")
+    return paths
 
 
 def _maybe_not_integers(tree: ast.Module) -> set[str]:
     """Return the names that may be bound to something other than an integer, such as a generator or None."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and not _may_be_integer(node.value):
-            found |= {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            names |= {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
         elif isinstance(node, (ast.For, ast.comprehension)):
             is_counting = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", None) in _COUNTING
             if not is_counting and not _holds_integers(node.iter):
-                found |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+                names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
         elif isinstance(node, ast.arguments):
             positional = [*node.posonlyargs, *node.args]
             pairs = list(zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True))
             pairs += [(one, value) for one, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if value]
-            found |= {one.arg for one, value in pairs if not _may_be_integer(value)}
-    return found
+            names |= {one.arg for one, value in pairs if not _may_be_integer(value)}
+    return names
 
 
 def _may_be_integer(node: ast.expr) -> bool:
@@ -194,15 +194,15 @@ def _walk(path: Path, node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
 
 def _modules(tree: ast.Module) -> dict[str, str]:
     """Return the full name of each imported name, as in ``{"np": "numpy", "make": "numpy.random.default_rng"}``."""
-    found: dict[str, str] = {}
+    full_names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 first = alias.name.split(".")[0]
-                found |= {alias.asname: alias.name} if alias.asname else {first: first}
+                full_names |= {alias.asname: alias.name} if alias.asname else {first: first}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            full_names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return full_names
 
 
 def _full_name(node: ast.expr, modules: dict[str, str]) -> str:

@@ -188,8 +188,8 @@ def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> I
 def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, list[ast.stmt]]]:
     """Yield the lists of statements in a module's functions, from the outside in.
 
-    Left out are blocks in ``while`` loops, functions that declare ``global`` or ``nonlocal`` names (which must come
-    first), and functions named in ``without``.
+    Blocks in ``while`` loops, in functions that declare ``global`` or ``nonlocal`` names (which must come first), and
+    in functions named in ``without`` are left out.
     """
     for index, function in enumerate(tree.body):
         if isinstance(function, FUNCTIONS) and function.name not in without and not declares_scope(function):

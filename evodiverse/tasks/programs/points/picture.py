@@ -38,7 +38,7 @@ def draw_points(pixels: Sequence[Pixel], paint: Callable[[Brush], None], lines: 
 
     Args:
         pixels: The positions of the points in the picture.
-        paint: Draws everything that lies under the points.
+        paint: A function that draws everything that lies under the points.
         lines: The lines of text below the picture, the title first. In the others, tabs separate alternating labels
             and numbers, up to two of each.
     """
@@ -66,7 +66,7 @@ def fit(points: Points) -> list[Pixel]:
     """Return the positions of points in the picture, scaled to fill its square, with y pointing up.
 
     Args:
-        points: At least two points, not all the same.
+        points: The points, at least two, not all the same.
     """
     whole, _ = to_integers(points)
     columns = list(zip(*whole, strict=True))

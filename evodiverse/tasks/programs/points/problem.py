@@ -22,12 +22,13 @@ class Problem(NamedTuple):
         is_larger_better: Whether larger values are better.
         best_known: The best published values by the number of points.
         seed: The program that a search starts from, with the line ``N = n``.
-        measure: Returns the exact value of points, at least 0. Raises ``ValueError`` with the reason if they are
-            invalid.
-        verify: Returns the same value by an independent method, and raises the same error.
+        measure: A function that returns the exact value of points, at least 0. It raises ``ValueError`` with the reason
+            if they are invalid.
+        verify: A function that returns the same value by an independent method, and raises the same error.
         how: A description of the method of ``verify``.
-        draw: Returns a PNG of valid points with lines of text below.
-        describe: Returns the description for a language model, from ``n``, ``reference`` and the CPU seconds of a run.
+        draw: A function that returns a PNG of valid points with lines of text below.
+        describe: A function that returns the description for a language model, from ``n``, ``reference`` and the CPU
+            seconds of a run.
     """
 
     task: str

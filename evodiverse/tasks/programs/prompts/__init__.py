@@ -128,9 +128,16 @@ def read_templates(folder: Path) -> dict[str, str]:
 def build(
     folder: str | None, description: str, entry_point: str, max_characters: int, example: str, *, mode: str, hot: str
 ) -> ProgramPrompts:
-    """Return the prompts with the templates of a folder, or the shipped ones if the folder is None.
+    """Return the prompts with the templates of a folder.
 
-    `ProgramPrompts` documents the other arguments.
+    Args:
+        folder: The folder with the user's own templates; None for the shipped ones.
+        description: A description of the problem, the scoring and what a program may use.
+        entry_point: The function that a program must define.
+        max_characters: The length above which a program is rejected.
+        example: A program of typical length.
+        mode: How a model is to answer; see `ProgramPrompts`.
+        hot: The prompt of hot rungs; see `ProgramPrompts`.
 
     Raises:
         InputError: The user's own templates cannot be used.
@@ -202,7 +209,7 @@ def _describe_placing(name: str, n: int, reference: float, timeout: float) -> st
 
 def _current(request: Request) -> str:
     parent = request.parents[0]
-    remedy = _REMEDIES.get(parent.error.partition(":")[0], "Mend this first.") if parent.error else ""
+    remedy = _REMEDIES.get(parent.error.partition(":")[0], "Fix this first.") if parent.error else ""
     return _section("# The program to edit" + _mark(parent, request), parent, remedy)
 
 
