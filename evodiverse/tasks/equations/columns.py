@@ -23,10 +23,10 @@ def is_usable(name: str) -> bool:
 
 def make_usable(names: Sequence[str]) -> list[str]:
     """Return distinct names of variables: each name unchanged if it is usable, otherwise the nearest usable one."""
-    found: list[str] = []
+    usable: list[str] = []
     for name in names:
-        found.append(name if is_usable(name) and name not in found else _nearest_free(name, {*names, *found}))
-    return found
+        usable.append(name if is_usable(name) and name not in usable else _nearest_free(name, {*names, *usable}))
+    return usable
 
 
 def _nearest_free(name: str, taken: set[str]) -> str:

@@ -40,7 +40,7 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
         if missing:
             violations.append(f"{key}: {files[key]} is missing the columns {missing}, which task.data.train has")
     if first and not names:
-        violations.append(f"task.data.train: {train} has no column besides the target")
+        violations.append(f"task.data.train: {train} has no column other than the target")
     violations += [f"task.data.train: the column {name!r} {UNUSABLE}" for name in names if not is_usable(name)]
     if first:
         wrong = find_wrong_target(target, first[target], str(train))

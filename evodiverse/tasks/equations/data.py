@@ -132,15 +132,15 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
     """Return the sources of the data: a user's own files by their role, or else the SHA-256 of the problem's data."""
     initial = settings.initial.path
-    found: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
+    sources: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
     if settings.source == BUILTIN:
-        return found | {"data": _hash(builtin_splits(PROBLEMS[settings.name]))}
+        return sources | {"data": _hash(builtin_splits(PROBLEMS[settings.name]))}
     if settings.source == SRBENCH:
         columns, splits = read_problem(settings.name, settings.data.root)
         names = "\n".join(column.name for column in columns)
-        return found | {"data": _hash(splits), "names": hashlib.sha256(names.encode()).hexdigest()}
+        return sources | {"data": _hash(splits), "names": hashlib.sha256(names.encode()).hexdigest()}
     files = zip(("train", "test_id", "test_ood"), _files(settings.data), strict=True)
-    return found | {role: path for role, path in files if path is not None}
+    return sources | {role: path for role, path in files if path is not None}
 
 
 def _hash(splits: Splits) -> str:

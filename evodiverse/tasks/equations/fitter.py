@@ -63,7 +63,12 @@ class Fitter:
         return self._run([_Order(skeleton) for skeleton in skeletons])
 
     def apply(self, skeletons: Sequence[Skeleton], params: Sequence[FloatArray]) -> list[Fitted | Rejection]:
-        """Return the predictions of each skeleton with the given parameters, or the reason why it failed."""
+        """Return the predictions of each skeleton with the given parameters, or the reason why it failed.
+
+        Args:
+            skeletons: The skeletons.
+            params: The ``(n_params,)`` parameters of each skeleton.
+        """
         return self._run([_Order(*pair) for pair in zip(skeletons, params, strict=True)])
 
     def _run(self, orders: Sequence[_Order]) -> list[Fitted | Rejection]:

@@ -22,8 +22,8 @@ class Member(NamedTuple):
     """An evaluated equation. Errors are mean squared errors in units of the target's variance.
 
     Attributes:
-        call: The number of its oracle call.
-        complexity: Its size, see `measure_complexity`.
+        call: The number of the equation's oracle call.
+        complexity: The complexity of the equation; see `measure_complexity`.
         error: The error on the rows that were fitted.
         held_out: The error on the rows that were held back, infinite if there were none.
         deviation: The standard error of ``held_out``.
@@ -40,7 +40,7 @@ def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: De
     """Return the complexity and the errors of an equation, from its row in the log.
 
     Args:
-        call: The number of its oracle call.
+        call: The number of the equation's oracle call.
         source: The skeleton in canonical form.
         error: The value of ``nmse_train``; here and below, None counts as infinite.
         held_out: The value of ``nmse_held``.

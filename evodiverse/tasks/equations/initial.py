@@ -20,7 +20,7 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
         text = read_text_input(expanded(path), TEXT_BYTES, "utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path, or text that is not UTF-8
         why = reason(error) if isinstance(error, OSError) else str(error)
-        raise InputError(f"task.initial.path: cannot read {path} ({why})") from error
+        raise InputError(f"task.initial.path: cannot read {path} ({why}); name a text file in UTF-8") from error
     header = f"def {NAME}({', '.join([*variables, PARAMS])}):"
     sources, malformed = [], []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -33,7 +33,7 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
     if malformed:
         raise InputError(*malformed[:MAX_SHOWN])
     if not sources:
-        raise InputError(f"task.initial.path: {path} holds no equation")
+        raise InputError(f"task.initial.path: {path} holds no equation; write one on each line")
     return sources
 
 

@@ -148,25 +148,25 @@ def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     columns = {name: log.column(name) for name in COLUMNS}
     genotypes = columns["genotype"]
     members = [weigh(call, genotypes[call], *(columns[name][call] for name in WEIGHED)) for call in log.scores]
-    found: dict[str, Value] = dict.fromkeys(("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50"))
+    measured: dict[str, Value] = dict.fromkeys(("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50"))
     if not members:
-        return found
+        return measured
     selected = [member for member in members if columns["selected"][member.call]]
     chosen = selected[0] if selected else choose(find_front(members))
-    found |= {
+    measured |= {
         "chosen_nmse": columns["nmse_id"][chosen.call],
         "chosen_nmse_ood": columns["nmse_ood"][chosen.call],
         "chosen_complexity": chosen.complexity,
     }
     if law is None:
-        return found
+        return measured
     others = [call for call in log.top(sorted(log.scores), N_BEST) if call != chosen.call][: N_BEST - 1]
 
     def is_law(call: int) -> bool:
         return law.is_met(genotypes[call], json.loads(columns["params"][call]))
 
     is_first = is_law(chosen.call)
-    return found | {"sa_1": int(is_first), "sa_50": int(is_first or any(map(is_law, others)))}
+    return measured | {"sa_1": int(is_first), "sa_50": int(is_first or any(map(is_law, others)))}
 
 
 def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int, float | None]) -> Measurement:
@@ -207,14 +207,14 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
     pools = log.states[-1]
     members = [log.final_places(pool) for pool in pools]
     best = [log.final_places(log.top(pool, N_ELITE)) for pool in pools]
-    found: dict[str, Value] = {}
+    measured: dict[str, Value] = {}
     for name, encode in encoders.items():
         vectors = encode([read_body(genotypes[call]) for call in log.final_union])
         buffer, elite = (list(map(known, measure_diversity(vectors, places).pools)) for places in (members, best))
-        found[f"buffer_diversity.{name}"] = _mean_known(buffer)
-        found[f"buffer_pools.{name}"] = [*reversed(buffer), *_with_mean(buffer)]
-        found[f"top100_pools.{name}"] = [*reversed(elite), *_with_mean(elite)]
-    return found
+        measured[f"buffer_diversity.{name}"] = _mean_known(buffer)
+        measured[f"buffer_pools.{name}"] = [*reversed(buffer), *_with_mean(buffer)]
+        measured[f"top100_pools.{name}"] = [*reversed(elite), *_with_mean(elite)]
+    return measured
 
 
 def read_body(genotype: str) -> str:
@@ -233,7 +233,7 @@ def _mean_known(pools: Sequence[float | None]) -> float | None:
 
 
 def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | None:
-    """Return the mean squared error, None if it is not finite."""
+    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``, None if it is not finite."""
     with np.errstate(over="ignore"):
         error = float(np.mean((predicted - target) ** 2))
     return error if np.isfinite(error) else None

@@ -140,6 +140,13 @@ def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset,
 
     Two formulas are the same if they give the same values on a box twice as wide as all data. None means that they
     could not be compared in time.
+
+    Args:
+        source: The skeleton of the equation.
+        params: The fitted parameters of the skeleton.
+        law: The problem whose law is compared.
+        dataset: The data, whose rows span the box.
+        sandbox: The sandbox in which the comparison runs.
     """
     arguments = (list(params), list(law.constants), draw_points(dataset.splits))
     (execution,) = sandbox.run([Job(define_all([source, read_law(law)]), ALL, arguments, None, _LIMITS, _MATCHING)])

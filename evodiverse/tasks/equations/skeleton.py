@@ -112,7 +112,7 @@ def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     named = [function for function in functions if function.name == name] or functions
     if not named:
-        raise SkeletonError("there is no function")
+        raise SkeletonError("the text defines no function")
     return named[-1]
 
 
@@ -140,10 +140,10 @@ def build_skeleton(
     except RecursionError:
         raise SkeletonError("nested too deeply") from None
     except ValueError:  # Python cannot write the number into a message
-        raise SkeletonError("a whole number with more digits than Python writes") from None
+        raise SkeletonError("an integer with too many digits for Python to print") from None
     numbers = _Numbers()
     statements = [numbers.visit(statement) for statement in statements]
-    n_params = len(numbers.found)
+    n_params = len(numbers.new)
     arguments = ", ".join([*variables, PARAMS])
     body = "\n".join(f"    {ast.unparse(ast.fix_missing_locations(statement))}" for statement in statements)
     source = f"def {NAME}({arguments}):\n{body}\n"
@@ -385,7 +385,7 @@ class _Reader:
             raise self._refused(f"{function.name} takes {len(names)} arguments, got {len(arguments)}")
         left_out = defaults[len(defaults) - missing :]
         if not all(isinstance(default, ast.Constant) for default in left_out):
-            raise self._refused(f"{function.name} has a default that is no number")
+            raise self._refused(f"{function.name} has a default that is not a number")
         given = [*arguments, *left_out]
         for name, argument in zip(names, given, strict=True):
             self._step()
@@ -417,7 +417,7 @@ class _Reader:
         if name in self._scope.views:
             raise self._refused("params without an index")
         if name not in self._scope.names:
-            raise self._refused(f"{name}, which is no variable")
+            raise self._refused(f"{name}, which is not a variable")
         meant = self._scope.names[name]
         return self._number(meant.value) if isinstance(meant, ast.Constant) else meant
 
@@ -463,7 +463,7 @@ class _Reader:
                     return one * other
                 return one + other if isinstance(operator, ast.Add) else one - other
             case _:
-                raise self._refused(f"{ast.unparse(node)[:40]} where a whole number must stand")
+                raise self._refused(f"{ast.unparse(node)[:40]} where an integer is expected")
 
     def _refused(self, what: str) -> SkeletonError:
         return SkeletonError(f"line {self._line}: {what}")
@@ -494,11 +494,11 @@ class _Numbers(ast.NodeTransformer):
     """Numbers parameters in order of appearance."""
 
     def __init__(self) -> None:
-        self.found: dict[int, int] = {}
+        self.new: dict[int, int] = {}
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
         index: Any = node.slice
-        number = self.found.setdefault(index.value, len(self.found))
+        number = self.new.setdefault(index.value, len(self.new))
         return ast.Subscript(ast.Name(PARAMS, ast.Load()), ast.Constant(number), ast.Load())
 
 

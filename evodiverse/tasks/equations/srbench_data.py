@@ -130,12 +130,12 @@ def _read_numbers(path: Path, group: str, name: str) -> list[_Part]:
     try:
         open_input(path, DATA_BYTES).close()
         with h5py.File(path, "r", locking=False) as file:
-            found: Any = file
+            node: Any = file
             for step in (*group.split("/"), name):
-                above, found = found, _find(found, step, h5py.Group)
-                if found is None:
+                above, node = node, _find(node, step, h5py.Group)
+                if node is None:
                     raise DataError(f"{path} has no group {group}/{name}; {nearest(step, list(above))}")
-            return [_read_part(found, titles, f"{path}: {group}/{name}") for titles in _SPLITS]
+            return [_read_part(node, titles, f"{path}: {group}/{name}") for titles in _SPLITS]
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         raise DataError(
             f"cannot read {group}/{name} of {path} ({describe(error)}); remove it and fetch it again"

@@ -74,7 +74,7 @@ def load(library: str) -> ModuleType:
     try:
         return importlib.import_module(library)
     except ImportError as error:
-        raise InputError(f"task.problem=srbench/… needs {library}; pip install 'evodiverse[srbench]'") from error
+        raise InputError(f"task.problem=srbench/… needs {library}; run pip install 'evodiverse[srbench]'") from error
 
 
 def _fetch(name: str, folder: Path) -> Path:

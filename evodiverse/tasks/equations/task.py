@@ -29,7 +29,7 @@ N_TOP: Final = 10
 ENERGY_FLOOR: Final = 1e-12  # in units of the target's variance
 N_FEATURES: Final = 512
 _HELD_OUT: Final = ("id", "ood")
-_NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts values that are no numbers, or too large ones")
+_NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts NaN or numbers that are too large")
 
 _NO_SPLIT: Final = "there are no such data"
 _NOT_FINITE: Final = f"{_NO_SPLIT}, or a prediction is not a finite number"

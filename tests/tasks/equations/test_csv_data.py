@@ -43,7 +43,7 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
     [
         ("", "cannot read"),
         ("x,t\n1,2\n3,4\n", "task.data.target=y is not a column"),
-        ("y\n1\n2\n", "no column besides the target"),
+        ("y\n1\n2\n", "no column other than the target"),
         ("x,y\n1,2\n", "too few rows: expected at least 2, got 1"),
         ("x,y\n1,2\nred,3\n", "the column 'x' of .* must hold numbers, got string"),
         ("x,y\n1,2\nnan,3\n", "the column 'x' of .* has no finite number in row 2"),

@@ -220,7 +220,7 @@ def test_a_function_of_other_arguments_is_still_what_the_reply_proposes() -> Non
         pytest.param(
             law("equation_v0", "v") + law("equation_v2", "equation_v0(x, v, params) * x"),
             law("equation_v0", "v") + law("equation", "equation_v0(x, v, params) * x"),
-            id="an earlier version that is defined anew",
+            id="an earlier version that is defined again",
         ),
         pytest.param(
             law("equation_v1", "equation_v1(x, v, params) * x"),

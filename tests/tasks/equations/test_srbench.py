@@ -287,7 +287,7 @@ def test_a_missing_library_is_reported_before_anything_is_fetched(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    assert refusal(None) == f"task.problem=srbench/… needs {library}; pip install 'evodiverse[srbench]'"
+    assert refusal(None) == f"task.problem=srbench/… needs {library}; run pip install 'evodiverse[srbench]'"
 
 
 @pytest.fixture

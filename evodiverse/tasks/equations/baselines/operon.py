@@ -11,7 +11,7 @@ from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model,
 from evodiverse.tasks.equations.operators.trees import Node, call, number, variable
 
 libraries: Final[Mapping[str, str]] = {"pyoperon": "pyoperon", "sklearn": "scikit-learn"}
-remedy: Final = "pip install 'evodiverse[baselines]'"
+remedy: Final = "run pip install 'evodiverse[baselines]'"
 # The settings of SRBench, with the largest set of symbols and the largest length that it tries. tanh is added, and a
 # fit takes five steps instead of one.
 settings: Final[Mapping[str, Any]] = {

@@ -7,7 +7,7 @@ from evodiverse.tasks.equations.baselines.engine import Front, Order
 from evodiverse.tasks.equations.baselines.infix import read_infix
 
 libraries: Final[Mapping[str, str]] = {"pysr": "pysr"}
-remedy: Final = "pip install pysr; it fetches Julia when it first runs"
+remedy: Final = "run pip install pysr; it fetches Julia when it first runs"
 # All other settings have PySR's defaults.
 settings: Final[Mapping[str, Any]] = {
     "binary_operators": ["+", "-", "*", "/", "^"],

@@ -17,7 +17,7 @@ from evodiverse.tasks.equations.operators.trees import Node, call, evaluate, num
 from evodiverse.tasks.equations.problems.problem import FloatArray
 
 libraries: Final[Mapping[str, str]] = {"sklearn": "scikit-learn"}
-remedy: Final = "pip install 'evodiverse[baselines]'"
+remedy: Final = "run pip install 'evodiverse[baselines]'"
 settings: Final[Mapping[str, Any]] = {
     "most_terms": 10,
     "degree": 3,

@@ -44,9 +44,9 @@ def drive(
     """Return the results of `fit` for several skeletons, concatenated.
 
     Args:
-        functions: Returns the functions of the skeletons.
+        functions: A function that returns the functions of the skeletons.
         method: The method of the fit, bfgs or lm.
-        parameters: For each skeleton the number of its parameters, those in which it is jointly linear, and the unit of
+        parameters: For each skeleton, its number of parameters, those in which it is jointly linear, and the unit of
             each.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
@@ -68,7 +68,7 @@ def apply(
     """Return what `drive` returns, for skeletons whose parameters are given. Nothing is fitted.
 
     Args:
-        functions: Returns the functions of the skeletons.
+        functions: A function that returns the functions of the skeletons.
         counts: The number of parameters of each skeleton.
         params: ``(sum(counts),)`` parameters of all skeletons, concatenated.
         splits: ``(n, variables)`` inputs of each split.
@@ -139,7 +139,16 @@ def _predictor(function: Callable[..., Any], inputs: FloatArray) -> Predict:
 
 
 def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
-    """Return the parameters that scipy's BFGS finds from ones, as in the released code (the paper: "e.g., BFGS")."""
+    """Return the parameters that scipy's BFGS finds from ones, as in the released code (the paper: "e.g., BFGS").
+
+    Args:
+        predict: A function that returns the ``(n,)`` predictions for ``(n_params,)`` parameters.
+        target: ``(n,)`` values to predict.
+        n_params: The number of parameters.
+
+    Returns:
+        ``(n_params,)`` parameters.
+    """
     if not n_params:
         return np.ones(0)
 

@@ -25,7 +25,7 @@ def drive(
     """Return whether the law, with constants close to its own, gives the same values as an equation everywhere.
 
     Args:
-        functions: Returns the functions of the equation and the law.
+        functions: A function that returns the functions of the equation and the law.
         params: The parameters of the equation.
         constants: The constants of the law.
         inputs: ``(n, variables)`` points of comparison. Those where the law is not finite are ignored.

@@ -17,10 +17,10 @@ class Factor(NamedTuple):
     """A function of an expression.
 
     Attributes:
-        build: Returns the factor, given the expression and two parameters, which it need not use.
+        build: A function that returns the factor, given the expression and two parameters, which it need not use.
         weight: The relative frequency with which the factor is drawn.
-        grid: Returns the values of its parameters to try, given the lowest and the highest value of the expression. If
-            there are none, the factor is never suggested.
+        grid: A function that returns the values of the parameters to try, given the lowest and the highest value of the
+            expression. If there are none, the factor is never suggested.
     """
 
     build: Callable[[Node, Node, Node], Node]
@@ -129,7 +129,7 @@ def build_factor(name: str, x: Node, first: int, guard: Callable[[Node], Node]) 
         name: A key of `FACTORS`.
         x: The expression.
         first: The number of the first parameter.
-        guard: Protects roots, logarithms and powers from negative numbers.
+        guard: A function that protects roots, logarithms and powers from negative numbers.
     """
     return _guarded(FACTORS[name].build(x, parameter(first), parameter(first + 1)), guard)
 

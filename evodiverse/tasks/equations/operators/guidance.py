@@ -44,7 +44,7 @@ class Guide:
         names: The names of the variables.
         inputs: ``(n, variables)`` inputs of the fitted rows.
         target: ``(n,)`` target of the fitted rows.
-        guard: Protects factors from numbers for which they are undefined.
+        guard: A function that protects factors from numbers for which they are undefined.
     """
 
     def __init__(
@@ -97,8 +97,10 @@ class Guide:
         """Return the indices of the terms to keep, after removing the weakest one and then all useless ones.
 
         The weakest term is the one whose removal raises the error least. A term is useless if its removal raises the
-        error by at most the share `USELESS` of it. An error smaller than rounding counts as rounding. There must be at
-        least two terms.
+        error by at most the share `USELESS` of it. An error smaller than rounding counts as rounding.
+
+        Args:
+            terms: The ``(n,)`` values of each term, at least two terms.
         """
         kept = list(range(len(terms)))
         while len(kept) > 1:

@@ -55,8 +55,8 @@ class GuidedEdits:
     """Edits fitted equations as their data suggest.
 
     Args:
-        grammar: Protects new factors from negative numbers.
-        guide: Suggests factors and finds superfluous terms.
+        grammar: The grammar, which protects new factors from negative numbers.
+        guide: The guide that suggests factors and finds superfluous terms.
     """
 
     def __init__(self, grammar: Grammar, guide: Guide) -> None:

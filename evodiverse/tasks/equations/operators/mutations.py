@@ -62,7 +62,7 @@ class Mutations:
     """Edits equations at random.
 
     Args:
-        grammar: Draws the new expressions.
+        grammar: The grammar that draws new expressions.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -84,7 +84,7 @@ class Mutations:
         }
 
     def mutate(self, tree: Node, rng: np.random.Generator) -> tuple[Node | None, str]:
-        """Return a mutated tree, None if the mutation does not apply, and the name of the mutation."""
+        """Return the mutated tree (None if the mutation does not apply) and the name of the mutation."""
         kind = pick(MUTATIONS.items(), rng)
         return self._edits[kind](tree, rng), f"mutation_{kind}"
 

@@ -71,8 +71,8 @@ class Kind(StrEnum):
 class Node:
     """An immutable expression: an operation, by its name in numpy, with its arguments, or a leaf with its value.
 
-    The value of a variable or constant is its name, that of a parameter any number that distinguishes it from others.
-    ``text`` identifies the expression, ``size`` is the number of its nodes, and ``is_constant`` is True if it has no
+    The value of a variable or constant is its name; the value of a parameter is any number that identifies it. ``text``
+    identifies the expression, ``size`` is the number of its nodes, and ``is_constant`` is True if it has no
     variable.
 
     Raises:
@@ -153,9 +153,9 @@ def draw_inner_place(node: Node, rng: np.random.Generator) -> tuple[Path, Node, 
     return draw_place(inner or [root], rng)
 
 
-def draw_place(found: Sequence[tuple[Path, Node, Kind]], rng: np.random.Generator) -> tuple[Path, Node, Kind]:
+def draw_place(choices: Sequence[tuple[Path, Node, Kind]], rng: np.random.Generator) -> tuple[Path, Node, Kind]:
     """Draw one of the places of a tree."""
-    return found[int(rng.integers(len(found)))]
+    return choices[int(rng.integers(len(choices)))]
 
 
 def put(node: Node, path: Path, new: Node) -> Node:

@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """What is fitted, and what is held out: from the same domain, and from beyond it."""
+    """The rows that are fitted, and those held out: from the same domain, and from beyond it."""
 
     train: Rows
     test_id: Rows
@@ -42,19 +42,21 @@ class Splits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A law to be found.
+    """A law to find.
 
     Attributes:
-        name: Unique.
-        domain: physics, biology, chemistry or materials.
-        target: What the law gives.
-        variables: What it depends on.
-        law: An expression of the variables and ``params``, which are numbered as they come, in numpy's words.
-        constants: What ``params`` are in truth.
-        sample: Makes the data.
+        name: The unique name of the problem.
+        domain: The science: physics, biology, chemistry or materials.
+        target: The quantity that the law predicts.
+        variables: The quantities that the law depends on.
+        law: An expression of the variables and ``params``, written with numpy. The params are numbered in order of
+            appearance.
+        constants: The true values of ``params``.
+        sample: The function that generates the data.
 
     Raises:
-        ValueError: The params of the law are not numbered as they come, or are not as many as the constants.
+        ValueError: The params of the law are not numbered in order of appearance, or their number differs from that of
+            the constants.
     """
 
     name: str
