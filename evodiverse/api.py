@@ -107,7 +107,7 @@ class Run:
         try:
             return self.table(name).to_pandas()
         except ModuleNotFoundError as error:
-            raise InputError("frame() needs pandas; pip install 'evodiverse[analysis]', or use table()") from error
+            raise InputError("frame() needs pandas; run pip install 'evodiverse[analysis]', or use table()") from error
 
     def best(self) -> Best | None:
         """Return the candidate with the highest score; None if no candidate has a score.

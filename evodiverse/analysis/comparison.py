@@ -31,7 +31,7 @@ def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]
     """Return runs sorted by their best scores, the highest first and runs without a score last.
 
     Args:
-        runs: At least one run.
+        runs: The runs, at least one.
         best: The highest score of each run; None for a run without a score.
     """
     keys = differing_keys(runs)

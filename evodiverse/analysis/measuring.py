@@ -85,7 +85,7 @@ def measure_runs(
         runs: The runs, which are complete.
         measurer: The measurer.
         n_processes: The largest number of processes to use.
-        report: Called with the number of runs that are done, whenever it changes.
+        report: A callback that is called with the number of runs that are done, whenever it changes.
 
     Raises:
         DataError: The cache cannot be written.

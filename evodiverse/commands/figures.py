@@ -33,7 +33,7 @@ def main() -> int:
     sys.path.append(os.getcwd())  # where a user's own domain may be
     try:
         if find_spec("matplotlib") is None:
-            raise InputError("figures need matplotlib; pip install 'evodiverse[figures]'")
+            raise InputError("figures need matplotlib; run pip install 'evodiverse[figures]'")
         from evodiverse.commands.figure_files import write  # here so that --help stays fast
 
         runs = arguments.runs or [Path("outputs")]

@@ -159,7 +159,7 @@ def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = s
     Args:
         names: The names of the artifacts.
         offline: Whether to only look into the cache, as with ``EVODIVERSE_OFFLINE``.
-        show: Shows the progress of each download.
+        show: A function that shows the progress of each download.
 
     Returns:
         One entry for each name, in order.

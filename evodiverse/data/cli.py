@@ -182,7 +182,7 @@ def _threshold(text: str) -> float:
 
 def _seed(text: str) -> int:
     if not text.isdecimal() or int(text[:20]) > _MAX_SEED:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {_MAX_SEED}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected an integer from 0 to {_MAX_SEED}, got {text!r}")
     return int(text)
 
 

@@ -28,7 +28,7 @@ def check_installed() -> None:
     """
     absent = [package for module, package in _NEEDED.items() if find_spec(module) is None]
     if absent:
-        raise InputError(f"docking needs {' and '.join(absent)}; pip install 'evodiverse[docking]'")
+        raise InputError(f"docking needs {' and '.join(absent)}; run pip install 'evodiverse[docking]'")
 
 
 def find_versions() -> dict[str, str]:

@@ -42,7 +42,7 @@ def find_diagnostics(
     Args:
         name: The name of the figure.
         kind: The kind of metrics of its runs.
-        panel_of: Returns the title of the column of panels to which a run belongs.
+        panel_of: A function that returns the title of the column of panels to which a run belongs.
         results: The runs.
     """
     adaptive = [result for result in results if has(result, _EXCHANGES) and _has_xi(result)]
@@ -74,7 +74,7 @@ def draw(results: Sequence[Result], panel_of: Callable[[Result], str]) -> Figure
 
     Args:
         results: The runs.
-        panel_of: Returns the title of the column of panels to which a run belongs.
+        panel_of: A function that returns the title of the column of panels to which a run belongs.
     """
     about = sorted({panel_of(result) for result in results})
     figure = new_figure(min(PAGE, 1.6 + 1.75 * len(about)), 3.4)

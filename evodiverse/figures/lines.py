@@ -32,8 +32,8 @@ def record_bands(
         results: The runs, at least one.
         x: The name of the curve with the calls of the records.
         y: The name of the curve with the records.
-        change: Transforms a record before it is averaged, for example to its logarithm.
-        stratum: Returns the problem of a run; see `intervals.estimate`.
+        change: A function that transforms a record before it is averaged, for example to its logarithm.
+        stratum: A function that returns the problem of a run; see `intervals.estimate`.
     """
     end = budget_of(results)
     return {
@@ -67,7 +67,8 @@ def draw_bands(
     Args:
         axes: The panel to draw in.
         bands: The band of each method.
-        change: Transforms means and bounds before they are drawn, for example from logarithms to values.
+        change: A function that transforms means and bounds before they are drawn, for example from logarithms to
+            values.
         steps: Whether a value holds until the next call.
     """
     how: Literal["post"] | None = "post" if steps else None

@@ -103,8 +103,8 @@ def locate(members: Sequence[Members], encode: Encode, project: Callable[[Any], 
 
     Args:
         members: The members of each run.
-        encode: Returns the ``(n, d)`` vectors of programs.
-        project: Returns the ``(n, 2)`` points of vectors.
+        encode: A function that returns the ``(n, d)`` vectors of programs.
+        project: A function that returns the ``(n, 2)`` points of vectors.
     """
     unique = sorted({genotype for each in members for genotype in each.genotypes})
     if not unique:
@@ -146,7 +146,7 @@ def draw_grid(members: Sequence[Members], points: Sequence[FloatArray], axis: st
 
 
 def draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
-    """Draw the points of all runs in a pale color, as the background for those of one run."""
+    """Draw the ``(n, 2)`` points of all runs in a pale color, as the background for those of one run."""
     everything = np.concatenate(points)
     x, y = everything.T
     axes.scatter(x, y, s=5, color=PALE, linewidths=0, zorder=0)

@@ -61,9 +61,10 @@ class Picture:
     Attributes:
         name: The name of its files.
         caption: The caption: what the picture shows, of which runs, and the meaning of bands.
-        draw: Returns the drawn figure.
+        draw: A function that returns the drawn figure.
         basis: The small print above the picture: the number of runs, and their seeds.
-        texts: Returns the content of text files that accompany the picture, by the suffix of their names.
+        texts: A function that returns the content of text files that accompany the picture, by the suffix of their
+            names.
     """
 
     name: str
@@ -80,11 +81,11 @@ class FigureKind:
     Attributes:
         name: The prefix of the names of its files.
         title: The title of the figure.
-        find: Yields the pictures that can be drawn from some runs.
+        find: A function that yields the pictures that can be drawn from some runs.
         label: The label of the figure in the paper's LaTeX; None for our own.
         wanted: The runs of the paper's figure; None for our own.
         example: A command that makes runs for one of our own; None for the paper's.
-        missing: Returns a sentence about what must be installed; None if nothing is missing.
+        missing: A function that returns a sentence about what must be installed; None if nothing is missing.
         takes_all: Whether runs with any overrides count, as in sweeps.
     """
 

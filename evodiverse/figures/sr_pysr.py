@@ -68,7 +68,7 @@ def summarize(
     Args:
         results: The runs.
         metric: The name of the metric.
-        change: Transforms a value before it is averaged, for example to its logarithm.
+        change: A function that transforms a value before it is averaged, for example to its logarithm.
     """
     known = [(value, run.problem) for run in results if isinstance(value := run.metrics.get(metric), int | float)]
     if not known or not all(isfinite(value) for value, _ in known):

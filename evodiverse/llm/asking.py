@@ -141,7 +141,7 @@ class Asking:
             ModelUnavailableError: The query has failed too often, or the wait would be too long.
         """
         if (error.retry_after or 0) > LONGEST_RETRY_AFTER:
-            raise ModelUnavailableError(f"{query.model} asks to wait {error.retry_after:,.0f} s: {error}") from error
+            raise ModelUnavailableError(f"{query.model} asks us to wait {error.retry_after:,.0f} s: {error}") from error
         if failures > self._retries:
             raise ModelUnavailableError(
                 f"{query.model} failed {failures} times in a row, the last time with: {error}"

@@ -66,7 +66,7 @@ class ReplyCache:
         path: The file, which is created if it does not exist.
 
     Attributes:
-        seconds: How long the last `keep` took, infinite before the first one.
+        seconds: The duration of the last `keep` in seconds; infinity before the first.
 
     Raises:
         InputError: The file cannot be opened.

@@ -70,6 +70,11 @@ class Transfer:
     async def unpack(self, body: httpx.AsyncByteStream, encoding: str, *, is_error: bool) -> AsyncIterator[bytes]:
         """Yield the decompressed body of an answer, or the first `MAX_ERROR_BYTES` of an error's body.
 
+        Args:
+            body: The body as it arrives.
+            encoding: The content encoding that the answer declares; empty if it declares none.
+            is_error: Whether the answer reports an error.
+
         Raises:
             TransientError: The body is longer than `MAX_BODY_BYTES`, before or after decompression, or its encoding
                 is not gzip. Such an answer is not a reply, but the next one may be: a failing proxy sends all kinds

@@ -180,12 +180,12 @@ def _rates(tried: Sequence[Row]) -> list[tuple[float, float]]:
     iterations = sorted({row["iteration"] for row in tried})
     size = max(1, -(-len(iterations) // _N_WINDOWS))
     window = {iteration: at // size for at, iteration in enumerate(iterations)}
-    found: dict[int, list[Row]] = defaultdict(list)
+    rows_of: dict[int, list[Row]] = defaultdict(list)
     for row in tried:
-        found[window[row["iteration"]]].append(row)
+        rows_of[window[row["iteration"]]].append(row)
     return [
         (float(max(row["iteration"] for row in some)), sum(row["accepted"] for row in some) / len(some))
-        for _, some in sorted(found.items())
+        for _, some in sorted(rows_of.items())
     ]
 
 

@@ -87,9 +87,9 @@ _PLACED: Final = _Kind(
     lambda value: isinstance(value, str) and all(_NAME.fullmatch(part) for part in value.split("/", maxsplit=1)),
 )
 _NUMBER: Final = _Kind("a finite number", _is_number)
-_WHOLE: Final = _Kind("a whole number of 64 bits", _is_whole)
-_COUNT: Final = _Kind("a whole number of at least 0", lambda value: _is_whole(value) and value >= 0)
-_POSITIVE: Final = _Kind("a whole number of at least 1", lambda value: _is_whole(value) and value > 0)
+_WHOLE: Final = _Kind("an integer of 64 bits", _is_whole)
+_COUNT: Final = _Kind("an integer of at least 0", lambda value: _is_whole(value) and value >= 0)
+_POSITIVE: Final = _Kind("an integer of at least 1", lambda value: _is_whole(value) and value > 0)
 _OBJECT: Final = _Kind("an object", lambda value: isinstance(value, dict))
 _LIST: Final = _Kind("a non-empty list", lambda value: isinstance(value, list) and bool(value))
 _SETTING: Final = _Kind("a setting", _is_setting)
@@ -138,7 +138,7 @@ _KINDS: Final[Mapping[Key, _Kind]] = {
     ("llm", "calls"): _COUNT.or_null,
 }
 MEANINGS: Final[Mapping[str, str]] = {
-    "schema": f"the version of the log, now {SCHEMA}; missing in logs of EvoDiverse 0.1, which are read all the same",
+    "schema": f"the version of the log, now {SCHEMA}; missing in logs of EvoDiverse 0.1, which are still readable",
     "status": "`running`, `complete`, `failed`, `interrupted`, or `asking` (waits for `evodiverse-tell`)",
     "stopped_by": "what ended a complete run: `budget`, `early_stop`, `patience`, `target`, `llm_calls`, `tokens`, "
     "`usd`, `seconds`, or `engine` (the engine of a baseline finished by itself); null before the end",

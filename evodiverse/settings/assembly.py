@@ -11,6 +11,7 @@ from typing import Any
 from evodiverse.data.artifacts import find_artifact
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import Asked, InputError
+from evodiverse.kit.text import count_of
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.open import opened
 from evodiverse.ports import Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
@@ -49,9 +50,9 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
 
     Args:
         plan: The plan of the run.
-        display: Shows the progress of the run.
-        say: Prints one line for the user.
-        save_hydra: Writes the composed configuration into the folder that it is given.
+        display: The display that shows the progress of the run.
+        say: A function that prints one line for the user.
+        save_hydra: A function that writes the composed configuration into a given folder.
 
     Returns:
         The best score, None if no candidate has a score.
@@ -73,14 +74,14 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     try:
         result = _run(plan, this, task, method, columns, display, say, save_hydra)
     except Asked as asked:
-        say(f"waiting for the scores of {asked.n:,} candidates: {asked.path}")
+        say(f"waiting for the scores of {count_of(asked.n, 'candidate')}: {asked.path}")
         say(f"to continue: evodiverse-tell {plan.path} SCORES.csv")
         return read_standing(plan.path).best
     if result is None:
         return read_standing(plan.path).best
     shown = result.headline or result.best_genotype or ""
     best = f"; best {result.best:.4g}  {shown}".rstrip() if result.best is not None else ""
-    say(f"complete, stopped by {result.stopped_by}: {result.oracle_calls:,} oracle calls{best}")
+    say(f"complete, stopped by {result.stopped_by}: {count_of(result.oracle_calls, 'oracle call')}{best}")
     say(f"{plan.path}")
     return result.best
 
@@ -153,9 +154,13 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
     """
     gaps = " and ".join(find_gaps())
     if gaps and settings.require == schema.STRICT:
-        raise InputError(f"sandbox.require=strict: this kernel cannot keep programs from {gaps}; use another machine")
+        raise InputError(
+            f"sandbox.require=strict: this kernel cannot prevent programs from reaching {gaps}; use another machine"
+        )
     if gaps:
-        _LOG.warning("this kernel cannot keep programs from %s; sandbox.require=strict would refuse to run", gaps)
+        _LOG.warning(
+            "this kernel cannot prevent programs from reaching %s; sandbox.require=strict would refuse to run", gaps
+        )
     return ProcessSandbox(preload)
 
 

@@ -1,6 +1,6 @@
 """Allowed values that other packages define.
 
-The imports stand inside the functions because ``--help`` must not load numpy.
+The imports are inside the functions because ``--help`` must not load numpy.
 """
 
 from collections.abc import Sequence

@@ -59,7 +59,7 @@ def plan_each(
 
     Args:
         overrides: The overrides on the command line.
-        plan: Called with each run's configuration and Hydra's own part of it.
+        plan: A function that is called with each run's configuration and Hydra's own part of it.
         config_dir: The user's own folder of options.
 
     Raises:
@@ -89,7 +89,7 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
     Args:
         error: The exception from Hydra.
         arguments: The arguments of the command.
-        check: Raises `InputError` for an invalid run.
+        check: A function that raises `InputError` for an invalid run.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     violations = []
@@ -244,7 +244,7 @@ def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], overrid
         known: The configuration without the override.
         chosen: The choices of options that the configuration was composed from.
         override: The override.
-        check: Raises `InputError` for an invalid run.
+        check: A function that raises `InputError` for an invalid run.
     """
     return (
         _missing_plus(key, known)

@@ -107,7 +107,7 @@ def _take_over(
     """Take over the log of another run, and return the numbers of its calls and of later evaluations, kept aside."""
     saved = source.checkpoint()
     if saved is None:
-        raise InputError("nothing has been committed there")
+        raise InputError("it has not finished an iteration")
     details = list(task.columns)
     rows = source.rows("evaluations", [*EVALUATION_COLUMNS, "seconds", *details])
     last = int(saved["iteration"])

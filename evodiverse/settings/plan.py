@@ -16,6 +16,7 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.kit.inputs import input_sha256
+from evodiverse.kit.text import count_of
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.settings import ModelSettings
@@ -88,7 +89,7 @@ class Plan:
     def summary(self) -> str:
         """The output of a dry run."""
         n_calls = self.config.budget.oracle_calls
-        calls = f"with {n_calls:,} oracle calls, {self.n_initial:,} of them for the initial candidates"
+        calls = f"with {count_of(n_calls, 'oracle call')}, {self.n_initial:,} of them for the initial candidates"
         lines = [f"would run in {self.path}", calls]
         if self.model is not None:
             fewest = self.proposals * (n_calls - self.n_initial)
@@ -125,7 +126,7 @@ class Plan:
         """Return the data and code that the results depend on besides the settings, by their roles.
 
         Args:
-            artifact_sha256: Returns the SHA-256 of a published file, given its name.
+            artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
 
         Raises:
             InputError: A user's file cannot be read.
@@ -189,10 +190,10 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
             violations += error.violations
     plan = replace(plan, model=model)
     if plan.proposals > 1 and find_spec("sklearn") is None:
-        violations.append("method.screen needs scikit-learn; pip install 'evodiverse[screen]'")
+        violations.append("method.screen needs scikit-learn; run pip install 'evodiverse[screen]'")
     tracker = config.tracking.name
     if tracker != "none" and find_spec(tracker) is None:
-        violations.append(f"tracking={tracker} needs {tracker}; pip install 'evodiverse[{tracker}]'")
+        violations.append(f"tracking={tracker} needs {tracker}; run pip install 'evodiverse[{tracker}]'")
     if violations:
         raise InputError(*violations)
     return plan
@@ -267,7 +268,8 @@ def _find_nested(path: Path, outputs: Path) -> list[str]:
     """Return a message if a run directory would lie inside another one, which ``overwrite=true`` deletes as a whole."""
     between = [folder for folder in path.parents if folder == outputs or outputs in folder.parents]
     holder = next((folder for folder in between if (folder / RECORD).is_file()), None)
-    return [] if holder is None else [f"{path} would lie inside the run {holder}; choose another name"]
+    remedy = "choose another folder with name=… or outputs=…"
+    return [] if holder is None else [f"{path} would lie inside the run {holder}; {remedy}"]
 
 
 def _find_unwritable(path: Path) -> list[str]:

@@ -47,6 +47,6 @@ def _load(path: Path) -> Any:
             raise ValueError(f"the file is larger than {_MOST_BYTES:,} bytes")
         return OmegaConf.load(path)
     except FileNotFoundError as error:
-        raise InputError(f"{path.parents[1]} holds no started run; start one with evodiverse …") from error
+        raise InputError(f"{path.parents[1]} is not a run directory; check the path") from error
     except (OSError, *COMPOSITION_ERRORS) as error:
         raise InputError(f"{path} cannot be read ({describe(error)}); start the run again") from error

@@ -79,9 +79,9 @@ def open_run(
         this: The identity of the run.
         columns: The columns that the run adds to ``evaluations``.
         libraries: The names of the packages whose versions are recorded.
-        save: Called with a folder, into which it writes the composed configuration.
-        begin: Called with the directory of a new run. It may fill it with results that are known already, and returns
-            the entries that the record gains by that.
+        save: A function that writes the composed configuration into a given folder.
+        begin: A function that is called with the directory of a new run. It may fill the directory with results that
+            are known already, and returns the entries that the record gains.
         overwrite: Whether to delete the content of the directory and start over.
 
     Yields:

@@ -60,6 +60,12 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
     Two differences do not count: a new key of this version whose value is null, and a key below ``task.defaults``,
     since only other keys refer to it.
 
+    Args:
+        path: The run directory.
+        record: The content of its ``run.json``.
+        digest: The digest of the present settings.
+        settings: The present settings.
+
     Raises:
         InputError: The settings differ; the message names the keys.
     """
@@ -79,13 +85,18 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
         )
     then = ", ".join(f"{key}={old.get(key, 'missing')}" for key in differing)
     now = ", ".join(f"{key}={settings.get(key, 'missing')}" for key in differing)
-    raise InputError(f"{path} was started with {then}, now it is {now}; use outputs=… or overwrite=true")
+    raise InputError(f"{path} was started with {then}, now it is {now}; use name=…, outputs=… or overwrite=true")
 
 
 def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
     """Refuse to continue a run whose data or code have changed since it was started.
 
     A failed run may continue with changed code of the user, since correcting the code may be the only way to fix it.
+
+    Args:
+        path: The run directory.
+        record: The content of its ``run.json``.
+        sources: The present sources, by their roles.
 
     Raises:
         InputError: Data or code have changed; the message names their roles and files.
@@ -94,7 +105,9 @@ def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str,
     if record["status"] == "failed":
         changed = {role: source for role, source in changed.items() if not source.is_code}
     if changed:
-        raise InputError(f"{path} was started with other data ({_name(changed)}); use outputs=… or overwrite=true")
+        raise InputError(
+            f"{path} was started with other data ({_name(changed)}); use name=…, outputs=… or overwrite=true"
+        )
 
 
 def _find_changed(record: Mapping[str, Any], sources: Mapping[str, Source]) -> dict[str, Source]:
@@ -115,7 +128,16 @@ def new_record(
     versions: Mapping[str, str],
     commit: str | None,
 ) -> dict[str, Any]:
-    """Return the record of a run that starts now."""
+    """Return the record of a run that starts now.
+
+    Args:
+        digest: The digest of the settings.
+        settings: The settings.
+        overrides: The settings that differ from what task, method and llm alone compose to.
+        sources: The sources that the results depend on, by their roles.
+        versions: The versions of the packages in this session, by name.
+        commit: The git commit of the code; None if it is unknown.
+    """
     return {
         "schema": SCHEMA,
         "status": "running",
@@ -140,6 +162,12 @@ def continue_record(
     """Return the record of a resumed run, to which the package versions of this session are added if they are new.
 
     If code has been corrected, ``corrected`` gains an entry with the SHA-256 of the former code.
+
+    Args:
+        path: The run directory, for messages.
+        record: The record of the earlier sessions.
+        sources: The present sources, by their roles.
+        versions: The versions of the packages in this session, by name.
     """
     changed = _find_changed(record, sources)
     corrected: dict[str, Any] = {}

@@ -35,7 +35,7 @@ def heavy_distances(molecule: Chem.Mol) -> np.ndarray:
 
 def test_missing_packages_are_named_with_the_extra_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vina, "find_spec", lambda name: None if name in ("vina", "gemmi") else object())
-    with pytest.raises(InputError, match=r"^docking needs vina and gemmi; pip install 'evodiverse\[docking\]'$"):
+    with pytest.raises(InputError, match=r"^docking needs vina and gemmi; run pip install 'evodiverse\[docking\]'$"):
         check_installed()
 
 

@@ -161,7 +161,7 @@ def test_without_matplotlib_one_line_says_what_to_install(
     monkeypatch.setattr(figures, "find_spec", lambda name: None)
     monkeypatch.setattr("sys.argv", ["evodiverse-figures"])
     assert figures.main() == 2
-    assert capsys.readouterr().err == "figures: figures need matplotlib; pip install 'evodiverse[figures]'\n"
+    assert capsys.readouterr().err == "figures: figures need matplotlib; run pip install 'evodiverse[figures]'\n"
 
 
 def test_without_umap_the_list_says_what_to_install(

@@ -160,7 +160,7 @@ def test_a_refusal_is_not_sent_again(cache: ReplyCache) -> None:
 
 def test_a_provider_that_asks_for_a_day_ends_the_run(cache: ReplyCache) -> None:
     client = ToldClient(fail_at(0, TransientError("quota", retry_after=86_400.0)))
-    with pytest.raises(ModelUnavailableError, match="toy asks to wait 86,400 s: quota"):
+    with pytest.raises(ModelUnavailableError, match="toy asks us to wait 86,400 s: quota"):
         texts(cache, client, [0])
     assert client.sent[0] == 1
 

@@ -38,7 +38,7 @@ def test_a_run_of_0_1_is_read_with_all_its_tables() -> None:
 def test_the_commands_show_and_table_a_run_of_0_1(tmp_path: Path) -> None:
     shutil.copytree(OLD, tmp_path / "run")
     shown, tabled = ([Path(sys.executable).with_name(name), "."] for name in ("evodiverse-show", "evodiverse-tables"))
-    for command, expected in ((shown, "0.15"), ([*tabled, "--by", "seed"], "of 1 complete runs")):
+    for command, expected in ((shown, "0.15"), ([*tabled, "--by", "seed"], "from 1 complete run;")):
         printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert (printed.returncode, printed.stderr) == (0, "")
         assert expected in printed.stdout
@@ -60,5 +60,5 @@ def test_a_log_of_a_later_version_is_refused_with_the_reason(tmp_path: Path) -> 
 
 def test_a_schema_that_is_no_number_is_damage(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps(make_record() | {"schema": "new"}))
-    with pytest.raises(InputError, match="schema is 'new', expected a whole number of at least 0"):
+    with pytest.raises(InputError, match="schema is 'new', expected an integer of at least 0"):
         runs.read_record(tmp_path / "run.json")

@@ -131,6 +131,6 @@ def test_a_domain_that_cannot_be_imported_is_named() -> None:
 
 def test_screening_without_scikit_learn_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.settings.plan.find_spec", lambda name: None if name == "sklearn" else object())
-    with pytest.raises(InputError, match=r"method\.screen needs scikit-learn; pip install 'evodiverse\[screen\]'"):
+    with pytest.raises(InputError, match=r"method\.screen needs scikit-learn; run pip install 'evodiverse\[screen\]'"):
         plan("task=bits", "method=pt_diverse")
     plan("task=bits", "method=pt_niche")

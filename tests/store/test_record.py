@@ -136,7 +136,9 @@ def test_a_run_from_before_there_were_some_keys_is_refused_where_they_have_value
 
 def test_a_run_whose_data_was_changed_is_refused(interrupted: Path, tmp_path: Path) -> None:
     change(interrupted, sources={"oracle": "b"})
-    with pytest.raises(InputError, match=r"was started with other data \(oracle\); use outputs=… or overwrite=true"):
+    with pytest.raises(
+        InputError, match=r"was started with other data \(oracle\); use name=…, outputs=… or overwrite=true"
+    ):
         run_toy(tmp_path)
 
 
@@ -324,7 +326,9 @@ def test_a_digest_that_does_not_fit_its_settings_is_refused(interrupted: Path, t
 
 def test_a_finished_run_of_other_data_does_not_pass_for_this_one(tmp_path: Path) -> None:
     change(run_toy(tmp_path), sources={"oracle": "b"})
-    with pytest.raises(InputError, match=r"was started with other data \(oracle\); use outputs=… or overwrite=true"):
+    with pytest.raises(
+        InputError, match=r"was started with other data \(oracle\); use name=…, outputs=… or overwrite=true"
+    ):
         run_toy(tmp_path)
 
 

@@ -13,7 +13,6 @@ from evodiverse.analysis.tables.commands import Absent, experiment_commands, fil
 from evodiverse.analysis.tables.layout import FIT, Column, Layout, Row, found_layouts, paper_layouts
 from evodiverse.analysis.tables.models import OFF
 from evodiverse.analysis.tables.notes import (
-    count_of,
     note_columns,
     note_dashes,
     note_ends,
@@ -24,7 +23,8 @@ from evodiverse.analysis.tables.notes import (
     note_problems,
 )
 from evodiverse.analysis.tables.results import Result, choose_words, show_overrides
-from evodiverse.analysis.tables.table import Line, Table
+from evodiverse.analysis.tables.table import RUNS, Line, Table
+from evodiverse.kit.text import count_of
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
 # A metric is shown next to the one of which it is a variant if they differ by more than this.
@@ -261,9 +261,10 @@ def _keep_shared(
     Args:
         rows: The rows of the table.
         by_row: The results of each row.
-        split: Returns the part of the table to which a result belongs; parts are treated independently.
-        within: Returns a subgroup of the row to which a result belongs; the value must occur in every subgroup.
-        shared: Returns the value that must occur everywhere, such as the model or the problem.
+        split: A function that returns the part of the table to which a result belongs; parts are treated independently.
+        within: A function that returns a subgroup of the row to which a result belongs; the value must occur in every
+            subgroup.
+        shared: A function that returns the value that must occur everywhere, such as the model or the problem.
     """
     sets: dict[tuple[str, str | None, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))
     for at, (row, own) in enumerate(zip(rows, by_row, strict=True)):
@@ -304,7 +305,7 @@ def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
         cells = tuple(make_cell(column, some) for column in columns)
         lines.append(Line((*of, *n_problems, str(len(some))), cells, (None,) * len(columns)))
     columns, lines = _drop_twins(columns, lines)
-    head = (*layout.head, *(["problems"] if layout.has_problems else []), "runs")
+    head = (*layout.head, *(["problems"] if layout.has_problems else []), RUNS)
     notes = (
         *layout.notes,
         *note_columns(columns),

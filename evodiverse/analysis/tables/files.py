@@ -42,7 +42,8 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
     try:
         write_listed(folder, contents, {INDEX: to_page(tables, facts).encode()}, _is_table)
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({reason(error)}); choose another outputs") from error
+        why = f"{folder} cannot be written ({reason(error)})"
+        raise InputError(f"{why}; choose another folder with outputs=…") from error
     return folder / INDEX
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from evodiverse.analysis.tables.cells import DASH, Cell
-from evodiverse.analysis.tables.table import Table
+from evodiverse.analysis.tables.table import RUNS, Table
 from evodiverse.errors import InputError
 
 _MISSING: Final = "To fill the cells with a dash, run:"
@@ -108,7 +108,7 @@ def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str)
     try:
         from tabulate import tabulate  # imported here because it comes with an extra
     except ModuleNotFoundError as error:
-        raise InputError("tables need tabulate; run pip install 'evodiverse[analysis]'") from error
+        raise InputError("tabulate is not installed; run pip install 'evodiverse[analysis]'") from error
     return str(tabulate(rows, header, style, disable_numparse=True))
 
 
@@ -127,8 +127,8 @@ def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
-    """Return the text of a cell, with its number of runs unless the head of the row shows the same number."""
-    is_in_head = not table.is_of_paper and of[-1] == str(cell.n_runs)
+    """Return the text of a cell, with its number of runs unless the row shows the same number as its runs."""
+    is_in_head = table.head[-1] == RUNS and of[-1] == str(cell.n_runs)
     return cell.text if is_in_head or cell.n_runs == 0 else f"{cell.text} ({cell.n_runs})"
 
 

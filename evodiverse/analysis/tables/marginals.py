@@ -28,8 +28,9 @@ _METRICS: Final[Mapping[str, tuple[Column, ...]]] = {
 }
 _NOTE: Final = (
     "Mean ± sample standard deviation over seeds, of all runs with these values regardless of their other settings; "
-    "for a balanced sweep, this is the marginal. Errors are medians over runs."
+    "for a balanced sweep, this is the marginal. The number of runs is in parentheses."
 )
+_MEDIANS: Final = "Errors are medians over runs."
 
 
 def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Table]:
@@ -78,15 +79,16 @@ def _tables(kind: str, task: str, results: Sequence[Result], keys: Sequence[str]
 def _table(task: str, keys: Sequence[str], metric: str, columns: tuple[Column, ...], lines: tuple[Line, ...]) -> Table:
     name = "_".join(["by", *keys, task, metric.split(" ")[0] if metric else "all"]).replace("/", "_")
     title = f"{task}: {f'{metric} by' if metric else 'by'} {' and '.join(keys)}"
-    return Table(name, title, (keys[0],), columns, lines, (_NOTE,), (), name, is_of_paper=False)
+    note = f"{_NOTE} {_MEDIANS}" if any(column.median for column in columns) else _NOTE
+    return Table(name, title, (keys[0],), columns, lines, (note,), (), name, is_of_paper=False)
 
 
 def _lines(results: Sequence[Result], key: str, cells: Any) -> tuple[Line, ...]:
     lines = []
     for value in [*_find_values(results, key), None]:
         some = [result for result in results if value is None or _value(result, key) == value]
-        found: list[Cell] = cells(some)
-        lines.append(Line((_ALL if value is None else value,), tuple(found), (None,) * len(found)))
+        row_cells: list[Cell] = cells(some)
+        lines.append(Line((_ALL if value is None else value,), tuple(row_cells), (None,) * len(row_cells)))
     return tuple(lines)
 
 

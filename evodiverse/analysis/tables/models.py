@@ -47,9 +47,10 @@ PAPERS_MODELS: Final[Mapping[str, PapersModel]] = {
 
 
 def identify_model(run: Run) -> str:
-    """Return the model of a run: ``off``, the name of a model of the paper, or the name at its host, without the host.
+    """Return the model of a run.
 
-    If the pools had different models, the result names both.
+    This is ``off``, the name of a model of the paper, or the provider's name for it, without the provider prefix. If
+    the pools had different models, the result names both.
     """
     settings = run.settings
     client = settings.get("llm.client", "none" if run.llm == OFF else "litellm")

@@ -8,6 +8,7 @@ from typing import Final
 from evodiverse.analysis.tables.cells import EMPTY, Cell
 from evodiverse.analysis.tables.layout import Column, Layout, Row
 from evodiverse.analysis.tables.results import Result
+from evodiverse.kit.text import count_of
 from evodiverse.runlog.runs import CAPS
 
 # The settings in which the runs of a cell may differ without a note.
@@ -17,7 +18,7 @@ _NAMED_PROBLEMS: Final = 8
 
 
 def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], *, has_runs: bool) -> Iterator[str]:
-    """Yield what the runs need to fill a column that has no value although there are runs."""
+    """Yield a note for each requirement of columns that are empty although there are runs."""
     needs: dict[str, list[str]] = defaultdict(list)
     for at, column in enumerate(columns):
         if column.needs and has_runs and all(row[at] == EMPTY for row in cells):
@@ -159,8 +160,3 @@ def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tu
 def _methods(row: Row) -> list[str]:
     """Return the methods whose runs a row takes."""
     return [row.method, *([row.against] if row.against else [])]
-
-
-def count_of(n: int, what: str) -> str:
-    """Return a number with a noun, in the singular or plural."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

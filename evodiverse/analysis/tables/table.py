@@ -1,9 +1,13 @@
 """Filled tables."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from evodiverse.analysis.tables.cells import DASH, Cell
 from evodiverse.analysis.tables.layout import Column
+
+RUNS: Final = "runs"
+"""The title above the numbers of runs, in tables whose rows show them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,18 +36,18 @@ class Kind(Protocol):
 
         Args:
             settings: The settings of the models.
-            artifact_sha256: Returns the SHA-256 of a published file by its name.
+            artifact_sha256: A function that returns the SHA-256 of a published file by its name.
 
         Raises:
             InputError: The file cannot be read.
         """
 
     def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
-        """Return the settings with everything filled in that a model needs before it is opened.
+        """Return the settings, with every value filled in that is needed to open a model.
 
         Args:
             settings: The settings of the models.
-            artifact: Returns the path of a published file by its name.
+            artifact: A function that returns the path of a published file by its name.
 
         Raises:
             InputError: A file cannot be obtained.

@@ -28,7 +28,7 @@ def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
     """Return what is missing: the library that serves models, or the user's own file."""
     violations = []
     if importlib.util.find_spec("xllamacpp") is None:
-        violations.append("llm=local needs xllamacpp; pip install 'evodiverse[local]'")
+        violations.append("llm=local needs xllamacpp; run pip install 'evodiverse[local]'")
     if settings.gguf is not None and not settings.gguf.is_file():
         violations.append(f"llm.local.gguf={settings.gguf} is not a file; give the path of a GGUF file")
     return violations

@@ -154,7 +154,7 @@ class RayEvaluator:
         try:
             import ray
         except ImportError as error:
-            raise InputError("evaluator=ray needs Ray; pip install 'evodiverse[ray]'") from error
+            raise InputError("evaluator=ray needs Ray; run pip install 'evodiverse[ray]'") from error
         settings = self._settings
         options = {"namespace": _NAMESPACE, "ignore_reinit_error": True, "log_to_driver": False}
         try:

@@ -37,7 +37,7 @@ def texts(table: Table) -> list[list[str]]:
     return [[cell.text for cell in line.cells] for line in table.lines]
 
 
-# Which runs stand in a row
+# Which runs are in a row
 
 
 def test_a_row_is_filled_by_the_runs_of_its_task_and_method() -> None:

@@ -66,6 +66,12 @@ def test_markdown_has_our_number_the_runs_behind_it_and_the_papers() -> None:
     )
 
 
+def test_only_a_row_that_shows_its_number_of_runs_leaves_it_out_of_the_cells() -> None:
+    assert "| 0.5   | 7 (2)     |" in to_markdown(FOUND)
+    by_seed = replace(FOUND, head=("task", "seed"))
+    assert "| 0.5 (3) | 7 (2)     |" in to_markdown(by_seed)
+
+
 @pytest.mark.parametrize("write", [to_markdown, to_latex, to_html])
 def test_what_must_be_installed_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch, write: Any) -> None:
     monkeypatch.setitem(sys.modules, "tabulate", None)  # as if it were not installed
@@ -175,7 +181,8 @@ def test_what_markdown_or_latex_cannot_set_does_not_break_a_table() -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "tables").touch()
-    with pytest.raises(InputError, match=r"tables cannot be written \(File exists\); choose another outputs"):
+    told = r"tables cannot be written \(File exists\); choose another folder with outputs=…"
+    with pytest.raises(InputError, match=told):
         write_tables(tmp_path / "tables", [TABLE], [])
 
 

@@ -65,6 +65,13 @@ def test_a_domain_without_metrics_of_its_own_has_the_best_score() -> None:
     ]
 
 
+@pytest.mark.parametrize(("kind", "has_errors"), [("molecules", False), ("equations", True)])
+def test_a_note_explains_errors_if_there_are_any(kind: str, has_errors: bool) -> None:
+    domain = f"evodiverse.tasks.{kind}"
+    (table,) = marginal_tables([result({"best_nmse": 0.5}, "mine", task__domain=domain)], ["method"])
+    assert ("Errors are medians over runs." in table.notes[0]) == has_errors
+
+
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
