@@ -15,7 +15,7 @@ help: ## list the targets
 run: .venv/.user data ## install, fetch the data and run a JNK3 search to the end
 	$(BIN)/evodiverse task=jnk3 method=pt
 
-runs: .venv/.user data ## make all runs that need no model and that fit on a laptop; again: goes on where it was stopped
+runs: .venv/.user data ## make all runs that need no model and that fit on a laptop; run again to resume
 	$(BIN)/evodiverse -m +experiment=mol_classical
 	$(BIN)/evodiverse -m +experiment=algo_classical
 	$(BIN)/evodiverse -m +experiment=eq_builtin

@@ -1,7 +1,7 @@
 """Ours and Operon on equations, at equal seconds on one core: python benchmarks/equations.py OUTPUTS [PROBLEM]...
 
 A problem is builtin/NAME, or a folder of `benchmarks/laws.py`; none means all builtin ones. Each run has one core and
-one numerical thread. Stop it whenever you like: the same command goes on where it stopped. It prints medians over
+one numerical thread. Stop it whenever you like: the same command resumes where it stopped. It prints medians over
 seeds of the error on held-out data, of the one equation that a run chooses and of the one that fits best, and how often
 the chosen one, or one of the 50 that fit best, is the law; OUTPUTS/results.csv has every run. Ours is ahead of Operon
 where what it chooses is no worse than the better of Operon's two.

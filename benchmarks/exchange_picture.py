@@ -148,7 +148,7 @@ def read_story(path: str) -> Story:
 
 
 def place(story: Story) -> dict[int, tuple[float, float]]:
-    """Return for each call where its dot stands in a panel: pixels from the left, and from the panel's top.
+    """Return for each call where its dot is in a panel: pixels from the left, and from the panel's top.
 
     The height is the rank on the first axis of classical scaling of the Tanimoto distances, so that similar molecules
     are close.

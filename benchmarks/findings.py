@@ -1,7 +1,7 @@
 """The studies behind docs/findings.md: python benchmarks/findings.py STUDY OUTPUTS.
 
-Makes the runs of a study that are not there yet, one on each core. Stop it whenever you like: the same command goes on
-where it stopped. `benchmarks/findings_tables.py` makes the tables.
+Makes the runs of a study that are not there yet, one on each core. Stop it whenever you like: the same command
+resumes where it stopped. `benchmarks/findings_tables.py` makes the tables.
 """
 
 import subprocess

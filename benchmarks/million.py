@@ -2,8 +2,8 @@
 
 Without keys, the toy task is searched with pools as large as the molecules'; its operator and its oracle cost next to
 nothing. For molecules: python benchmarks/million.py 100000 task=jnk3 method=pt search.early_stop=null. Prints the
-evaluations a second in each tenth of the run, the peak of its memory, how long a start takes that goes on with a run
-killed at 99%, until its next commit, how long `evodiverse-show` takes, and the size of the log.
+evaluations a second in each tenth of the run, the peak of its memory, how long it takes to resume a run killed at
+99%, until its next commit, how long `evodiverse-show` takes, and the size of the log.
 """
 
 import argparse

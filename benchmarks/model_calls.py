@@ -92,7 +92,7 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
 
 
 def rest() -> None:
-    """Wait until litellm's threads, which go on after the last reply, have nothing to do."""
+    """Wait until litellm's threads, which keep running after the last reply, have nothing to do."""
     busy = True
     while busy:
         before = time.process_time()

@@ -54,7 +54,7 @@ def watch(owner: type, method: str, seconds: dict[str, float], name: str) -> Non
 
 
 class Photographed(RichDisplay):
-    """Keeps how the run stood at some iteration."""
+    """Records the state of the run at some iteration."""
 
     photo: Snapshot | None = None
 

@@ -3,7 +3,7 @@
 Adds the complete runs below OUTPUTS (`evodiverse -m +experiment=pmo outputs=OUTPUTS`, or the study `pmo` of
 `findings.py`) to benchmarks/results/pmo.csv, which keeps those of earlier ones, and prints the table of
 docs/results.md: means and standard deviations over seeds, sums, and how far our Graph GA is from the published one. The
-areas are those of `evodiverse-tables`, which measures much else besides and so takes longer.
+areas are those of `evodiverse-tables`, which measures much more and takes longer.
 """
 
 import csv

@@ -25,7 +25,7 @@ class Block:
     Attributes:
         language: ``sh`` for commands, ``text`` for what they print, and those of files.
         title: The file to save it in, or one of `NOT_HERE`; empty for none.
-        text: What stands in it.
+        text: The content.
     """
 
     language: str

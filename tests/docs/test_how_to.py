@@ -1,4 +1,4 @@
-"""What the how-to pages show works as it stands there."""
+"""The examples of the how-to pages work exactly as written."""
 
 import re
 import shlex
@@ -23,7 +23,7 @@ SMALL = {"molecules": ["budget.oracle_calls=20", "task.initial.size=5"], "others
 
 
 def read_commands(text: str) -> list[list[str]]:
-    """Return the commands of a block; a line that ends in a backslash goes on."""
+    """Return the commands of a block; a line that ends in a backslash continues on the next."""
     return [shlex.split(line, comments=True) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
 
 
