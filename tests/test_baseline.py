@@ -1,4 +1,4 @@
-"""Runs of other engines, as a user starts them: composed, logged, and read like any run."""
+"""Runs of other engines, started as a user does: composed, logged, and read like any run."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ TWO_TERMS = Budget(None, 2)
 
 @pytest.fixture
 def spring(tmp_path: Path) -> list[str]:
-    """Data of a spring whose slope beyond the domain of the fitted data is another."""
+    """Return the settings for data of a spring whose slope is different beyond the domain of the fitted data."""
     for name, low, slope in (("train", 1, 2.0), ("test_id", 1.5, 2.0), ("test_ood", 5, 10.0)):
         loads = np.linspace(low, low + 2, 40)
         lines = [f"{load!r},{slope * load + 1!r}" for load in loads.tolist()]
@@ -42,7 +42,7 @@ def linear(slope: float, offset: float) -> Model:
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *models: Model, selected: int = 0) -> list[Order]:
-    """Let each engine answer these models, and return what it is asked."""
+    """Let each engine return these models, and return a list that collects its orders."""
     asked: list[Order] = []
 
     def find(engine: str, order: Order) -> Answer:
@@ -64,7 +64,7 @@ def refusal(engine: str, *overrides: str) -> str:
     return str(caught.value)
 
 
-def test_a_run_is_complete_and_its_method_is_the_engine(spring: list[str], tmp_path: Path) -> None:
+def test_a_run_is_complete_and_names_the_engine_as_its_method(spring: list[str], tmp_path: Path) -> None:
     run_all("sparse", [*spring, "seed=3"], TWO_TERMS)
     run = only_run(tmp_path / "outputs")
     assert (run.task, run.method, run.llm, run.seed) == ("equation", "sparse", "off", 3)
@@ -76,7 +76,7 @@ def test_a_run_is_complete_and_its_method_is_the_engine(spring: list[str], tmp_p
     assert (run.path / "best" / "equation.py").is_file()
 
 
-def test_an_error_beyond_the_domain_is_that_before_a_refit(spring: list[str], tmp_path: Path) -> None:
+def test_an_error_beyond_the_domain_is_measured_without_a_refit(spring: list[str], tmp_path: Path) -> None:
     run_all("sparse", spring, Budget(None, 1))
     (row,) = rows(only_run(tmp_path / "outputs").path, "evaluations")
     loads, lengths = np.loadtxt(tmp_path / "test_ood.csv", delimiter=",", skiprows=1).T
@@ -92,7 +92,7 @@ def test_an_error_beyond_the_domain_is_that_before_a_refit(spring: list[str], tm
     assert row["nmse_ood"] == pytest.approx(as_fitted, rel=1e-6)
 
 
-def test_the_engine_sees_the_training_data_alone(
+def test_the_engine_sees_only_the_training_data(
     spring: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = answer(monkeypatch, linear(2, 1))
@@ -121,7 +121,7 @@ def test_the_front_is_logged_in_the_engine_s_order_with_its_own_choice(
     assert run.record["stopped_by"] == "budget"
 
 
-def test_a_model_that_no_skeleton_can_be_is_logged_as_rejected(
+def test_a_model_that_cannot_be_a_skeleton_is_logged_as_rejected(
     spring: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = variable("load")
@@ -146,7 +146,7 @@ def test_runs_with_other_budgets_are_other_runs(
     assert {run.record["stopped_by"] for run in survey.complete} == {"seconds", "budget"}
 
 
-def test_values_that_commas_separate_are_several_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_separated_by_commas_are_several_runs(capsys: pytest.CaptureFixture[str]) -> None:
     run_all("sparse", ["task.problem=builtin/reaction1,builtin/reaction2", "seed=0,1", "dry_run=true"], TWO_TERMS)
     lines = capsys.readouterr().out.splitlines()
     assert len(set(lines)) == 4
@@ -165,7 +165,7 @@ def test_ctrl_c_ends_an_engine_at_once(spring: list[str], tmp_path: Path) -> Non
     assert read_record(records[0])["status"] == "interrupted"
 
 
-def test_a_run_that_failed_begins_again(spring: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_run_starts_over(spring: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(engine: str, order: Order) -> Answer:
         raise ServiceError("no luck")
 
@@ -179,7 +179,7 @@ def test_a_run_that_failed_begins_again(spring: list[str], tmp_path: Path, monke
     assert only_run(tmp_path / "outputs").path == record.parent
 
 
-def test_a_front_that_was_logged_before_a_kill_is_kept(
+def test_a_front_logged_before_a_kill_is_kept(
     spring: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = answer(monkeypatch, linear(2, 1))
@@ -196,7 +196,7 @@ def test_a_setting_that_no_engine_reads_is_refused(override: str) -> None:
     assert refusal("sparse", override).startswith(f"{override} has no effect on a baseline; set only keys of task")
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
     told = refusal("sparse", "task.problem=builtin/oscillator99", "seed=-1", f"outputs={tmp_path}")
     assert "task.problem=builtin/oscillator99 is unknown; did you mean oscillator" in told
     assert "seed must be" in told
@@ -207,13 +207,13 @@ def test_a_task_without_equations_is_refused() -> None:
     assert refusal("sparse", "task=circle_packing") == "task=circle_packing has no equations; use task=equation"
 
 
-def test_a_missing_library_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baseline_runs, "find_spec", lambda module: None)
-    assert refusal("sparse") == "--engine sparse needs scikit-learn; pip install 'evodiverse[baselines]'"
-    assert refusal("pysr") == "--engine pysr needs pysr; pip install pysr; it fetches Julia when it first runs"
+    assert refusal("sparse") == "--engine sparse needs scikit-learn; run pip install 'evodiverse[baselines]'"
+    assert refusal("pysr") == "--engine pysr needs pysr; run pip install pysr; it fetches Julia when it first runs"
 
 
-def test_an_engine_that_fails_is_told_in_one_line() -> None:
+def test_an_engine_that_fails_is_reported_in_one_line() -> None:
     none = np.empty((0, 1))
     with pytest.raises(
         ServiceError, match=r"sparse failed \(ValueError: .*\); run the same command again to start over"
@@ -226,7 +226,7 @@ def test_every_engine_can_be_chosen() -> None:
     assert apart.ENGINES is ENGINES
 
 
-def test_the_command_runs_and_its_run_stands_in_the_tables(spring: list[str], tmp_path: Path) -> None:
+def test_the_command_makes_a_run_that_appears_in_the_tables(spring: list[str], tmp_path: Path) -> None:
     process = start("sparse", *spring[:2], "--evaluations", "2", *spring[2:])
     stdout, stderr = process.communicate(timeout=100)
     assert (process.returncode, stderr) == (0, "")
@@ -243,7 +243,7 @@ def test_the_command_runs_and_its_run_stands_in_the_tables(spring: list[str], tm
 
 
 @pytest.mark.parametrize("budget", [(), ("--seconds", "0"), ("--seconds", "1", "--evaluations", "1")])
-def test_one_budget_is_needed(budget: tuple[str, ...]) -> None:
+def test_exactly_one_budget_is_needed(budget: tuple[str, ...]) -> None:
     process = start("sparse", *budget)
     _, stderr = process.communicate(timeout=100)
     assert process.returncode == 2

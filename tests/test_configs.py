@@ -30,12 +30,12 @@ OPTIONS = [
 ]
 METHODS = [option for group, option in OPTIONS if group == "method"]
 TASKS = {path.stem: OmegaConf.load(path) for path in sorted((CONF / "task").glob("*.yaml"))}
-COMPLETE = [name for name, task in TASKS.items() if task.get("evaluator", name)]  # the others miss a file of the user's
+COMPLETE = [name for name, task in TASKS.items() if task.get("evaluator", name)]  # the others need a user's file
 DOMAINS = [path.parent.name for path in sorted((ROOT / "evodiverse" / "tasks").glob("*/domain.py"))]
 
 
 def task_of(domain: str) -> str:
-    """Return a task of a domain that needs nothing else."""
+    """Return a task of a domain that needs no file of the user."""
     return next(name for name in COMPLETE if TASKS[name].domain == f"evodiverse.tasks.{domain}")
 
 
@@ -52,7 +52,7 @@ def test_help_lists_every_option_with_an_example(help_text: str, group: str, opt
     assert [line for line in lines if f"{group}={option}" in line or f",{option}]" in line]
 
 
-def test_help_names_no_option_that_does_not_exist(help_text: str) -> None:
+def test_help_names_only_options_that_exist(help_text: str) -> None:
     examples = [word for line in help_text.splitlines() for word in line.split() if "=" in word]
     pairs = (word.lstrip("+").split("=") for word in examples)
     named = {(key, value) for key, values in pairs for value in values.strip("[]").split(",")}
@@ -61,7 +61,7 @@ def test_help_names_no_option_that_does_not_exist(help_text: str) -> None:
     assert [pair for pair in chosen if not CONF.joinpath(*pair).with_suffix(".yaml").is_file()] == []
 
 
-# DESIGN.md, "Domain conventions": the paper's constants, and those of ours that the table has
+# The constants of the paper, and our own ones in its table (DESIGN.md, "Domain conventions").
 CONSTANTS = {
     "molecules": {
         "cold": 0.8,
@@ -122,7 +122,7 @@ CONSTANTS = {
         "decoding": {"cold": (0.7, 0.8), "hot": (1.0, 0.95)},
     },
 }
-# by method: the ladders of molecules, equations and programs
+# The ladders of molecules, equations and programs, by method.
 LADDERS = {
     "pt": ([0.8, 0.2], [0.8, 0.01], [1.0, 0.25]),
     "pt_same_prompt": ([0.8, 0.2], [0.8, 0.01], [1.0, 0.25]),
@@ -137,7 +137,7 @@ LADDERS = {
 }
 
 
-# of the methods that are not the paper's: rungs, shares of niches, and whether proposals are screened
+# The methods that are not from the paper: rungs, shares of niches, and whether proposals are screened.
 OWN = {
     "diverse": ([inf, 100.0], [10, 2], True),
     "pt_diverse": ([inf, 100.0], [10, 2], True),
@@ -177,14 +177,14 @@ def test_every_method_of_ours_is_valid_for_every_domain(domain: str, method: str
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_the_defaults_of_a_domain_are_the_papers_constants(domain: str) -> None:
     defaults = yaml.safe_load((CONF / "task" / "defaults" / f"{domain}.yaml").read_text())
-    del defaults["niche"]  # which the paper has not
+    del defaults["niche"]  # the paper has none
     decoding = {sampler: (how["temperature"], how["top_p"]) for sampler, how in defaults["decoding"].items()}
     assert defaults | {"decoding": decoding} == CONSTANTS[domain]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("method", LADDERS)
-def test_every_method_of_the_paper_is_valid_and_the_papers_for_every_domain(
+def test_every_method_of_the_paper_has_its_constants_in_every_domain(
     domain: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-none")
@@ -207,7 +207,7 @@ def test_every_method_of_the_paper_is_valid_and_the_papers_for_every_domain(
 
 
 @pytest.mark.parametrize("task", COMPLETE)
-def test_no_score_ends_a_run_unless_asked_for(task: str) -> None:
+def test_no_score_ends_a_run_by_default(task: str) -> None:
     assert plan(f"task={task}").config.search.target is None
 
 
@@ -219,7 +219,7 @@ def test_every_task_can_be_sent_to_worker_processes(task: str) -> None:
     assert pickle.loads(pickle.dumps(built)) is not None
 
 
-def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
+def test_the_molecule_tasks_differ_only_in_their_target() -> None:
     first, second = (plan(f"task={task}").settings for task in ("jnk3", "gsk3b"))
     assert {key for key in first if first[key] != second[key]} == {
         "task.name",
@@ -228,7 +228,7 @@ def test_the_molecule_tasks_differ_in_their_target_alone() -> None:
 
 
 def walk_keys(owner: type, prefix: str = "") -> Iterator[tuple[str, Field[object]]]:
-    """Yield each key with its field; ``task`` itself is the business of domains."""
+    """Yield each key with its field; ``task`` itself is left to the domains."""
     kinds = get_type_hints(owner)
     for field in fields(owner):
         inner = [kind for kind in (kinds[field.name], *get_args(kinds[field.name])) if is_dataclass(kind)]
@@ -239,7 +239,7 @@ def walk_keys(owner: type, prefix: str = "") -> Iterator[tuple[str, Field[object
 
 
 def keys_of(section: str) -> dict[str, Field[object]]:
-    """Return the keys that a section of the reference is about."""
+    """Return the keys that a section of the reference covers."""
     if section == "all tasks":
         return dict(walk_keys(schema.Config))
     return dict(walk_keys(importlib.import_module(f"evodiverse.tasks.{section}.domain").settings, "task."))
@@ -261,11 +261,11 @@ def test_the_reference_has_every_key_and_no_other(section: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONF)))
-def test_every_file_says_first_what_it_is(path: Path) -> None:
+def test_every_file_starts_with_a_comment(path: Path) -> None:
     assert path.read_text().startswith("# ")
     assert yaml.safe_load(path.read_text())
 
 
-def test_a_mutation_rate_of_the_method_is_the_tasks() -> None:
+def test_a_mutation_rate_of_the_method_sets_that_of_the_task() -> None:
     assert plan("task=jnk3", "method.mutation_rate=0.2").overrides == {"task.mutation_rate": 0.2}
     assert plan("task=jnk3", "method=diverse").overrides == {}

@@ -1,4 +1,4 @@
-"""How every method samples in every domain, read from what is sent to the model (paper, appendix, baselines)."""
+"""How every method samples in every domain, read from the requests to the model (paper, appendix, baselines)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from evodiverse.errors import InputError
 from tests.llm.servers import Answer, Body, ModelServer, serving
 from tests.runs import CONF, plan, rows, run_here
 
-# Temperature and top-p; None is not sent.
+# The temperature and top-p; a value of None is not sent.
 TASKS = {
     "jnk3": {"cold": (1.3, None), "hot": (1.3, None)},
     "equation": {"cold": (0.7, 0.8), "hot": (1.0, 0.95)},
@@ -34,7 +34,7 @@ SAMPLERS = {
     "restarts": ["cold"],
     "random_start": ["cold"],
 }
-# One method for each way to sample; the configuration of the others is checked.
+# One method for each way to sample; for the others, only the configuration is checked.
 RUN = {tuple(samplers): method for method, samplers in reversed(SAMPLERS.items())}
 ONE_ROUND = ("method.offspring=1", "search.attempts=1", "search.patience=1", "evaluator.workers=1")
 FEW = {"jnk3": ["task.initial.size=3"]}
@@ -42,13 +42,13 @@ FEW = {"jnk3": ["task.initial.size=3"]}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ModelServer]:
-    """A model that proposes nothing, in words that tell its replies apart."""
+    """Yield a model that proposes nothing, with a different text in each reply."""
     with serving(ModelServer(lambda body, number: Answer(f"nothing, for the {number}th time"))) as running:
         yield running
 
 
 def sent_by_pool(server: ModelServer, run: Path) -> dict[int, tuple[float | None, float | None]]:
-    """Return what the one request of each pool asked for, found by its reply."""
+    """Return the temperature and top-p in the only request of each pool, which is found by its reply."""
     sent: dict[str, Body] = {f"nothing, for the {at}th time": body for at, body in enumerate(server.requests)}
     asked = {row["pool"]: sent[row["reply"]] for row in rows(run, "llm_calls")}
     return {pool: (body.get("temperature"), body.get("top_p")) for pool, body in asked.items()}
@@ -77,7 +77,7 @@ def test_a_method_samples_as_in_the_paper(
     assert sent_by_pool(server, run) == dict(enumerate(expected))
 
 
-def test_the_last_sampler_holds_for_all_further_rungs(
+def test_the_last_sampler_applies_to_all_further_rungs(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-toy-key-for-tests")

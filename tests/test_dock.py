@@ -1,4 +1,4 @@
-"""The command `evodiverse-dock`, with a toy in the place of Vina; tests/docking/test_vina.py has the real one."""
+"""The command `evodiverse-dock` with a toy instead of Vina, which tests/docking/test_vina.py covers."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ from tests.docking.receptors import write_receptor
 from tests.docking.toys import Idle, OnlyEthanol, Toy
 from tests.runs import FROM_ROOT, rows
 
-# Calls 1 to 4; the last is in the pools of iteration 0 alone, which is not among the last five.
+# Calls 1 to 4. The last one is only in the pools of iteration 0, which is not among the last five.
 SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3, "CCCO": 0.2}
 STATES = [[[4], []], [[1], []], [[1], []], [[1], []], [[1], []], [[2], [3]]]
 BOX = "-1,0,0,10,10,10"
@@ -46,14 +46,16 @@ def measured(run: Run, folder: Path) -> Mapping[str, Any]:
         return measure_molecules(read_log(run), store)
 
 
-def test_the_tops_of_the_last_five_iterations_are_docked_those_of_the_last_first(order: Order, run: Run) -> None:
+def test_the_best_of_the_last_five_iterations_are_docked_starting_with_the_last_iteration(
+    order: Order, run: Run
+) -> None:
     assert dock_all(order, Toy()) == 0
     found = {row["key"]: row["score"] for row in rows(run.path, "docking")}
     assert found == {"ClCCl": -3.0, "CCO": -3.0, "c1ccccc1": -6.0}
     assert list(found) == ["ClCCl", "CCO", "c1ccccc1"]
 
 
-def test_the_table_of_dockings_has_its_numbers(order: Order, run: Run, tmp_path: Path) -> None:
+def test_the_numbers_for_the_table_of_dockings_are_computed(order: Order, run: Run, tmp_path: Path) -> None:
     dock_all(order, Toy())
     numbers = measured(run, tmp_path)
     assert numbers["docking_last"] == pytest.approx(-3)
@@ -61,7 +63,7 @@ def test_the_table_of_dockings_has_its_numbers(order: Order, run: Run, tmp_path:
     assert numbers["n_docked_last"] == 2
 
 
-def test_a_failure_is_listed_and_the_others_count(
+def test_a_failure_is_listed_and_the_other_molecules_count(
     order: Order, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dock_all(order, Toy("CCO")) == 0
@@ -74,7 +76,7 @@ def test_a_failure_is_listed_and_the_others_count(
     assert (numbers["docking_last"], numbers["n_docked_last"]) == (-3.0, 1)
 
 
-def test_what_failed_is_tried_again_and_nothing_else(order: Order, run: Run) -> None:
+def test_only_failures_are_tried_again(order: Order, run: Run) -> None:
     dock_all(order, Toy("CCO"))
     assert dock_all(order, OnlyEthanol()) == 0
     assert [row["score"] for row in rows(run.path, "docking")] == [-3.0, -3.0, -6.0]
@@ -88,7 +90,7 @@ def test_a_docked_run_is_not_docked_again(order: Order, run: Run, capsys: pytest
     assert f"{run.path} is docked already" in capsys.readouterr().out
 
 
-def test_a_molecule_of_several_runs_is_docked_once(order: Order, run: Run, tmp_path: Path) -> None:
+def test_a_molecule_in_several_runs_is_docked_once(order: Order, run: Run, tmp_path: Path) -> None:
     dock_all(order, Toy())
     other = write_run(tmp_path / "runs" / "two", SCORES, STATES, seed=1)
     assert dock_all(order._replace(runs=[tmp_path / "runs"]), Idle()) == 0
@@ -108,14 +110,14 @@ def test_the_dataset_is_the_same_with_any_number_of_jobs(
 
 
 @pytest.mark.parametrize("change", [{"box": "0,0,0,9,9,9"}, {"exhaustiveness": 9}])
-def test_another_docking_is_not_overwritten_unless_asked(
+def test_a_different_docking_is_not_overwritten_unless_requested(
     order: Order, run: Run, capsys: pytest.CaptureFixture[str], change: Mapping[str, Any]
 ) -> None:
     dock_all(order, Toy())
     before = rows(run.path, "docking")
     other = order._replace(**change)
     assert dock_all(other, Idle()) == 2
-    assert "was made with another " in capsys.readouterr().err
+    assert "was made with a different " in capsys.readouterr().err
     assert rows(run.path, "docking") == before
     assert dock_all(other._replace(overwrite=True), Toy()) == 0
 
@@ -138,7 +140,7 @@ def test_each_task_has_its_own_receptor(order: Order, tmp_path: Path) -> None:
     assert [(found[task] / "docking" / "docking.json").exists() for task in ("jnk3", "gsk3b")] == [True, True]
 
 
-def test_one_receptor_is_not_taken_for_the_target_of_two_tasks(order: Order, tmp_path: Path) -> None:
+def test_one_receptor_cannot_be_the_target_of_two_tasks(order: Order, tmp_path: Path) -> None:
     write_run(tmp_path / "runs" / "two", SCORES, STATES, task__name="gsk3b")
     with pytest.raises(InputError, match=r"tasks gsk3b, jnk3 have different targets; list the targets with --targets"):
         dock_all(order._replace(runs=[tmp_path / "runs"]), Idle())
@@ -183,14 +185,14 @@ def test_a_run_without_molecules_is_refused(order: Order, tmp_path: Path) -> Non
         ({"receptor": None, "box": None, "targets": Path("absent.yaml")}, "cannot read absent.yaml"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_docked(
+def test_invalid_arguments_are_refused_before_anything_is_docked(
     order: Order, change: Mapping[str, Any], wrong: str
 ) -> None:
     with pytest.raises(InputError, match=wrong):
         dock_all(order._replace(**change), Idle())
 
 
-def test_a_missing_extra_is_one_line(run: Run, tmp_path: Path) -> None:
+def test_a_missing_extra_is_reported_in_one_line(run: Run, tmp_path: Path) -> None:
     hide = "import sys; sys.modules['vina'] = None\nfrom evodiverse.commands.dock import main\nsys.exit(main())"
     receptor = str(write_receptor(tmp_path))
     words = [str(run.path), "--receptor", receptor, "--box", BOX]
@@ -198,10 +200,10 @@ def test_a_missing_extra_is_one_line(run: Run, tmp_path: Path) -> None:
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("evodiverse: docking needs ")
-    assert line.endswith("; pip install 'evodiverse[docking]'")
+    assert line.endswith("; run pip install 'evodiverse[docking]'")
 
 
-def test_the_command_takes_a_box_that_begins_with_a_minus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_accepts_a_box_that_starts_with_a_minus(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Order] = []
     monkeypatch.setattr("evodiverse.commands.dock_runs.dock_all", lambda order: asked.append(order) or 0)
     monkeypatch.setattr("evodiverse.runner.process.prepare", lambda: None)

@@ -1,4 +1,4 @@
-"""``evodiverse-doctor``: what a machine can do, and what to do about the rest."""
+"""``evodiverse-doctor`` reports what a machine can do, and what to do about the rest."""
 
 import importlib.metadata
 import os
@@ -26,7 +26,7 @@ def test_a_machine_that_runs_the_tests_can_run_searches_and_every_section_is_pri
     assert (printed.returncode, printed.stderr) == (0, "")
     for title in ("Machine", "Sandbox of programs", "Data", "Keys of language models", "Extras"):
         assert f"\n{title}" in printed.stdout
-    assert printed.stdout.rstrip().endswith("Runs can work here.")
+    assert printed.stdout.rstrip().endswith("This machine is ready to run searches.")
 
 
 def test_keys_are_reported_wherever_they_are_set_and_never_shown(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_keys_are_reported_wherever_they_are_set_and_never_shown(tmp_path: Path)
     assert lines["OPENAI_API_KEY"].startswith("optional")
 
 
-def test_a_missing_key_comes_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
@@ -54,7 +54,7 @@ def test_a_missing_key_comes_with_what_to_do(tmp_path: Path, monkeypatch: pytest
     assert findings["DEEPSEEK_API_KEY"].remedy == "export DEEPSEEK_API_KEY=… or write it into .env"
 
 
-def test_a_damaged_artifact_is_a_problem_and_one_that_is_not_there_is_none(
+def test_a_damaged_artifact_is_a_problem_but_a_missing_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path))
@@ -68,7 +68,7 @@ def test_a_damaged_artifact_is_a_problem_and_one_that_is_not_there_is_none(
     assert findings["gsk3b"].remedy == "evodiverse-data fetch gsk3b"
 
 
-def test_data_that_cannot_be_fetched_any_more_is_a_problem(tmp_path: Path) -> None:
+def test_data_that_can_no_longer_be_downloaded_is_a_problem(tmp_path: Path) -> None:
     printed = doctor(tmp_path, EVODIVERSE_CACHE=str(tmp_path / "cache"), EVODIVERSE_OFFLINE="1")
     assert printed.returncode == 1
     (line,) = [line for line in printed.stdout.splitlines() if line.split()[1:2] == ["zinc250k"]]
@@ -76,7 +76,7 @@ def test_data_that_cannot_be_fetched_any_more_is_a_problem(tmp_path: Path) -> No
     assert "to fix before runs can work here" in printed.stdout
 
 
-def test_a_cache_that_cannot_be_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_impossible_cache_folder_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "file" / "cache"))
     cache = next(check_data())
@@ -84,7 +84,7 @@ def test_a_cache_that_cannot_be_is_a_problem(tmp_path: Path, monkeypatch: pytest
     assert "EVODIVERSE_CACHE" in cache.remedy
 
 
-def test_the_sandbox_is_tried_with_a_real_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sandbox_is_tested_with_a_real_program(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = {finding.name: finding for finding in check_sandbox()}
     expected = Status.LIMITED if confinement.find_gaps() else Status.OK
     assert findings["kernel"].status is expected
@@ -96,13 +96,15 @@ def test_the_sandbox_is_tried_with_a_real_program(monkeypatch: pytest.MonkeyPatc
     assert trial.text == "a program could read your files"
 
 
-def test_every_extra_of_users_is_listed() -> None:
+def test_every_extra_for_users_is_listed() -> None:
     extras = importlib.metadata.metadata("evodiverse").get_all("Provides-Extra")
     assert set(EXTRAS) == set(extras or ()) - {"dev", "site"}
     assert {finding.name: finding.status for finding in check_extras()}["screen"] is Status.OK
 
 
-def test_an_extra_that_is_missing_or_too_old_comes_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extra_that_is_missing_or_too_old_is_reported_with_the_command_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     requirements = ['nothing-of-this-name>=1; extra == "ray"', 'numpy>=9999; extra == "ray"']
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: requirements)
     ray = {finding.name: finding for finding in check_extras()}["ray"]
@@ -112,6 +114,6 @@ def test_an_extra_that_is_missing_or_too_old_comes_with_its_command(monkeypatch:
     assert ray.remedy == "pip install 'evodiverse[ray]'"
 
 
-def test_what_is_printed_holds_nothing_that_controls_a_terminal(tmp_path: Path) -> None:
+def test_the_output_cannot_control_a_terminal(tmp_path: Path) -> None:
     printed = doctor(tmp_path, **{"\x1b[31m_API_KEY": "x" * 20})
     assert all(line.isprintable() for line in printed.stdout.splitlines())

@@ -1,4 +1,4 @@
-"""The recorded sweeps: each composes to valid runs, and those of a table are its rows and no others."""
+"""The recorded sweeps: each composes to valid runs, and the sweep of a table has exactly the runs of its rows."""
 
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.runs import CONF, plan
 from tests.tasks.equations.srbench import write_benchmark
 
 FILES = sorted((CONF / "experiment").glob("*.yaml"))
-LISTS = [file for file in FILES if file.stem.startswith("srbench")]  # of problems, for another experiment
+LISTS = [file for file in FILES if file.stem.startswith("srbench")]  # lists of problems for other experiments
 WHOLE = [file.stem for file in FILES if file not in LISTS]
 TABLES = {layout.name: layout for layout in paper_layouts()}
 KEYS = ("OPENROUTER_API_KEY", "OPENAI_API_KEY")
@@ -37,7 +37,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def sweep(experiment: str, *more: str) -> list[tuple[str, ...]]:
-    """Return the command line of each run of an experiment: of seed 0, one problem of each science, one task of PMO."""
+    """Return the command lines of an experiment: only for seed 0, one problem per science and one task of PMO."""
     with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
         composed = compose("config", overrides=[f"+experiment={experiment}"], return_hydra_config=True)
     params = [f"{key}={value}" for key, value in OmegaConf.to_container(composed.hydra.sweeper.params).items()]  # type: ignore[union-attr]
@@ -53,21 +53,21 @@ def sweep(experiment: str, *more: str) -> list[tuple[str, ...]]:
 
 
 def group_of(word: str) -> str:
-    """Return a word of a command line, or what stands for all that are alike."""
+    """Return a word of a command line, or the name of the group to which it belongs."""
     if word.startswith("task.problem="):
         return PROBLEMS[word.partition("builtin/")[2]].domain
     return "task=pmo" if word.startswith("task=pmo/") else word
 
 
 def off(experiment: str) -> list[str]:
-    """Return what runs an experiment without a model; methods that need one are left out."""
+    """Return the overrides that run an experiment without a model; methods that need one are left out."""
     methods = [word.partition("=")[2] for run in sweep(experiment) for word in run if word.startswith("method=")]
     others = [method for method in dict.fromkeys(methods) if method not in NEED_A_MODEL]
     return ["llm=off", *([f"method={','.join(others)}"] if NEED_A_MODEL & set(methods) else [])]
 
 
 def as_result(planned: Plan) -> Result:
-    """Return what tables take a run of a plan for, once it has ended as its budget says."""
+    """Return a run of a plan as tables see it, after it has ended by its budget."""
     stopped_by = "budget" if planned.config.budget.llm_calls is None else "llm_calls"
     record = {"settings": planned.settings, "overrides": planned.overrides, "stopped_by": stopped_by}
     return read_result(Run(planned.path, record), {})
@@ -83,7 +83,7 @@ def results_of(experiment: str) -> list[Result]:
 
 
 def fills(layout: Layout, result: Result) -> bool:
-    """Return whether a run stands in a table, in a row of its own or as what one is compared with."""
+    """Return whether a run appears in a table, in its own row or as the one that a row is compared with."""
     methods = [(row, method) for row in layout.rows for method in (row.method, row.against) if method]
     return (
         layout.admits(result.model)
@@ -93,13 +93,13 @@ def fills(layout: Layout, result: Result) -> bool:
 
 
 @pytest.mark.parametrize("experiment", WHOLE)
-def test_every_run_of_an_experiment_is_valid_and_another(experiment: str) -> None:
+def test_every_run_of_an_experiment_is_valid_and_distinct(experiment: str) -> None:
     plans = plans_of(experiment)
     assert len({planned.path for planned in plans}) == len(plans) > 1
 
 
 @pytest.mark.parametrize("experiment", WHOLE)
-def test_every_experiment_runs_without_a_model_too(experiment: str) -> None:
+def test_every_experiment_also_runs_without_a_model(experiment: str) -> None:
     plans = [plan(*run) for run in sweep(experiment, *off(experiment))]
     assert {planned.config.llm.client for planned in plans} == {"none"}
     assert len({planned.path for planned in plans}) == len(plans) > 1
@@ -111,7 +111,7 @@ def test_every_table_has_an_experiment() -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_no_row_of_a_table_is_without_a_run_of_its_experiment(name: str) -> None:
+def test_every_row_of_a_table_has_a_run_in_its_experiment(name: str) -> None:
     layout = TABLES[name]
     assert layout.experiment
     results = results_of(layout.experiment.name)
@@ -122,7 +122,7 @@ def test_no_row_of_a_table_is_without_a_run_of_its_experiment(name: str) -> None
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_no_run_of_an_experiment_is_without_a_row_of_its_table(name: str) -> None:
+def test_every_run_of_an_experiment_has_a_row_in_its_table(name: str) -> None:
     layout = TABLES[name]
     assert layout.experiment
     assert [result.run.path for result in results_of(layout.experiment.name) if not fills(layout, result)] == []
@@ -137,10 +137,10 @@ def test_every_problem_of_an_experiment_is_builtin_and_named_once(experiment: st
 
 
 @pytest.mark.parametrize("file", LISTS, ids=lambda file: file.stem)
-def test_a_list_of_problems_takes_the_place_of_those_of_another_experiment(
+def test_a_list_of_problems_replaces_those_of_another_experiment(
     file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path))  # the data, which nobody may hand on, are ours
+    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path))  # the test writes these data, which must not be redistributed
     (listed,) = OmegaConf.load(file).hydra.sweeper.params.values()
     problems = [problem.strip() for problem in listed.split(",")]
     _, science, _ = problems[0].split("/")

@@ -1,4 +1,4 @@
-"""What breaks around a run ends in a clear line, loses nothing that was committed, and the same command goes on."""
+"""Faults around a run end it with a clear line and lose nothing committed, and the same command resumes it."""
 
 import contextlib
 import json
@@ -30,20 +30,20 @@ LABEL = ",".join(LONG)
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, object]]]:
-    """The log of a run that nothing happened to."""
+    """Return the log of a run without any fault."""
     return log(run_toy(tmp_path_factory.mktemp("whole"), *LONG))
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """A small disk of the test's own; called with options of ``mount`` it is mounted, or mounted anew."""
+    """Yield a function that mounts a small disk with options of ``mount``, or mounts it again."""
     place = tmp_path / "disk"
     place.mkdir()
 
     def mount(options: str) -> Path:
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True)
         if done.returncode != 0:
-            pytest.skip("mounting a disk takes rights that are not there")
+            pytest.skip("mounting a disk needs privileges that are missing")
         return place
 
     yield mount
@@ -58,16 +58,19 @@ def start(cwd: Path, *arguments: str) -> Started:
 def wait_for_parts(run: Path, process: Started) -> None:
     while len(list((run / "evaluations").glob("part-*"))) < 3:
         assert process.poll() is None, process.communicate()
-        time.sleep(0.01)  # no claim depends on how long it takes
+        time.sleep(0.01)  # no assertion depends on how long it takes
 
 
-def test_a_full_disk_ends_the_run_in_one_line_and_more_room_resumes_it(
+def test_a_full_disk_ends_the_run_with_one_line_and_a_larger_disk_resumes_it(
     disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]]
 ) -> None:
     place = disk("size=120k")
     failed = evodiverse(*TOY, "evaluator.workers=1", cwd=place, env=FROM_ROOT)
     assert failed.returncode == 1
-    assert "(No space left on device); fix that, then run the same command again to resume" in failed.stderr.splitlines()[-1]
+    assert (
+        "(No space left on device); fix that, then run the same command again to resume"
+        in failed.stderr.splitlines()[-1]
+    )
     assert "Traceback" not in failed.stderr
     run = place / "outputs/bits/pt/off" / LABEL / "seed0"
     assert all(ds.dataset(run / dataset).count_rows() >= 0 for dataset in DATASETS)
@@ -76,7 +79,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_more_room_resumes_it(
     assert log(run) == whole
 
 
-def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
+def test_a_disk_that_becomes_read_only_ends_the_run_with_one_line(
     disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]], tmp_path: Path
 ) -> None:
     place = disk("size=50m")
@@ -84,7 +87,9 @@ def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
     process = start(tmp_path, *arguments)
     run = place / "bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"
     wait_for_parts(run, process)
-    subprocess.run(["mount", "--bind", str(place), str(place)], check=True)  # the run's open lock keeps it from less
+    subprocess.run(
+        ["mount", "--bind", str(place), str(place)], check=True
+    )  # the run's open lock prevents a plain remount
     turn_read_only(place)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -99,7 +104,7 @@ def test_a_disk_that_turns_read_only_ends_the_run_in_one_line(
 
 
 def turn_read_only(place: Path) -> None:
-    """Mount a disk read-only, which the kernel refuses at an instant in which the run has a file open for writing."""
+    """Mount a disk read-only, trying again since the kernel refuses while the run has a file open for writing."""
     for _ in range(500):
         done = subprocess.run(["mount", "-o", "remount,bind,ro", str(place)], capture_output=True, text=True)
         if done.returncode == 0:
@@ -110,7 +115,7 @@ def turn_read_only(place: Path) -> None:
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_directory_that_vanishes_ends_the_run_in_one_line(tmp_path: Path, n_workers: int) -> None:
+def test_a_directory_that_disappears_ends_the_run_with_one_line(tmp_path: Path, n_workers: int) -> None:
     process = start(tmp_path, f"evaluator.workers={n_workers}", "task.pause=0.01")
     run = tmp_path / "outputs/bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"
     wait_for_parts(run, process)
@@ -142,7 +147,7 @@ def workers_of(pid: int) -> list[int]:
 
 
 class StopWithin(NoDisplay):
-    """Interrupts a run in the middle of an iteration, when some of its evaluations are finished."""
+    """A display that interrupts a run within an iteration, after some of its evaluations are finished."""
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
         now = snapshot()
@@ -155,7 +160,7 @@ class StopWithin(NoDisplay):
 
 @pytest.mark.usefixtures("written_at_once")
 @pytest.mark.parametrize("harm", ["none", "cut", "flipped", "emptied", "deleted"])
-def test_a_damaged_journal_costs_evaluations_but_changes_no_log(
+def test_a_damaged_journal_costs_evaluations_but_does_not_change_the_log(
     tmp_path: Path, whole: dict[str, list[dict[str, object]]], harm: str
 ) -> None:
     diary = tmp_path / "diary"
@@ -206,7 +211,7 @@ def test_a_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.
     )
 
 
-def test_a_truncated_cache_file_is_named_with_its_remedy(tmp_path: Path) -> None:
+def test_a_truncated_cache_file_is_reported_with_a_remedy(tmp_path: Path) -> None:
     cache = Path(os.environ.get("EVODIVERSE_CACHE", Path.home() / ".cache/evodiverse"))
     shutil.copytree(cache, tmp_path / "cache", ignore=shutil.ignore_patterns("*.npz", ".*"))
     forest = tmp_path / "cache" / "jnk3.pkl"

@@ -1,4 +1,4 @@
-"""Who may import whom (DESIGN.md, "How data flows"), read from the syntax trees."""
+"""Which parts may import which (DESIGN.md, "How data flows"), checked in the syntax trees."""
 
 import ast
 import sys
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 MODULES = sorted(ROOT.joinpath("evodiverse").rglob("*.py"))
 
 BOTTOM = {"vocabulary", "ports", "errors", "version", "cache_folder", "kit"}
-# What each part may import of ours besides itself; a domain (tasks/x) is a part of its own. None: everything.
+# Which parts each part may import besides itself. Each domain (tasks/x) is a separate part. None allows all parts.
 ALLOWED: dict[str, set[str] | None] = {
     "__init__": {"api"},
     "api": None,
@@ -55,7 +55,7 @@ SEARCH_REFUSES = {"time", "random", "os", "logging", "subprocess"}
 
 
 def imported(source: str, path: Path) -> set[str]:
-    """Dotted names of all modules (or what is taken from them) that a module imports, at any depth of its code."""
+    """Return the dotted names of all modules and objects that a module imports, at any depth of its code."""
     package = path.with_suffix("").parts[:-1]
     names = set()
     for node in ast.walk(ast.parse(source)):
@@ -69,14 +69,14 @@ def imported(source: str, path: Path) -> set[str]:
 
 
 def part_of(parts: tuple[str, ...]) -> str:
-    """The part of EvoDiverse that a module below it, given by its path or dotted name, belongs to."""
+    """Return the part of EvoDiverse to which a module belongs, given the parts of its path or dotted name."""
     if parts[:1] == ("tasks",) and len(parts) > 1:
         return "/".join(parts[:2])
     return "/".join(parts[:2]) if "/".join(parts[:2]) in ALLOWED else parts[0]
 
 
 def violations(source: str, path: Path) -> list[str]:
-    """Every import of a module that its part may not make; ``path`` starts with evodiverse/."""
+    """Return every import that the part of a module may not make; ``path`` starts with evodiverse/."""
     part = part_of(path.with_suffix("").parts[1:])
     allowed = ALLOWED.get(part, ALLOWED.get(part.split("/")[0], set()))
     found = []
@@ -120,7 +120,7 @@ def test_a_module_imports_only_what_its_part_may(module: Path) -> None:
         ("new_part.py", "from evodiverse.vocabulary import Candidate"),
     ],
 )
-def test_an_import_against_the_rules_is_found(path: str, source: str) -> None:
+def test_an_import_against_the_rules_is_detected(path: str, source: str) -> None:
     assert len(violations(source, Path("evodiverse", path))) == 1
 
 

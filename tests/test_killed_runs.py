@@ -1,4 +1,4 @@
-"""Molecule searches that are killed again and again end with the log of one that was not."""
+"""Molecule searches that are killed repeatedly end with the log of one that was not."""
 
 import random
 import subprocess
@@ -22,7 +22,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def kill_at_random(arguments: list[str], cwd: Path, seed: int, longest: float) -> None:
-    """Start a run ten times and kill it each time, at a moment between its start and ``longest`` seconds later."""
+    """Start a run ten times, and kill it each time at a random moment within ``longest`` seconds."""
     rng = random.Random(seed)  # noqa: S311 (moments, not secrets)
     command = [sys.executable, "-m", "evodiverse", *arguments]
     for _ in range(10):
@@ -48,7 +48,7 @@ def test_kills_at_random_moments_do_not_change_the_log(tmp_path: Path, whole: Pa
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("n_workers", [1, 4])
 def test_no_finished_evaluation_is_repeated_by_a_slow_oracle(tmp_path: Path, n_workers: int) -> None:
-    """A kill between the oracle's last line and the journal is possible but rare: one repetition is let pass."""
+    """A kill between the oracle's last line and the journal is possible but rare, so one repetition is tolerated."""
     diary = tmp_path / "diary"
     slow = ["--config-dir", str(TOY_CONF), "task=bits", "task.pause=0.05", f"task.diary={diary}"]
     arguments = [*slow, f"evaluator.workers={n_workers}", "budget.oracle_calls=400"]

@@ -1,4 +1,4 @@
-"""20,000 evaluations in one process leave nothing open and nothing behind but what a run must remember."""
+"""20,000 evaluations in one process leave no file open, and no memory in use except what a run must remember."""
 
 import gc
 import os
@@ -30,7 +30,7 @@ def resident_mb() -> float:
     return pages * os.sysconf("SC_PAGESIZE") / 1e6
 
 
-def test_evaluating_molecules_leaves_files_and_memory_flat(tmp_path: Path) -> None:
+def test_evaluating_molecules_leaks_neither_files_nor_memory(tmp_path: Path) -> None:
     settings = MoleculeSettings(Oracle(published="jnk3"))
     settings.initial.size = N_EVALUATIONS
     task = domain.build_task(settings, artifact_path, ProcessSandbox)
@@ -41,7 +41,7 @@ def test_evaluating_molecules_leaves_files_and_memory_flat(tmp_path: Path) -> No
         for at in range(0, N_EVALUATIONS, BATCH):
             workers.evaluate([Hypothesis(text, text) for text in smiles[at : at + BATCH]])
             journal.replace([])
-            if at == 2000:  # what is loaded at first use is there
+            if at == 2000:  # everything that is loaded at first use is loaded by now
                 before = open_files(), resident_mb()
         after = open_files(), resident_mb()
     assert before is not None
@@ -49,7 +49,7 @@ def test_evaluating_molecules_leaves_files_and_memory_flat(tmp_path: Path) -> No
     assert after[1] - before[1] < 5
 
 
-def test_a_run_leaves_files_flat_and_remembers_two_kilobytes_a_candidate(tmp_path: Path) -> None:
+def test_a_run_leaks_no_files_and_remembers_two_kilobytes_per_candidate(tmp_path: Path) -> None:
     long = ["task.length=40", "method.capacity=120", "method.offspring=70", "search.patience=1000"]
     run_toy(tmp_path, *long, "budget.oracle_calls=1000")
     before = open_files(), resident_mb()

@@ -1,4 +1,4 @@
-"""Whole runs with a language model: real litellm, real HTTP, a server that does as it is told."""
+"""Whole runs with a language model: real litellm, real HTTP, and a scripted server."""
 
 import base64
 import hashlib
@@ -22,13 +22,13 @@ from tests.starts import start
 from tests.toys.bits.model import answer_bits
 
 SHORT = "budget.oracle_calls=60"
-N_PROBES = 2  # one for each sampler's decoding
+N_PROBES = 2  # one for the decoding of each sampler
 KEY = "sk-toy-key-for-tests"
 
 
 @pytest.fixture(autouse=True)
 def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)  # whatever .env lies elsewhere
+    monkeypatch.chdir(tmp_path)  # no .env file elsewhere has an effect
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr(asking, "backoff", lambda failures, retry_after, rng: 0.0)
 
@@ -52,14 +52,14 @@ def using(server: ModelServer, cache: Path, model: str = "toy/model:1") -> list[
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A run that nothing happened to, beside its reply cache ``cache``."""
+    """Yield a run without any fault, with its reply cache ``cache`` next to it."""
     folder = tmp_path_factory.mktemp("whole")
     with serving(ModelServer(answer_bits)) as server:
         yield run_toy(folder, *using(server, folder / "cache"), SHORT)
 
 
 def is_real(body: Body) -> bool:
-    """Whether a request is one of the search, and not the question whether a model is there."""
+    """Return whether a request comes from the search, not from the check that the model answers."""
     return body["messages"][0]["content"].startswith(("cold", "hot"))
 
 
@@ -84,7 +84,7 @@ def test_every_request_is_a_row_with_its_outcome_and_every_attempt_names_its_req
     assert all(call["reply"] == answer_bits({"messages": [{"content": call["prompt"]}]}, 0).content for call in calls)
 
 
-def test_the_record_sums_what_the_log_lists(whole: Path) -> None:
+def test_the_record_has_the_sums_of_the_log(whole: Path) -> None:
     calls, used = rows(whole, "llm_calls"), record(whole)["llm"]
     assert used["calls"] == len(calls)
     assert used["prompt_tokens"] == sum(call["prompt_tokens"] for call in calls)
@@ -98,7 +98,7 @@ def test_a_model_with_awkward_characters_has_a_folder(whole: Path) -> None:
     assert "llm.model=toy_model_1-" in whole.parts[-2]
 
 
-def test_replies_that_come_in_any_order_give_the_same_log(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+def test_replies_in_any_order_give_the_same_log(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
     def delayed(body: Body, number: int) -> Answer:
         answer = answer_bits(body, number)
         answer.delay = (number * 7919 % 10) / 100
@@ -143,7 +143,7 @@ def test_a_run_in_which_three_in_ten_requests_fail_has_the_same_log(
     assert sum(call["retries"] for call in rows(run, "llm_calls")) == n_failed
 
 
-def test_a_repeat_pays_for_no_reply_twice(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+def test_a_repeated_run_does_not_pay_for_a_reply_twice(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
     run = run_toy(tmp_path, *using(toy, cache_of(whole)), SHORT)
     assert toy.requests == []
     assert log(run) == log(whole)
@@ -163,7 +163,9 @@ def test_a_replay_that_lacks_a_reply_names_the_request(whole: Path, tmp_path: Pa
         run_toy(tmp_path, *replay, SHORT, "seed=5")
 
 
-def test_a_run_that_is_stopped_and_resumed_asks_nothing_twice(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_stopped_and_resumed_sends_no_request_twice(
+    toy: ModelServer, whole: Path, tmp_path: Path
+) -> None:
     arguments = [*using(toy, tmp_path / "cache"), SHORT]
     for commits in (1, 1):
         with pytest.raises(Interrupted):
@@ -174,7 +176,7 @@ def test_a_run_that_is_stopped_and_resumed_asks_nothing_twice(toy: ModelServer, 
     assert record(run)["llm"] == record(whole)["llm"]
 
 
-def test_a_provider_that_stays_away_ends_the_run_and_what_was_bought_is_kept(
+def test_an_unavailable_provider_ends_the_run_and_the_replies_are_kept(
     toy: ModelServer, whole: Path, tmp_path: Path
 ) -> None:
     def gone(body: Body, number: int) -> Answer:
@@ -202,7 +204,7 @@ PRICED = ["llm=litellm", "llm.model=openai/gpt-4o", "method.offspring=2", "budge
         ("usd", 0.02, lambda used: used["cost_usd"]),
     ],
 )
-def test_a_cap_is_never_passed_and_a_repeat_stops_at_the_same_place(
+def test_a_cap_is_never_exceeded_and_a_repeated_run_stops_at_the_same_place(
     toy: ModelServer, tmp_path: Path, cap: str, limit: float, spent: Callable[[dict[str, Any]], float]
 ) -> None:
     arguments = [*PRICED, f"llm.api_base={toy.url}", f"llm.cache={tmp_path / 'cache'}", f"budget.{cap}={limit}"]
@@ -217,7 +219,7 @@ def test_a_cap_is_never_passed_and_a_repeat_stops_at_the_same_place(
     assert record(again)["stopped_by"] == cap
 
 
-def test_a_run_that_a_cap_has_stopped_does_not_go_on_after_a_crash_at_its_end(toy: ModelServer, tmp_path: Path) -> None:
+def test_a_run_stopped_by_a_cap_does_not_continue_after_a_crash_at_its_end(toy: ModelServer, tmp_path: Path) -> None:
     """A cap that stops an iteration between two rounds also holds when later rounds are smaller."""
     arguments = [*using(toy, tmp_path / "cache"), "budget.llm_calls=25"]
     run = run_toy(tmp_path, *arguments)
@@ -228,13 +230,13 @@ def test_a_run_that_a_cap_has_stopped_does_not_go_on_after_a_crash_at_its_end(to
     assert (log(run), record(run)["stopped_by"]) == (before, "llm_calls")
 
 
-def test_time_that_is_up_ends_a_run_cleanly(tmp_path: Path) -> None:
+def test_the_cap_on_time_ends_a_run_cleanly(tmp_path: Path) -> None:
     run = run_toy(tmp_path, "budget.seconds=1e-6")
     assert (record(run)["status"], record(run)["stopped_by"]) == ("complete", "seconds")
     assert record(run)["totals"]["iterations"] == 0
 
 
-def test_a_cap_that_no_round_fits_under_is_said_at_the_start(
+def test_a_cap_that_does_not_cover_a_round_is_reported_at_the_start(
     toy: ModelServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), "budget.llm_calls=3")
@@ -255,7 +257,7 @@ def test_a_slot_that_the_model_leaves_empty_is_filled_by_the_classical_operator(
     assert record(run)["totals"]["oracle_calls"] == 60
 
 
-def run_in_vain(outputs: Path, *arguments: str) -> Path:
+def run_without_offspring(outputs: Path, *arguments: str) -> Path:
     """Make a run that can evaluate no offspring, and return its directory."""
     with pytest.raises(InputError, match="no offspring of the initial candidates could be evaluated"):
         run_toy(outputs, *arguments)
@@ -265,7 +267,7 @@ def run_in_vain(outputs: Path, *arguments: str) -> Path:
 
 def test_without_fallback_empty_slots_stay_empty_and_patience_ends_the_run(toy: ModelServer, tmp_path: Path) -> None:
     toy.script = lambda body, number: Answer("no idea")
-    run = run_in_vain(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=2")
+    run = run_without_offspring(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=2")
     assert record(run)["status"] == "failed"
     assert Counter(row["outcome"] for row in rows(run, "llm_calls")) == {"no_answer": 2 * 3 * 10}
 
@@ -281,15 +283,17 @@ def test_without_fallback_empty_slots_stay_empty_and_patience_ends_the_run(toy: 
         (Answer("=0101"), "invalid"),
     ],
 )
-def test_a_reply_that_is_none_spends_the_attempt_and_the_run_goes_on(
+def test_a_failed_reply_uses_up_the_attempt_and_the_run_continues(
     toy: ModelServer, tmp_path: Path, answer: Answer, outcome: str
 ) -> None:
     toy.script = lambda body, number: answer if is_real(body) else Answer()
-    run = run_in_vain(tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=1", "search.attempts=1")
+    run = run_without_offspring(
+        tmp_path, *using(toy, tmp_path / "cache"), SHORT, "search.patience=1", "search.attempts=1"
+    )
     assert {row["outcome"] for row in rows(run, "llm_calls")} == {outcome}
 
 
-def test_pools_have_decodings_and_models_of_their_own(toy: ModelServer, tmp_path: Path) -> None:
+def test_each_pool_may_have_its_own_decoding_and_model(toy: ModelServer, tmp_path: Path) -> None:
     own = ["llm.pools.hot.model=other", "llm.pools.hot.seed=7", "llm.pools.cold.top_p=null"]
     run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), *own, "budget.oracle_calls=30", "search.attempts=1")
     asked = list(filter(is_real, toy.requests))
@@ -307,13 +311,13 @@ def test_pools_have_decodings_and_models_of_their_own(toy: ModelServer, tmp_path
     assert {row["pool"]: row["model"] for row in rows(run, "llm_calls")} == {0: "toy/model:1", 1: "other"}
 
 
-def test_a_key_stands_in_no_file(toy: ModelServer, tmp_path: Path) -> None:
+def test_no_file_contains_the_key(toy: ModelServer, tmp_path: Path) -> None:
     run_toy(tmp_path, *using(toy, tmp_path / "cache"), "budget.oracle_calls=30")
     assert toy.headers[-1]["authorization"] == f"Bearer {KEY}"
     assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
 
 
-def test_a_key_that_replies_repeat_stands_in_no_file_and_a_replay_gives_the_same_log(
+def test_a_key_repeated_in_replies_is_in_no_file_and_a_replay_gives_the_same_log(
     toy: ModelServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def echo(body: Body, number: int) -> Answer:
@@ -326,8 +330,8 @@ def test_a_key_that_replies_repeat_stands_in_no_file_and_a_replay_gives_the_same
         return answer
 
     toy.script = lambda body, number: echo(body, number) if is_real(body) else Answer(KEY)
-    arguments = [*using(toy, tmp_path / "cache"), "search.patience=2", "llm.concurrency=1"]  # none can be read
-    run = run_in_vain(tmp_path / "first", *arguments)
+    arguments = [*using(toy, tmp_path / "cache"), "search.patience=2", "llm.concurrency=1"]  # no reply can be read
+    run = run_without_offspring(tmp_path / "first", *arguments)
     assert sum("***" in str(call["reply"] or call["error"]) for call in rows(run, "llm_calls")) > 10
     assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
     with closing(sqlite3.connect(tmp_path / "cache")) as connection:
@@ -335,14 +339,12 @@ def test_a_key_that_replies_repeat_stands_in_no_file_and_a_replay_gives_the_same
     assert [reply for reply in replies if KEY.encode() in reply] == []
     assert KEY not in caplog.text
     n_sent = len(toy.requests)
-    assert log(run_in_vain(tmp_path / "again", *arguments)) == log(run)
+    assert log(run_without_offspring(tmp_path / "again", *arguments)) == log(run)
     assert len(toy.requests) == n_sent
 
 
 @pytest.mark.parametrize("count", ["-5", "1.5", "NaN", "1e400", "true", '"many"'])
-def test_a_reply_with_impossible_counts_counts_as_the_most_it_can_have_been(
-    toy: ModelServer, tmp_path: Path, count: str
-) -> None:
+def test_a_reply_with_impossible_counts_counts_as_the_worst_case(toy: ModelServer, tmp_path: Path, count: str) -> None:
     def lie(body: Body, number: int) -> Answer:
         usage = f', "usage": {{"prompt_tokens": {count}, "completion_tokens": {count}, "total_tokens": {count}}}}}'
         return Answer(body=reply_body(answer_bits(body, number).content)[:-1] + usage.encode())
@@ -356,7 +358,7 @@ def test_a_reply_with_impossible_counts_counts_as_the_most_it_can_have_been(
         assert (ended["llm"]["prompt_tokens"], ended["llm"]["cost_usd"]) == (None, None)
 
 
-def test_a_redirect_ends_the_start_with_one_line_that_names_the_host(toy: ModelServer, tmp_path: Path) -> None:
+def test_a_redirect_is_refused_at_the_start_with_one_line_that_names_the_host(toy: ModelServer, tmp_path: Path) -> None:
     with serving(ModelServer()) as other:
         toy.script = lambda body, number: Answer(status=307, headers={"Location": f"{other.url}/chat/completions"})
         expected = (
@@ -368,7 +370,7 @@ def test_a_redirect_ends_the_start_with_one_line_that_names_the_host(toy: ModelS
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_an_answer_that_is_too_long_is_asked_for_again(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+def test_a_reply_that_is_too_long_is_requested_again(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
     def flooding(body: Body, number: int) -> Answer:
         return Answer(body=b" " * 5_000_000) if number % 7 == 3 else answer_bits(body, number)
 
@@ -394,9 +396,7 @@ def test_a_model_that_refuses_fails_at_the_start(toy: ModelServer, tmp_path: Pat
     assert not list(tmp_path.rglob("run.json"))
 
 
-def test_a_run_is_not_deleted_before_the_model_that_is_to_replace_it_has_answered(
-    toy: ModelServer, tmp_path: Path
-) -> None:
+def test_a_run_is_not_overwritten_before_the_model_has_answered(toy: ModelServer, tmp_path: Path) -> None:
     run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), "budget.oracle_calls=30")
     before = log(run)
     toy.script = lambda body, number: error(401, "revoked")
@@ -405,7 +405,7 @@ def test_a_run_is_not_deleted_before_the_model_that_is_to_replace_it_has_answere
     assert (log(run), record(run)["status"]) == (before, "complete")
 
 
-def test_a_dry_run_estimates_and_asks_nothing(toy: ModelServer, tmp_path: Path) -> None:
+def test_a_dry_run_estimates_costs_without_a_request(toy: ModelServer, tmp_path: Path) -> None:
     settings = [*PRICED, f"llm.api_base={toy.url}", f"llm.cache={tmp_path / 'cache'}", f"outputs={tmp_path}"]
     summary = plan("task=bits", *settings).summary
     assert "and 184 to 552 requests to openai/gpt-4o" in summary
@@ -423,7 +423,7 @@ def with_140_requests(server: ModelServer, folder: Path) -> list[str]:
 
 
 class HalfServer(ModelServer):
-    """Waits until 140 requests are there, and then answers the first 70 of them."""
+    """A server that waits until 140 requests have arrived, and then answers the first 70 of them."""
 
     def __init__(self) -> None:
         super().__init__(self.answer_half)
@@ -445,7 +445,7 @@ def test_a_kill_with_140_requests_in_flight_loses_no_reply(tmp_path: Path) -> No
         process = start("-m", "evodiverse", *arguments, cwd=tmp_path, env=FROM_ROOT)
         while count_kept(tmp_path / "killed" / "cache") < 70 + N_PROBES:
             assert process.poll() is None
-            time.sleep(0.05)  # no claim depends on how long it takes
+            time.sleep(0.05)  # no assertion depends on how long it takes
         process.kill()
         process.wait()
         assert server.most_in_flight == 140

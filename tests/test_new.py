@@ -65,7 +65,7 @@ def test_the_files_are_written_and_the_suggested_command_runs_a_search(
     assert picture.findtext("{*}text") == f"length {best['length']:.3f}"
 
 
-def test_the_commands_of_the_readme_are_understood(tmp_path: Path) -> None:
+def test_the_commands_in_the_readme_are_valid(tmp_path: Path) -> None:
     new("program", ".", cwd=tmp_path)
     shown = re.findall(r"^evodiverse (.*)$", (tmp_path / "README.md").read_text(), re.MULTILINE)
     assert len(shown) == 3
@@ -77,7 +77,7 @@ def test_the_commands_of_the_readme_are_understood(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_written_where_one_of_the_files_exists(tmp_path: Path, name: str) -> None:
+def test_nothing_is_written_if_one_of_the_files_exists(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     done = new("program", str(tmp_path), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
@@ -86,14 +86,14 @@ def test_nothing_is_written_where_one_of_the_files_exists(tmp_path: Path, name: 
     assert (tmp_path / name).read_text() == "mine"
 
 
-def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_broken_link(tmp_path: Path) -> None:
     (tmp_path / "start.py").symlink_to(tmp_path / "elsewhere")
     assert new("program", str(tmp_path), cwd=tmp_path).returncode == 2
     assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.parametrize("folder", ["file", "file/below"])
-def test_an_impossible_folder_is_one_line(tmp_path: Path, folder: str) -> None:
+def test_an_impossible_folder_is_reported_in_one_line(tmp_path: Path, folder: str) -> None:
     (tmp_path / "file").write_text("")
     done = new("program", folder, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
@@ -101,7 +101,7 @@ def test_an_impossible_folder_is_one_line(tmp_path: Path, folder: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_help_teaches_and_an_unknown_kind_is_refused(tmp_path: Path) -> None:
+def test_help_has_an_example_and_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     told = new("--help", cwd=tmp_path)
     assert told.returncode == 0
     assert "evodiverse-new program mytask" in told.stdout

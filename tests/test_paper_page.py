@@ -1,4 +1,4 @@
-"""docs/paper.md names places that exist, and values that hold."""
+"""docs/paper.md names places that exist, and values that are true."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ FILE = re.compile(r"(?:evodiverse|conf|docs|tests)/[\w./-]+(?::\w+)?")
 
 
 def rows() -> Iterator[tuple[str, list[str]]]:
-    """Yield each row of a table with the task that its section is about."""
+    """Yield each row of a table with the task of its section."""
     task = "jnk3"
     for line in TEXT.splitlines():
         if line.startswith("## "):
@@ -49,7 +49,7 @@ def settings(task: str) -> dict[str, Any]:
 
 
 def find_fault(place: str, task: str) -> str | None:
-    """Return what is wrong with a place, None if it is there and holds what the page says."""
+    """Return what is wrong with a place; None if it exists and has the value that the page states."""
     if FILE.fullmatch(place):
         path, _, name = place.partition(":")
         if not (ROOT / path).exists():
@@ -66,7 +66,7 @@ def find_fault(place: str, task: str) -> str | None:
 
 
 @pytest.mark.parametrize(("task", "row"), ROWS, ids=[row[0][:60] for _, row in ROWS])
-def test_no_line_is_without_a_place_and_each_place_is_there(task: str, row: list[str]) -> None:
+def test_every_row_names_a_place_and_every_place_exists(task: str, row: list[str]) -> None:
     assert len(row) == 3, "a | in a cell"
     places = re.findall(r"`([^`]+)`", row[1])
     assert places
@@ -74,17 +74,17 @@ def test_no_line_is_without_a_place_and_each_place_is_there(task: str, row: list
     assert [fault for place in places if (fault := find_fault(place, task))] == []
 
 
-def test_files_that_are_named_elsewhere_on_the_page_are_there() -> None:
+def test_files_named_elsewhere_on_the_page_exist() -> None:
     named = set(re.findall(r"(?:evodiverse|conf|docs)/[\w./-]*\w", TEXT))
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
-def test_every_table_of_the_paper_stands_on_the_page() -> None:
+def test_every_table_of_the_paper_is_on_the_page() -> None:
     labels = [layout.label.removeprefix("tab:") for layout in paper_layouts()]
     assert [label for label in labels if f"`tab:{label}`" not in TEXT and f"`{label}`" not in TEXT] == []
 
 
-def test_every_figure_of_the_paper_stands_on_the_page() -> None:
+def test_every_figure_of_the_paper_is_on_the_page() -> None:
     modules = (ROOT / "evodiverse" / "figures").glob("*.py")  # read as text, since matplotlib may be absent
     labels = {label for module in modules for label in re.findall(r'"(fig:[\w-]+)"', module.read_text())}
     assert len(labels) == 14
@@ -102,13 +102,13 @@ def test_every_figure_of_the_paper_stands_on_the_page() -> None:
         ("evodiverse/search/exchange.py:metropolis", None),
     ],
 )
-def test_a_place_that_is_not_there_is_found_out(place: str, fault: str | None) -> None:
+def test_a_missing_place_or_wrong_value_is_detected(place: str, fault: str | None) -> None:
     assert find_fault(place, "jnk3") == fault
 
 
 @pytest.mark.parametrize("file", sorted((CONF / "task" / "defaults").glob("*.yaml")), ids=lambda file: file.stem)
-def test_each_value_of_a_domain_is_said_to_be_the_papers_the_released_codes_or_ours(file: Path) -> None:
-    own: list[tuple[int, bool]] = []  # indents of the sections, and whether their first line says it for all of them
+def test_each_default_of_a_domain_names_its_source(file: Path) -> None:
+    own: list[tuple[int, bool]] = []  # indents of the sections, and whether their first line states it for all values
     for line in file.read_text().splitlines()[1:]:
         indent = len(line) - len(line.lstrip())
         own = [section for section in own if section[0] < indent]

@@ -1,4 +1,4 @@
-"""Which runs stand in the paper's rows: told by what they are, not by what they are called."""
+"""The rows of the paper are filled by the settings of runs, not by their names."""
 
 import shutil
 from pathlib import Path
@@ -14,13 +14,13 @@ V32 = "deepseek-ai/DeepSeek-V3.2"
 
 
 def answer_alkane(body: Body, number: int) -> Answer:
-    """Propose a molecule that no ZINC molecule is worse than, so that the early stop ends a run soon."""
+    """Propose a molecule that is not better than any ZINC molecule, so that the early stop ends a run soon."""
     return Answer(f"<box>{'C' * (number % 40 + 1)}O{'C' * (number // 40 + 1)}</box>")
 
 
 @pytest.fixture
 def outputs(tmp_path: Path) -> Path:
-    """Runs of MOLLEO on JNK3 with nothing overridden: replayed DeepSeek-V3.2, deepseek-flash, and another oracle."""
+    """Return a folder with runs of MOLLEO on JNK3: replayed DeepSeek-V3.2, deepseek-flash, and another oracle."""
     cache = f"llm.cache={tmp_path / 'cache'}"
     conf = tmp_path / "conf"
     shutil.copytree(CONF, conf)
@@ -52,7 +52,7 @@ def rows_of(outputs: Path, table: str) -> dict[tuple[str, ...], list[str]]:
 
 
 @pytest.mark.timeout(400)
-def test_a_row_is_filled_by_what_runs_are_and_not_by_what_they_are_called(outputs: Path) -> None:
+def test_a_row_is_filled_by_the_settings_of_runs_and_not_by_their_names(outputs: Path) -> None:
     papers = rows_of(outputs, "mol_llm")
     assert papers["JNK3", "MOLLEO"][0].endswith("(1)"), "the replayed run of DeepSeek-V3.2 fills its row, alone"
     assert papers["JNK3", "MOLLEO"][1] == "0.58 ± 0.05"

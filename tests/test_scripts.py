@@ -1,4 +1,4 @@
-"""The scripts as a user starts them."""
+"""The scripts, started as a user does."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def read_table(outputs: Path, name: str) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small runs of two methods on JNK3, and on two problems of equations."""
+    """Return a folder with small runs of two methods on JNK3 and on two problems of equations."""
     folder = tmp_path_factory.mktemp("runs")
     small = [f"outputs={folder}", "evaluator.workers=1"]
     for method in ("molleo", "pt"):
@@ -41,7 +42,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tables_are_written_for_all_runs(outputs: Path) -> None:
     written = tables(outputs)
     assert (written.returncode, written.stderr) == (0, "")
-    said = rf"\d+ tables, .* cells filled, of 4 complete runs; left out: none\. {outputs}/tables/index.html\n"
+    said = rf"\d+ tables from 4 complete runs; [\d,]+ of [\d,]+ cells filled: {outputs}/tables/index.html\n"
     assert re.fullmatch(said, written.stdout)
     rows = read_table(outputs, "molecules")
     label = "budget.oracle_calls=30 task.initial.size=5"
@@ -69,7 +70,7 @@ def toy_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_domain_of_the_users_own_has_metrics_and_a_table(toy_outputs: Path) -> None:
+def test_a_users_domain_has_metrics_and_a_table(toy_outputs: Path) -> None:
     assert tables(toy_outputs, "--domain", "tests.toys.bits").returncode == 0
     header, row = read_table(toy_outputs, "bits")
     (run,) = toy_outputs.glob("bits/pt/off/*/seed0")
@@ -107,11 +108,20 @@ def test_tables_may_be_restricted(outputs: Path) -> None:
 def test_tables_without_runs_say_how_to_make_them(tmp_path: Path) -> None:
     written = tables(tmp_path)
     assert written.returncode == 0
-    assert re.match(r"25 tables, 0 of \d+ cells filled, of 0 complete runs", written.stdout)
+    assert re.match(r"25 tables from 0 complete runs; 0 of \d+ cells filled", written.stdout)
     assert "evodiverse -m +experiment=mol_graphga" in (tmp_path / "tables/mol_graphga.md").read_text()
 
 
-def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_tables_end_without_an_error_when_nobody_reads_them(outputs: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, TABLES, str(outputs), "--by", "method"]
+    written = subprocess.run(command, env=FROM_ROOT, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert (written.returncode, written.stderr) == (0, b"")
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     refused = tables(tmp_path / "nope")
     assert (refused.returncode, refused.stderr) == (
         2,
@@ -119,13 +129,13 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_tables_that_are_stopped_say_so_in_one_line(outputs: Path, tmp_path: Path) -> None:
+def test_an_interruption_of_tables_is_reported_in_one_line(outputs: Path, tmp_path: Path) -> None:
     (whole,) = outputs.glob("jnk3/pt/off/*/seed0")
     record = json.loads((whole / "run.json").read_text())
-    for seed in range(40):  # so many that it is not done before it is stopped
+    for seed in range(40):  # enough that the script is stopped before it is done
         copied = shutil.copytree(whole, tmp_path / "many" / f"seed{seed}")
         (copied / "run.json").write_text(json.dumps(record | {"settings": record["settings"] | {"seed": seed}}))
-    env = {**os.environ, "EVODIVERSE_CACHE": str(tmp_path)}  # where nothing is measured yet
+    env = {**os.environ, "EVODIVERSE_CACHE": str(tmp_path)}  # an empty cache, in which nothing is measured yet
     script = start(TABLES, "many", cwd=tmp_path, env=env)
     while not (tmp_path / "analysis").exists():
         assert script.poll() is None, script.communicate()
@@ -135,7 +145,7 @@ def test_tables_that_are_stopped_say_so_in_one_line(outputs: Path, tmp_path: Pat
     assert script.returncode == 130
 
 
-def test_a_damaged_run_is_named_and_the_others_have_their_tables(tmp_path: Path) -> None:
+def test_a_damaged_run_is_named_and_the_others_are_in_the_tables(tmp_path: Path) -> None:
     path = run_toy(tmp_path, "budget.oracle_calls=40")
     run_toy(tmp_path, "budget.oracle_calls=40", "seed=1")
     (path / "evaluations" / "part-000000.parquet").unlink()
@@ -145,12 +155,12 @@ def test_a_damaged_run_is_named_and_the_others_have_their_tables(tmp_path: Path)
     assert read_table(tmp_path, "search")[1][:5] == ["bits", "pt", "off", "budget.oracle_calls=40", "1"]
 
 
-def test_the_configuration_reference_is_that_of_the_schema() -> None:
+def test_the_configuration_reference_matches_the_schema() -> None:
     printed = run(str(ROOT / "scripts" / "reference.py"), cwd=Path())
     assert printed.stdout == (ROOT / "docs/configuration.md").read_text(), "make docs brings it up to date"
 
 
-def test_the_reference_of_columns_is_that_of_the_schemas() -> None:
+def test_the_reference_of_columns_matches_the_schemas() -> None:
     printed = run(str(ROOT / "scripts" / "columns.py"), cwd=Path())
     assert printed.stdout == (ROOT / "docs/columns.md").read_text(), "make docs brings it up to date"
 
@@ -159,7 +169,7 @@ def show(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
     return run(str(ROOT / "scripts" / "show.py"), *map(str, arguments), cwd=Path(), env={**os.environ, **env})
 
 
-def test_show_prints_plain_text_where_there_is_no_terminal(tmp_path: Path) -> None:
+def test_show_prints_plain_text_without_a_terminal(tmp_path: Path) -> None:
     path = run_toy(tmp_path, "budget.oracle_calls=40")
     shown = show(path)
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -178,7 +188,7 @@ def test_show_prints_all_runs_below_a_folder_and_names_what_is_damaged(tmp_path:
     assert line.startswith(f"show: {damaged} cannot be read (")
 
 
-def test_show_goes_on_after_a_folder_that_holds_no_run(tmp_path: Path) -> None:
+def test_show_continues_after_a_folder_without_a_run(tmp_path: Path) -> None:
     path = run_toy(tmp_path / "outputs", "budget.oracle_calls=40")
     shown = show(tmp_path / "absent", path)
     assert shown.returncode == 2
@@ -186,6 +196,6 @@ def test_show_goes_on_after_a_folder_that_holds_no_run(tmp_path: Path) -> None:
     assert str(path) in shown.stdout
 
 
-def test_show_writes_to_a_terminal_that_knows_letters_only(tmp_path: Path) -> None:
+def test_show_writes_to_an_ascii_terminal(tmp_path: Path) -> None:
     shown = show(run_toy(tmp_path, "budget.oracle_calls=40"), PYTHONIOENCODING="ascii")
     assert (shown.returncode, shown.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Processes that start at once share what is made when it is first needed."""
+"""Processes that start at the same time share what is created on first use."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ EQUATIONS = ("task=equation", "task.problem=builtin/oscillator2", "budget.oracle
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_eight_runs_that_start_at_once_on_an_empty_cache_are_as_one_alone(tmp_path: Path) -> None:
+def test_eight_simultaneous_runs_on_an_empty_cache_do_not_disturb_each_other(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     for name in FETCHED:
