@@ -158,7 +158,8 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
         EvoDiverseError: The run failed. The same call resumes it.
     """
     # Imported here so that `load` does not have to wait for them.
-    from evodiverse.runner.display import DISPLAYS, choose_display
+    from evodiverse.runner import DISPLAYS
+    from evodiverse.runner.display import choose_display
     from evodiverse.runner.process import say
     from evodiverse.settings.assembly import run as run_plan
     from evodiverse.settings.command_line import explain, plan_each

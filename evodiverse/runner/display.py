@@ -23,7 +23,6 @@ from evodiverse.kit.sparkline import sparkline
 from evodiverse.ports import Display, PoolView, Snapshot
 from evodiverse.vocabulary import Usage
 
-DISPLAYS = ("auto", "none", "plain", "rich")
 # The number of characters of a headline that a line shows.
 MAX_HEADLINE = 120
 # The share of a run's time that drawing may take.
@@ -34,7 +33,7 @@ def choose_display(name: str, title: str) -> Display:
     """Return the display of this name; ``auto`` chooses rich on a terminal that can draw, else plain.
 
     Args:
-        name: One of `DISPLAYS`.
+        name: One of `evodiverse.runner.DISPLAYS`.
         title: The title that identifies the run.
     """
     console = Console(stderr=True)

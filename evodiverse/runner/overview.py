@@ -128,7 +128,7 @@ def choose_sheet(name: str, listed: Sequence[Listed], n_runs: int) -> Sheet:
     """Return the display of a sweep for the setting ``display``, as `display.choose_display` does for one run.
 
     Args:
-        name: One of `display.DISPLAYS`.
+        name: One of `evodiverse.runner.DISPLAYS`.
         listed: The runs that are about to start.
         n_runs: The number of runs in the sweep, including those that are already complete.
     """

@@ -57,7 +57,7 @@ def trackers() -> Sequence[str]:
 
 def displays() -> Sequence[str]:
     """Return the names of the displays."""
-    from evodiverse.runner.display import DISPLAYS
+    from evodiverse.runner import DISPLAYS
 
     return DISPLAYS
 

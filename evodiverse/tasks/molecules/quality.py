@@ -5,7 +5,6 @@ from functools import lru_cache
 
 from rdkit import Chem
 from rdkit.Chem import QED
-from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from evodiverse.tasks.molecules.properties import sa_score
 
@@ -36,6 +35,8 @@ def find_scaffold(smiles: str) -> str:
 
 def molecule_scaffold(molecule: Chem.Mol) -> str:
     """Return the SMILES of a molecule's Murcko scaffold, or "" for a molecule without rings."""
+    from rdkit.Chem.Scaffolds import MurckoScaffold  # here so that invalid settings are reported fast
+
     scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)  # type: ignore[no-untyped-call]
     return scaffold
 
