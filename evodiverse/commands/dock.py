@@ -4,10 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from evodiverse.docking import PUBLISHED
 from evodiverse.errors import EvoDiverseError, InputError, Interrupted
 from evodiverse.version import VERSION
-
-PUBLISHED = "mapk14"
 
 _DETAILS = f"""\
 Docks the diversity-aware top ten of each of the last five iterations, which the table docking_top10 reports. Results

@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.commands.dock import PUBLISHED
 from evodiverse.data.cache import artifact_folder
-from evodiverse.docking import vina
+from evodiverse.docking import PUBLISHED, vina
 from evodiverse.docking.apart import Dock, dock_each
 from evodiverse.docking.cache import DockingCache
 from evodiverse.docking.dataset import describe_docking, find_done, write_docking
