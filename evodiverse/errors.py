@@ -11,9 +11,10 @@ from evodiverse.kit.text import printable
 
 
 def describe(error: BaseException) -> str:
-    """Return the class and the message of any error on one line, even if the error comes from third-party code.
+    """Return the class and message of an error on one line, at most 500 characters.
 
-    The class is left out for errors of EvoDiverse, whose messages are complete.
+    It never raises, even if the error's own ``__str__`` does. The class is left out for errors of EvoDiverse, whose
+    messages are complete.
     """
     try:
         message = printable(" ".join(str(error).split()))

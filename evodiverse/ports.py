@@ -71,9 +71,9 @@ class LanguageModel(Protocol):
         """Return one reply per query.
 
         Args:
-            queries: The queries.
-            report: Called now and then with the number of replies that have arrived since the last call, which may be
-                0. It cancels the remaining queries by raising an exception.
+            queries: The queries to answer.
+            report: Called periodically with the number of replies that have arrived since the last call, which may be
+                0. If it raises, the remaining queries are canceled.
         """
 
 
@@ -126,7 +126,7 @@ class Discovery:
     """A candidate with the iteration and the pool that found it.
 
     Attributes:
-        candidate: The candidate.
+        candidate: The candidate that was found.
         iteration: The iteration in which it was found; 0 for an initial candidate.
         pool: The pool that found it; None for an initial candidate that all pools share.
     """
@@ -174,12 +174,14 @@ class Evaluator(Protocol):
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object]
     ) -> list[tuple[Evaluation, float]]:
-        """Return the evaluation of each hypothesis and the seconds that it took. The journal holds it by then.
+        """Return the evaluation of each hypothesis and the seconds that it took.
+
+        By the time this returns, every evaluation is in the journal.
 
         Args:
-            hypotheses: The hypotheses, all of which have been charged.
-            report: Called now and then with the number of evaluations that have finished since the last call. It
-                cancels the remaining ones by raising an exception.
+            hypotheses: What to evaluate; each has already been charged as an oracle call.
+            report: Called periodically with the number of evaluations that have finished since the last call. If it
+                raises, the remaining evaluations are canceled.
         """
 
 

@@ -204,7 +204,8 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
 
 
 def test_a_task_without_equations_is_refused() -> None:
-    assert refusal("sparse", "task=circle_packing") == "task=circle_packing has no equations; use task=equation"
+    message = "baselines need an equation task, but task=circle_packing is not one; use task=equation"
+    assert refusal("sparse", "task=circle_packing") == message
 
 
 def test_a_missing_library_is_reported_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

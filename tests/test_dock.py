@@ -87,7 +87,7 @@ def test_a_docked_run_is_not_docked_again(order: Order, run: Run, capsys: pytest
     before = {path: path.stat().st_mtime_ns for path in run.path.rglob("docking/*")}
     assert dock_all(order, Idle()) == 0
     assert {path: path.stat().st_mtime_ns for path in run.path.rglob("docking/*")} == before
-    assert f"{run.path} is docked already" in capsys.readouterr().out
+    assert f"{run.path} has already been docked" in capsys.readouterr().out
 
 
 def test_a_molecule_in_several_runs_is_docked_once(order: Order, run: Run, tmp_path: Path) -> None:

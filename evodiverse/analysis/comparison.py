@@ -15,7 +15,7 @@ class Compared:
     """A run in a comparison with others.
 
     Attributes:
-        run: The run.
+        run: The run that is compared.
         differing: The values of the settings that are not the same in all runs, as text, by name.
         best: The highest score of the run; None if no candidate has a score.
         calls: The number of oracle calls; None if the record does not have it.
@@ -28,11 +28,11 @@ class Compared:
 
 
 def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]:
-    """Return runs sorted by their best scores, the highest first and runs without a score last.
+    """Return a comparison of the runs, best score first; runs without a score come last.
 
     Args:
-        runs: The runs, at least one.
-        best: The highest score of each run; None for a run without a score.
+        runs: The runs to compare, at least one.
+        best: The highest score of each run, in the order of ``runs``; None for a run without a score.
     """
     keys = differing_keys(runs)
     compared = [

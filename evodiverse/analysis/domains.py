@@ -37,7 +37,7 @@ def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
     """Return the metrics for a run, by its domain and settings.
 
     Args:
-        run: The run.
+        run: The run to be measured.
         own: The packages of the user's own domains; see `find_module`.
     """
     domain = find_domain(run.domain, frozenset(own))

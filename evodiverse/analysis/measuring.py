@@ -83,7 +83,7 @@ def measure_runs(
 
     Args:
         runs: The runs, which are complete.
-        measurer: The measurer.
+        measurer: The object that measures one run.
         n_processes: The largest number of processes to use.
         report: A callback that is called with the number of runs that are done, whenever it changes.
 

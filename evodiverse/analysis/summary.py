@@ -16,8 +16,8 @@ class Rungs:
     """The swaps between two neighboring rungs of the ladder.
 
     Attributes:
-        cold_pool: The colder pool.
-        hot_pool: The hotter pool.
+        cold_pool: The index of the colder pool.
+        hot_pool: The index of the hotter pool.
         events: The number of exchanges in which the two pools met.
         tried: The number of pairs of candidates that were not blocked.
         accepted: The number of pairs that were swapped.
@@ -37,7 +37,7 @@ class Requests:
     """The requests to one model for one pool.
 
     Attributes:
-        pool: The pool.
+        pool: The index of the pool.
         model: The name of the model.
         used: The sum of calls, tokens and costs.
         outcomes: The number of requests with each outcome, by outcome.

@@ -60,7 +60,7 @@ def resume(path: Path, scores: Path | None = None) -> None:
 
 
 def _describe_complete(path: Path) -> str | None:
-    """Return the message that a run is complete, None if it is not."""
+    """Return the message that a run is complete, or None if it is not."""
     record = read_record(path)
     if record is None or record["status"] != "complete":
         return None

@@ -119,7 +119,9 @@ def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: Hydr
     """
     plan = plan_run(composed, hydra)
     if plan.config.task["domain"] != _EQUATIONS:
-        raise InputError(f"task={plan.config.task['name']} has no equations; use task=equation")
+        raise InputError(
+            f"baselines need an equation task, but task={plan.config.task['name']} is not one; use task=equation"
+        )
     needed = {key for _, key in SETTINGS}
     settings = {key: value for key, value in plan.settings.items() if key.startswith("task.") or key in needed}
     settings |= {"method.name": engine, "task.fit": OWN_FIT} | budget.settings

@@ -92,7 +92,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
                 refused.append(error)
                 continue
             if known.keys() >= batch.jobs.keys():
-                say(f"{run.path} is docked already")
+                say(f"{run.path} has already been docked")
                 _print_means(batch, known)
             else:
                 batches.append(batch)

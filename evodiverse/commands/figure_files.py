@@ -26,6 +26,7 @@ from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Survey, survey_runs
 
 ENDINGS: Final = ("svg", "png")
+_REPORT: Final = "please report this at https://github.com/evodiverse/evodiverse/issues"
 _UNSAFE: Final = compile_pattern(r"[^A-Za-z0-9.=-]+")
 _LONGEST: Final = 180  # characters of a file name, of the 255 bytes that file systems allow
 
@@ -149,7 +150,7 @@ def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors:
     try:
         return [*kind.find(results, context)]
     except Exception as error:  # noqa: BLE001 (the other figures must still be drawn)
-        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); please report this"))
+        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); {_REPORT}"))
         return []
 
 
@@ -164,7 +165,7 @@ def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:
     except InputError as error:
         errors.append(error)
     except Exception as error:  # noqa: BLE001 (the figures of the other runs must still be drawn)
-        errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); please report this"))
+        errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); {_REPORT}"))
     return None
 
 

@@ -1,4 +1,4 @@
-"""State shared by the process that shows a sweep and the runs of the sweep."""
+"""State that the runs of a sweep share with the process that displays the sweep."""
 
 from typing import TYPE_CHECKING
 

@@ -167,7 +167,7 @@ class Followed:
     """A launcher that also passes the results of its runs on.
 
     Args:
-        launcher: The launcher.
+        launcher: The launcher that makes the runs.
         note: Called with the number of the first run of a batch and with the results of the batch.
     """
 
@@ -240,7 +240,7 @@ def _launch_all(launcher: Launcher, overrides: Sequence[Sequence[str]], first: i
     """Let a launcher run all, and return how each run ended.
 
     Args:
-        launcher: The launcher.
+        launcher: The launcher that makes the runs.
         overrides: The overrides of each run.
         first: The number of the first run.
 

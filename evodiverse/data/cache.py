@@ -43,7 +43,7 @@ class CacheEntry:
     """The result of looking for an artifact in the cache.
 
     Attributes:
-        artifact: The artifact.
+        artifact: The artifact that the entry is about.
         path: The path of the file, whether it exists or not.
         state: The state of the file.
         problem: Why the file cannot be used, as a phrase that follows ``path``; empty if it can be used.

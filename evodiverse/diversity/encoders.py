@@ -185,4 +185,4 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
         return Path(snapshot_download(name, revision=revision, allow_patterns=list(_HUB_FILES)))
     except (OSError, httpx.HTTPError) as error:
         reason = f"cannot download {name} from the Hugging Face hub ({describe(error)})"
-        raise DataError(f"{reason}; check that this machine can reach it") from error
+        raise DataError(f"{reason}; check that this machine can reach huggingface.co") from error

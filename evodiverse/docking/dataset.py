@@ -34,7 +34,7 @@ def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[s
     """Return the scores that a run already has from this same docking, by key, without the failures.
 
     Args:
-        run: The run.
+        run: The run whose molecules are docked.
         record: The record of this docking, as `describe_docking` returns it.
         overwrite: Whether the docking of the run will be replaced, so that none of its scores count.
 

@@ -66,7 +66,7 @@ class Target:
     """A receptor to dock into.
 
     Attributes:
-        name: The name of the task whose target it is, or of a published receptor.
+        name: The name of the task that this target belongs to, or of a published receptor.
         receptor: The path of the PDBQT file.
         sha256: The SHA-256 of the file, 64 hex digits.
         box: The box in which poses are searched.
@@ -161,7 +161,7 @@ def read_targets(path: Path) -> dict[str, Target]:
     except OSError as error:
         raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise InputError(f"{path} is not a YAML file ({' '.join(str(error).split())})") from error
+        raise InputError(f"{path} cannot be read as YAML ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict) or not content:
         raise InputError(f"{path} names no task; expected lines like jnk3: {{receptor: FILE.pdbqt, box: [x, …]}}")
     targets, violations = {}, list[str]()

@@ -16,7 +16,7 @@ class Entry:
     """The state of a figure.
 
     Attributes:
-        kind: The figure.
+        kind: The kind of figure.
         pictures: The pictures that were drawn of it.
         lacks: The missing runs.
         needs: A sentence about what must be installed for it; None if nothing.

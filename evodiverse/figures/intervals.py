@@ -24,7 +24,7 @@ class Estimate:
     """A mean with its 95% t interval.
 
     Attributes:
-        mean: The mean.
+        mean: The mean of the values.
         low: The lower bound; None if there is no interval.
         high: The upper bound; None if there is no interval.
         n: The number of values.

@@ -91,7 +91,7 @@ def place_in(error: BaseException, folder: Path | None = None) -> str | None:
     """Return the file and line where code other than EvoDiverse's raised an error.
 
     Args:
-        error: The error.
+        error: The error, with its traceback.
         folder: The folder of the user's code, whose deepest line in the traceback is preferred; None for any code.
 
     Returns:

@@ -27,7 +27,7 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
     """Convert a nested mapping to an object of a dataclass, and collect all errors.
 
     Args:
-        schema: The dataclass.
+        schema: The dataclass to convert to.
         values: The values, by name; null is an empty group where any keys are allowed.
         prefix: The prefix of the keys in the messages, such as ``task.``.
 

@@ -95,7 +95,7 @@ class Asking:
         return reply
 
     async def _ask(self, query: Query) -> Reply | None:
-        """Return the reply to one query, None if the batch was stopped before it arrived."""
+        """Return the reply to one query, or None if the batch was stopped before it arrived."""
         async with self._gate:  # held while waiting to retry too, so that a failing provider gets fewer queries
             failures = 0
             while not self._stop.is_set():

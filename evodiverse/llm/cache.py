@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 
 
 class Bought(NamedTuple):
-    """A reply and the price at which it was bought, None if that was unknown."""
+    """A reply and the price at which it was bought, or None if that was unknown."""
 
     reply: Reply
     price: Price | None
@@ -99,7 +99,7 @@ class ReplyCache:
         return self._path
 
     def find(self, queries: Sequence[Query]) -> list[Bought | None]:
-        """Return the stored reply to each query, None if there is none.
+        """Return the stored reply to each query, or None if there is none.
 
         Raises:
             ServiceError: The file can no longer be read.
@@ -130,7 +130,7 @@ class ReplyCache:
         return [entry if kept is None else kept for (_, entry), kept in zip(bought, first, strict=True)]
 
     def _insert(self, rows: Sequence[tuple[bytes, str, bytes]]) -> list[Bought | None]:
-        """Insert rows, and return for each the intact row that existed before, None if there was none."""
+        """Insert rows, and return for each the intact row that existed before, or None if there was none."""
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             there = self._select([key for key, _, _ in rows])
@@ -140,7 +140,7 @@ class ReplyCache:
         return first
 
     def _select(self, keys: Sequence[bytes]) -> dict[bytes, Bought | None]:
-        """Return the rows of these keys, None for a damaged one."""
+        """Return the rows of these keys, or None for a damaged one."""
         marks = ",".join("?" * len(keys))
         rows = self._connection.execute(f"SELECT key, {_CONTENT} FROM replies WHERE key IN ({marks})", keys)  # noqa: S608
         return {key: _decode(content) for key, content in rows}
@@ -288,7 +288,7 @@ def _encode(bought: Bought) -> bytes:
 
 
 def _decode(content: bytes | None) -> Bought | None:
-    """Return the reply of a row, None if this program cannot have written the row.
+    """Return the reply of a row, or None if this program cannot have written the row.
 
     The row is untrusted: it is decompressed to a bounded size, and each value must be one that a provider's answer
     could have led to.

@@ -32,7 +32,7 @@ class Client(Protocol):
         """
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model, None if it is unknown."""
+        """Return the price of a model, or None if it is unknown."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -43,7 +43,7 @@ class LiteLlmClient:
 
     Args:
         names: litellm's names of the models, by their names in queries.
-        api_base: The address of the provider, None for its usual one.
+        api_base: The address of the provider, or None for its usual one.
         api_key: The key, None to let litellm read it from the provider's own environment variable.
         timeout_s: The longest that a reply may take, in seconds.
         prices: The prices of models that litellm does not know.
@@ -92,7 +92,7 @@ class LiteLlmClient:
         return self._read(response, query.model, time.perf_counter() - began, transfer.secrets)
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model, None if litellm's price map does not have it."""
+        """Return the price of a model, or None if litellm's price map does not have it."""
         if model not in self._known:
             self._known[model] = self._prices.get(model) or find_price(self._names[model])
         return self._known[model]
@@ -156,7 +156,7 @@ class LiteLlmClient:
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens, None if unknown; litellm reports 0 if the provider reported nothing."""
+    """Return a number of tokens, or None if unknown; litellm reports 0 if the provider reported nothing."""
     if not isinstance(number, int) or not is_count(number):
         return None
     return None if number == 0 and is_zero_unknown else number

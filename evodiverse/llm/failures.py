@@ -27,7 +27,7 @@ class TransientError(Exception):
 
     Args:
         message: What went wrong.
-        retry_after: How many seconds the provider asks to wait, None if it does not say.
+        retry_after: How many seconds the provider asks to wait, or None if it does not say.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -40,7 +40,7 @@ class RefusedError(Exception):
 
     Args:
         message: What went wrong.
-        status: The HTTP status, None if there is none.
+        status: The HTTP status, or None if there is none.
     """
 
     def __init__(self, message: str, status: int | None) -> None:
@@ -56,7 +56,7 @@ def backoff(failures: int, retry_after: float | None, rng: np.random.Generator) 
 
     Args:
         failures: The number of consecutive failures, at least 1.
-        retry_after: The wait that the provider asks for in seconds, None if it does not say.
+        retry_after: The wait that the provider asks for in seconds, or None if it does not say.
         rng: The generator of the draw. It influences only when a request is sent, never what a run logs.
     """
     longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(failures - 1, 30))
@@ -64,7 +64,7 @@ def backoff(failures: int, retry_after: float | None, rng: np.random.Generator) 
 
 
 def parse_retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Return the seconds that a ``Retry-After`` header asks for, None if it is missing or cannot be parsed.
+    """Return the seconds that a ``Retry-After`` header asks for, or None if it is missing or cannot be parsed.
 
     Args:
         header: A number of seconds or a date.

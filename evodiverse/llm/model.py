@@ -65,9 +65,9 @@ class CachedModel:
 
         Args:
             queries: The queries to answer.
-            report: A callback that is called now and then with the number of new replies, 0 while none arrives. If it
-                raises, or a query fails for good, no more queries are sent, the replies to those in progress are kept,
-                and the first error is raised.
+            report: Called periodically with the number of new replies, which is 0 while none arrives. If it raises, or
+                a query fails for good, no more queries are sent, the replies to those in progress are kept, and the
+                first error is raised.
 
         Raises:
             InputError: There is no client, and the cache lacks a reply. The message names the query.

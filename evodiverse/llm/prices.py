@@ -1,4 +1,4 @@
-"""Prices of models."""
+"""The prices of models, from litellm's price map."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Price(NamedTuple):
 
 
 def find_price(name: str) -> Price | None:
-    """Return the price of a model by its name in litellm, None if litellm's price map does not have it."""
+    """Return the price of a model by its name in litellm, or None if litellm's price map does not have it."""
     litellm = load_litellm()
     try:
         info = litellm.get_model_info(name)

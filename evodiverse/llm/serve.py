@@ -1,6 +1,7 @@
 """The process that serves a local model, started as ``python -m evodiverse.llm.serve`` (see `LocalServer`).
 
-The key is read from standard input, so that no list of processes shows it. The end of standard input ends the server.
+The API key is read from standard input, so that it does not appear in process listings. The server stops when standard
+input is closed.
 """
 
 import os

@@ -15,13 +15,13 @@ class ModelSettings:
         client: The name of the kind of client, see `evodiverse.llm.clients`.
         samplers: The samplers, named cold and hot.
         provider: The provider that litellm's names of the models begin with; None if ``llm.model`` includes it.
-        api_base: The address of the provider, None for its usual one.
-        api_key_env: The environment variable that holds the key, None for the provider's usual one.
+        api_base: The address of the provider, or None for its usual one.
+        api_key_env: The environment variable that holds the key, or None for the provider's usual one.
         concurrency: The largest number of queries in progress at the same time.
         retries: How often a query that failed is sent again.
         timeout_s: The longest that a reply may take, in seconds.
         cache: The file that stores all replies.
-        gguf: The model file that ``local`` serves, None for the published one.
+        gguf: The model file that ``local`` serves, or None for the published one.
     """
 
     client: str

@@ -39,7 +39,7 @@ class Transfer:
 
     Attributes:
         secrets: The credentials that were sent, which are redacted from all answers.
-        failure: The error with which an answer was rejected, None if none was.
+        failure: The error with which an answer was rejected, or None if none was.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ class History:
     """A run and its log, whatever its status.
 
     Attributes:
-        run: The run.
+        run: The run that the report is about.
         log: The log so far.
         domain: The domain that draws the candidates, or None if it cannot draw.
         measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
@@ -69,7 +69,7 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     """Read the log of a run, which may still be running.
 
     Args:
-        run: The run.
+        run: The run that the report is about.
         own: The packages of the user's own domains; see `find_module`.
 
     Raises:

@@ -32,7 +32,7 @@ class Curve:
     """The best score so far of a run, as a function of the number of calls.
 
     Attributes:
-        run: The run.
+        run: The run whose scores are drawn.
         rises: The points (call, score) where the best score rose.
         n_calls: The last call of the run.
     """

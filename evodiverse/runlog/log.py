@@ -35,7 +35,7 @@ class Log:
     """The log of a run.
 
     Attributes:
-        run: The run.
+        run: The run that wrote the log.
         attempts: The columns of ``evaluations`` by name, one value per attempt.
         swaps: The columns of ``swaps``.
         migrations: The columns of ``migrations``.
@@ -124,7 +124,7 @@ def read_log(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
     """Return the log of a complete run.
 
     Args:
-        run: The run.
+        run: The run to read, which is complete.
         own: Additional columns of ``evaluations`` to read, with float or str.
 
     Raises:
@@ -143,7 +143,7 @@ def read_log_so_far(run: Run, own: Mapping[str, type] = MappingProxyType({})) ->
     """Return the log so far of a run that may still be running.
 
     Args:
-        run: The run.
+        run: The run to read, complete or not.
         own: Additional columns of ``evaluations`` to read, with float or str.
 
     Raises:

@@ -74,7 +74,7 @@ class Ledger:
         return sum(self._pools, Usage())
 
     def find_cap(self, bounds: Sequence[CostBound], seconds: float) -> Cap | None:
-        """Return the cap that a round might exceed, None if even its worst case fits under all caps.
+        """Return the cap that a round might exceed, or None if even its worst case fits under all caps.
 
         Args:
             bounds: The most that each request of the round can cost; empty for a round without requests.

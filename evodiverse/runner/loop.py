@@ -161,7 +161,7 @@ class Loop:
         return self._setup.oracle_calls - self._archive.n_calls
 
     def _iterate(self, state: State) -> tuple[State, IterationInfo] | None:
-        """Return the next state and the record of the iteration, None if a cap forbids its first round."""
+        """Return the next state and the record of the iteration, or None if a cap forbids its first round."""
         setup, iteration = self._setup, state.iteration + 1
         attempts = Attempts(
             deal_slots(state.pools, setup.method.offspring, self._calls_left), state.pools, self._archive
@@ -306,7 +306,7 @@ class Loop:
         )
 
     def _resume(self) -> State | None:
-        """Refill the archive from the log and return the last committed state, None if nothing was committed."""
+        """Refill the archive from the log and return the last committed state, or None if nothing was committed."""
         store = self._setup.store
         saved = store.checkpoint()
         if saved is None:
@@ -381,5 +381,5 @@ def _one_line(reason: str) -> str:
 
 
 def _similarities(task: Task) -> Similarities | None:
-    """Return the task's measure of similarity, None if it has none."""
+    """Return the task's measure of similarity, or None if it has none."""
     return partial(contracts.similarities, task) if isinstance(task, Comparable) else None

@@ -99,7 +99,7 @@ class Overview:
             self._sheet.show(self.standings, [number])
 
     def end(self, number: int, error: str | None) -> None:
-        """Record that a run has ended; ``error`` is the message it failed with, None if it did not fail."""
+        """Record that a run has ended; ``error`` is the message it failed with, or None if it did not fail."""
         with self._lock:
             is_shown, standing = self.standings[number].is_over, read_standing(self._listed[number].path)
             if error is not None:
@@ -271,7 +271,7 @@ def _describe_progress(standing: Standing) -> str:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return a value that changes whenever the record of a run is written, None if it does not exist."""
+    """Return a value that changes whenever the record of a run is written, or None if it does not exist."""
     try:
         status = (path / RECORD).stat()
     except OSError:

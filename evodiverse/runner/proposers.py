@@ -36,7 +36,7 @@ class Proposer(Protocol):
         Args:
             requests: The attempts of one round.
             seconds: The wall time of the run so far.
-            report: Called now and then with the number of new answers; it may raise to stop the rest.
+            report: Called periodically with the number of new answers; it may raise to stop the rest.
         """
 
 

@@ -47,7 +47,7 @@ def rewind(
     method: Method,
     search: Search,
 ) -> dict[str, object] | None:
-    """Return the checkpoint of an iteration, None if the log does not say what was spent on a model by then.
+    """Return the checkpoint of an iteration, or None if the log does not say what was spent on a model by then.
 
     Each dataset must be given with all rows up to this iteration.
 
@@ -98,7 +98,7 @@ def _count_charged(evaluations: Rows) -> dict[int, int]:
 
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:
-    """Return the ledger's totals after these requests, None if the size or the price of one of them is unknown."""
+    """Return the ledger's totals after these requests, or None if the size or the price of one of them is unknown."""
     pools = [Usage()] * n_pools
     for row in llm_calls:
         used = (row["prompt_tokens"], row["completion_tokens"], row["cost_usd"])

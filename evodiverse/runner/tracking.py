@@ -27,11 +27,11 @@ Committed = Callable[[Callable[[], Snapshot]], None]
 
 
 def open_tracker(name: str, uri: str | None, experiment: str, outputs: Path) -> Tracker | None:
-    """Return the tracker of this name, None for ``none``.
+    """Return the tracker of this name, or None for ``none``.
 
     Args:
         name: ``none``, or one of `TRACKERS`.
-        uri: The address of the service, None for its default.
+        uri: The address of the service, or None for its default.
         experiment: The service's name for the runs that belong together.
         outputs: The folder of all runs.
     """

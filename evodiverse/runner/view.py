@@ -127,7 +127,7 @@ class View:
         return records
 
     def headline(self) -> str | None:
-        """Return the task's description of the candidate that it chooses, None if it chooses none."""
+        """Return the task's description of the candidate that it chooses, or None if it chooses none."""
         if not isinstance(self._task, Choosing):
             return None
         n_known = len(self._iterations)

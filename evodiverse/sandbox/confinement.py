@@ -48,7 +48,7 @@ class Confinement:
             limits: The limits of the program.
 
         Raises:
-            OSError: The kernel refused.
+            OSError: The kernel returned an error.
         """
         _limit(limits)
         # If memory runs out, the kernel kills this process first, not the runner.

@@ -36,10 +36,10 @@ class Ending(ctypes.Structure):
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Make a system call and return its result. Integers are passed as 64 bits.
+    """Make a system call and return its result. Integers are passed as 64-bit values.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     wide = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in arguments]
     return _checked(_LIBC.syscall(ctypes.c_long(number), *wide))
@@ -49,7 +49,7 @@ def prctl(option: int, *arguments: object) -> int:
     """Read or set an attribute of this process, and return the result; see its manual page.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     wide = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in arguments]
     padded = wide + [ctypes.c_ulong(0)] * (4 - len(wide))
@@ -60,7 +60,7 @@ def unshare(flags: int) -> None:
     """Move this process into new namespaces of these kinds (``CLONE_NEW…``).
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     _checked(_LIBC.unshare(ctypes.c_int(flags)))
 
@@ -75,7 +75,7 @@ def mount(kind: str, folder: str, flags: int, options: str = "") -> None:
         options: The options of this type of file system.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     _checked(_LIBC.mount(kind.encode(), os.fsencode(folder), kind.encode(), ctypes.c_ulong(flags), options.encode()))
 
@@ -84,7 +84,7 @@ def unmount(folder: str) -> None:
     """Unmount the file system on a folder, even if it is still in use.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     _checked(_LIBC.umount2(os.fsencode(folder), ctypes.c_int(_MNT_DETACH)))
 
@@ -104,7 +104,7 @@ def drop_capabilities() -> None:
     """Give up every privilege of root. The account's own files stay accessible.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
     _checked(_LIBC.capset(header, (ctypes.c_uint32 * 6)()))

@@ -75,7 +75,7 @@ class FileRules:
             folder: The folder that the process may read and write.
 
         Raises:
-            OSError: The kernel refused.
+            OSError: The kernel returned an error.
         """
         ruleset = syscall(_CREATE_RULESET, ctypes.byref(self._ruleset), self._size, 0)
         for place, rights in [*self._places, (os.open(folder, os.O_PATH), _OWN & self._handled)]:

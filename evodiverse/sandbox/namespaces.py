@@ -50,7 +50,7 @@ def enter() -> None:
     It keeps its account. What it mounts from now on disappears with it and its children.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     uid, gid = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER | CLONE_NEWNS)
@@ -64,6 +64,6 @@ def mount_disk(folder: str) -> None:
     """Mount an empty disk on a folder, for at most ``MAX_DISK_BYTES`` bytes and ``MAX_FILES`` files.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     mount("tmpfs", folder, MS_NOSUID | MS_NODEV | MS_NOEXEC, _OPTIONS)

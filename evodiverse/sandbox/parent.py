@@ -94,8 +94,8 @@ class Forker:
         """Fork a process for a program.
 
         Returns:
-            The id of the process, and our ends of the pipes to it: the one to write its job to, then those to read its
-            stdout, stderr and result from.
+            The process id, and the parent's file descriptors in this order: job (write), stdout, stderr and result
+            (read).
         """
         source, job = os.pipe()
         reads, writes = zip(*(os.pipe() for _ in range(3)), strict=True)

@@ -142,7 +142,7 @@ class _Output:
         return self.is_result and len(self.data) > self.keep
 
     def read(self) -> bytes | None:
-        """Read what is available and return it: empty at the end, None if nothing is available yet."""
+        """Read what is available and return it: empty at the end, or None if nothing is available yet."""
         try:
             part = os.read(self.fd, _READ_BYTES)
         except BlockingIOError:

@@ -83,7 +83,7 @@ def install(instructions: bytes) -> None:
         instructions: The filter, as `build_filter` returns it.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel returned an error.
     """
     program = _Program(len(instructions) // 8, instructions)
     prctl(PR_SET_SECCOMP, 2, ctypes.byref(program))

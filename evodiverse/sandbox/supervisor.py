@@ -98,7 +98,7 @@ class WarmParent:
         ending = Ending.from_buffer_copy(answer)
         if failure is None and sent[:1] != wire.READY:
             why = wire.clean(sent[1:].decode(errors="replace"))
-            raise ServiceError(f"a program's process cannot be confined ({why})")
+            raise ServiceError(f"the sandbox could not restrict a program's process ({why}); run evodiverse-doctor")
         failure = failure or self._judge(job, ending)
         value = None
         if failure is None:

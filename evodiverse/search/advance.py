@@ -1,4 +1,4 @@
-"""From offspring to the next state: survivors, exchange, adaptation, counters."""
+"""The end of an iteration: choose survivors, exchange candidates between pools, adapt, and update counters."""
 
 from dataclasses import replace
 

@@ -61,7 +61,10 @@ class Attempts:
         return len(self._members)
 
     def settle(self, requests: Sequence[Request], answers: Sequence[Answer]) -> list[Hypothesis]:
-        """Decide the outcome of each answer, in the order (slot, pool); return the hypotheses to evaluate, charged."""
+        """Decide the outcome of each answer; the answers are ordered by slot, then pool.
+
+        Return the hypotheses to evaluate, which have been charged.
+        """
         for request, (proposal, parsed) in zip(requests, answers, strict=True):
             self._settled.append(_Settled(request, proposal, parsed, *self._judge(request, parsed)))
         return self._pending

@@ -26,8 +26,8 @@ class SwapTrial:
     """One pair of candidates in a swap event, and the decision about it (a row of ``swaps``).
 
     Attributes:
-        cold_pool: The colder pool.
-        hot_pool: The hotter pool.
+        cold_pool: The index of the colder pool.
+        hot_pool: The index of the hotter pool.
         cold_call: The call of the candidate that the colder pool offered.
         hot_call: The call of the candidate that the hotter pool offered.
         log_accept: The logarithm of the Metropolis ratio, in nats.
@@ -221,6 +221,9 @@ def even_odd_random(event: Event) -> range:
 
 @schedules
 def even_odd_alternating(event: Event) -> range:
-    """Return the even and the odd pairs in turn, even first: non-reversible parallel tempering (Syed et al., 2022)."""
+    """Return the even pairs at the first event, the odd pairs at the next, and so on.
+
+    This is non-reversible parallel tempering (Syed et al., 2022).
+    """
     parity = (event.iteration // event.method.swap.period - 1) % 2
     return range(parity, event.method.n_pools - 1, 2)

@@ -55,7 +55,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         save_hydra: A function that writes the composed configuration into a given folder.
 
     Returns:
-        The best score, None if no candidate has a score.
+        The best score, or None if no candidate has a score.
 
     Raises:
         InputError: The run directory holds another run, or data cannot be used.

@@ -1,4 +1,4 @@
-"""Allowed values that other packages define.
+"""The allowed values of settings, collected from the EvoDiverse packages that define them.
 
 The imports are inside the functions because ``--help`` must not load numpy.
 """

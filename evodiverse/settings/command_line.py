@@ -240,10 +240,10 @@ def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], overrid
     """Return what to do about an override of a key that does not exist.
 
     Args:
-        key: The key.
+        key: The unknown key.
         known: The configuration without the override.
         chosen: The choices of options that the configuration was composed from.
-        override: The override.
+        override: The override as written on the command line.
         check: A function that raises `InputError` for an invalid run.
     """
     return (

@@ -64,7 +64,7 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
         path: The run directory.
         record: The content of its ``run.json``.
         digest: The digest of the present settings.
-        settings: The present settings.
+        settings: The present settings, flat.
 
     Raises:
         InputError: The settings differ; the message names the keys.
@@ -132,7 +132,7 @@ def new_record(
 
     Args:
         digest: The digest of the settings.
-        settings: The settings.
+        settings: The flat settings that can change the log.
         overrides: The settings that differ from what task, method and llm alone compose to.
         sources: The sources that the results depend on, by their roles.
         versions: The versions of the packages in this session, by name.

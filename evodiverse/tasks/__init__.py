@@ -1,1 +1,1 @@
-"""One folder a domain."""
+"""The domains that come with EvoDiverse, one folder per domain."""

@@ -272,7 +272,8 @@ def test_codebert_in_the_cache_of_the_hub_needs_no_network(tmp_path: Path, torch
 def test_a_hub_that_cannot_be_reached_is_reported_in_one_line(tmp_path: Path, torch: ModuleType) -> None:
     result = load_codebert_elsewhere(tmp_path, "load_codebert()")
     reason = "ConnectError: [Errno 111] Connection refused"
-    message = f"cannot download {CODEBERT} from the Hugging Face hub ({reason}); check that this machine can reach it\n"
+    problem = f"cannot download {CODEBERT} from the Hugging Face hub ({reason})"
+    message = f"{problem}; check that this machine can reach huggingface.co\n"
     assert (result.stdout, result.stderr) == (message, "")
 
 

@@ -102,7 +102,7 @@ def test_a_file_of_targets_names_receptors_relative_to_itself(tmp_path: Path) ->
         ("jnk3: {receptor: receptor.pdbqt, box: [true, 0, 0, 9, 9, 9]}", "jnk3: box: expected six finite numbers"),
         ("jnk3: {receptor: receptor.pdbqt, box: absent.txt}", "jnk3: cannot read the box in"),
         ("jnk3: {receptor: receptor.pdbqt, box: 9}", "jnk3: box: expected six finite numbers"),
-        ("jnk3: {", "is not a YAML file"),
+        ("jnk3: {", "cannot be read as YAML"),
     ],
 )
 def test_an_invalid_file_of_targets_is_refused(tmp_path: Path, text: str, wrong: str) -> None:

@@ -13,9 +13,9 @@ def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
     """Return all metrics of a complete run by name: those of every search, and those of its domain.
 
     Args:
-        run: The run.
+        run: The run to measure, which is complete.
         metrics: The metrics of the run's domain.
-        tools: The tools for measuring.
+        tools: The tools that the metrics may use, such as encoders.
 
     Raises:
         InputError: A part of the log is missing or damaged, or TF-IDF is not installed.

@@ -28,7 +28,7 @@ def measure_exchanges(log: Log) -> Measurement:
 
     ``curve.exchanges`` holds the iterations with an exchange. Two curves describe each pair of neighboring rungs, which
     is named by the colder pool: ``curve.swap_acceptance.<pool>`` holds the share of the unblocked swaps that were
-    accepted, None if there were none, and ``curve.xi.<pool>`` the powering factor ξ, None if no pair was offered.
+    accepted, or None if there were none, and ``curve.xi.<pool>`` the powering factor ξ, or None if no pair was offered.
     """
     names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
     tried: dict[tuple[int, int], list[bool]] = defaultdict(list)

@@ -28,7 +28,8 @@ def swap_acceptance(log: Log) -> Value:
     """Return the share of the unblocked swaps that were accepted, for each pair of neighboring rungs, cold to hot.
 
     Returns:
-        One share per pair of rungs, in [0, 1], None for a pair without such swaps; None alone for a run without swaps.
+        One share per pair of rungs, in [0, 1], or None for a pair without such swaps; None alone for a run without
+        swaps.
     """
     if not log.swaps["iteration"]:
         return None

@@ -46,7 +46,7 @@ def experiment_commands(
     A sweep skips runs that are complete.
 
     Args:
-        experiment: The experiment.
+        experiment: The experiment that contains the missing runs.
         absent: The missing runs.
         models: The overrides that choose a model on the command line, by model. A model without an entry is chosen by
             its name.

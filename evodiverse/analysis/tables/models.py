@@ -67,7 +67,7 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
     or the user has set them. For another model, they are the settings that differ from its option's.
 
     Args:
-        run: The run.
+        run: The run that asked the model.
         overrides: The settings that differ from what task, method and llm compose to.
         model: The result of `identify_model` for the run.
     """

@@ -21,15 +21,15 @@ class Result:
     """A run with its metrics.
 
     Attributes:
-        run: The run.
+        run: The run that was measured.
         metrics: The metrics by name; empty for a run that was not measured.
-        kind: The name of the tables that the metrics fill.
+        kind: The name of the set of tables that the metrics belong to, such as "programs".
         task: The name of the task, with changes of its oracle in brackets.
         model: The language model regardless of its host, with changes of its settings in brackets.
         subject: The problem of the run.
-        overrides: The other settings that differ from what task, method and llm compose to. They include neither the
-            problem nor a cap on spending that did not end the run, nor a cap on proposals in a task where the paper
-            seems to count them.
+        overrides: All other settings that differ from the defaults of the chosen task, method and llm. Excluded are
+            the problem, spending caps that were not reached, and, in tasks where the paper appears to count proposals
+            as its budget, a cap on proposals that equals the budget of oracle calls.
     """
 
     run: Run

@@ -1,4 +1,4 @@
-"""Filled tables."""
+"""Filled tables, with their rows, notes and commands."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -53,7 +53,7 @@ class Table:
 
     @property
     def n_filled(self) -> int:
-        """The number of cells with a value of ours."""
+        """The number of cells that hold one of our values."""
         return sum(cell.text != DASH for line in self.lines for cell in line.cells)
 
     @property

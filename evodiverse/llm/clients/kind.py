@@ -32,7 +32,7 @@ class Kind(Protocol):
         """
 
     def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str | None:
-        """Return the SHA-256 of the model file, None if the model is not on this machine.
+        """Return the SHA-256 of the model file, or None if the model is not on this machine.
 
         Args:
             settings: The settings of the models.
@@ -54,7 +54,7 @@ class Kind(Protocol):
         """
 
     def price(self, model: str, settings: ModelSettings) -> Price | None:
-        """Return the price of a model, None if it is unknown."""
+        """Return the price of a model, or None if it is unknown."""
 
     def open(self, settings: ModelSettings) -> "AbstractContextManager[Client | None]":
         """Return a context manager around the client, or around None if no model is asked.

@@ -50,7 +50,7 @@ def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelS
 
 
 def price(model: str, settings: ModelSettings) -> Price | None:
-    """Return the price of a model, None if litellm's price map does not have it."""
+    """Return the price of a model, or None if litellm's price map does not have it."""
     return find_price(settings.litellm_name(model))
 
 
@@ -64,7 +64,7 @@ def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (t
 
 
 def _find_key(settings: ModelSettings) -> str | None:
-    """Return the key, None if litellm is to read the provider's own variable."""
+    """Return the key, or None if litellm is to read the provider's own variable."""
     if settings.api_key_env is not None:
         return os.environ.get(settings.api_key_env)
     return os.environ.get("OPENAI_API_KEY") or _NO_KEY if settings.is_compatible_server else None

@@ -31,8 +31,8 @@ class CommandSettings:
     Attributes:
         command: The program and its arguments.
         side_by_side: The number of its processes that run at the same time.
-        batch: The number of candidates that one process gets, None for an even share of the round's candidates.
-        timeout: The seconds that one process may take, None for no limit.
+        batch: The number of candidates that one process gets, or None for an even share of the round's candidates.
+        timeout: The seconds that one process may take, or None for no limit.
         retries: How often a candidate that got no answer is submitted again.
     """
 
@@ -80,8 +80,8 @@ class CommandEvaluator:
 
         Args:
             hypotheses: The hypotheses to evaluate.
-            report: Called with the number of new answers, now and then with 0. It may raise to stop waiting; the
-                programs then continue.
+            report: Called periodically with the number of new answers, which may be 0. It may raise to stop waiting;
+                the programs then continue.
 
         Raises:
             InputError: The program cannot be started, or the task does not accept a score.

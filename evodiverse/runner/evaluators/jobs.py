@@ -36,9 +36,9 @@ class Job:
         folder: The folder with the candidates that the program reads and the scores that it writes.
         keys: The keys of the candidates that it has not answered yet.
         began: The time when it was started, in seconds since 1970.
-        pid: The identifier of its process, None if unknown or on another machine.
+        pid: The identifier of its process, or None if unknown or on another machine.
         mark: A text that distinguishes its process from a later one with the same ``pid``; None if unknown.
-        process: The process itself, None if an earlier start of the run began it.
+        process: The process itself, or None if an earlier start of the run began it.
         offset: The number of bytes of the scores that were read.
     """
 

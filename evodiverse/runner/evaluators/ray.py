@@ -33,8 +33,8 @@ class RaySettings:
     Attributes:
         address: The address of the cluster, ``auto`` or host:port of its head node.
         cpus: The number of cores that a task takes.
-        batch: The number of candidates in a task, None for an even share of the round over the cluster's cores.
-        timeout: The seconds that a task may take, None for no limit.
+        batch: The number of candidates in a task, or None for an even share of the round over the cluster's cores.
+        timeout: The seconds that a task may take, or None for no limit.
         retries: How often a task is submitted again after its worker or node died or its time ran out.
         name: The name that identifies this run on the cluster.
     """
@@ -188,8 +188,8 @@ class RayEvaluator:
 
         Args:
             hypotheses: The hypotheses to evaluate.
-            report: Called with the number of new answers, now and then with 0. It may raise to stop waiting; the Ray
-                tasks then continue.
+            report: Called periodically with the number of new answers, which may be 0. It may raise to stop waiting;
+                the Ray tasks then continue.
 
         Raises:
             ServiceError: The task raised an error, or the cluster is gone.

@@ -1,5 +1,6 @@
 """A user's own data: CSV files with a header, one of whose columns is the target."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
 
     Args:
         train: The file with the training data.
-        test_id: The file with held-out data from the same domain, None if there is none.
-        test_ood: The file with held-out data from outside the domain, None if there is none.
+        test_id: The file with held-out data from the same domain, or None if there is none.
+        test_ood: The file with held-out data from outside the domain, or None if there is none.
         target: The name of the target's column.
 
     Raises:
@@ -59,9 +60,11 @@ def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
         table.column_names  # noqa: B018 (Arrow decodes the names only here)
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         why = reason(error) if isinstance(error, OSError) else " ".join(str(error).split())[:200]
-        raise InputError(f"{key}: cannot read {path} ({why})") from error
-    if len(set(table.column_names)) != table.num_columns:
-        raise InputError(f"{key}: {path} has two columns with the same name")
+        raise InputError(f"{key}: cannot read {path} ({why}); check the path and that it is a CSV file") from error
+    repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
+    if repeated:
+        names = ", ".join(map(repr, repeated))[:200]
+        raise InputError(f"{key}: {path} has several columns named {names}; rename all but one")
     if target not in table.column_names:
         known = ", ".join(table.column_names)[:200]
         hint = "" if table.num_columns > 1 else "; columns must be separated by commas"

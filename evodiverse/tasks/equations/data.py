@@ -50,7 +50,7 @@ class Dataset:
         target: The column to be explained.
         variables: The other columns, in the order of an equation's arguments.
         splits: The training data, and the data that are held out.
-        problem: The builtin problem with the law behind the data, None if the law is not known.
+        problem: The builtin problem with the law behind the data, or None if the law is not known.
     """
 
     target: Variable
@@ -94,7 +94,7 @@ def _read_named(settings: EquationSettings) -> Dataset:
     names, splits = read_splits(train, test_id, test_ood, data.target)
     unknown = sorted(set(data.descriptions) - {*names, data.target})
     if unknown:
-        raise InputError(f"task.data.descriptions names {', '.join(unknown)}, which are not columns of {train}")
+        raise InputError(f"task.data.descriptions describes columns that {train} does not have: {', '.join(unknown)}")
     described = [Variable(name, data.descriptions.get(name, "")) for name in [data.target, *names]]
     return Dataset(described[0], tuple(described[1:]), splits, None)
 

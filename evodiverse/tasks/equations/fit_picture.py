@@ -88,7 +88,7 @@ def to_pixel(limits: Limits, target: float, predicted: float) -> tuple[float, fl
 
 
 def find_limits(target: FloatArray) -> Limits:
-    """Return the lowest and the highest value on both axes, a little beyond the range of the target ``(n,)``."""
+    """Return the limits shared by both axes, a little beyond the range of the target ``(n,)``."""
     low, high = float(target.min()), float(target.max())
     magnitude = max(abs(low), abs(high))
     spread = high - low

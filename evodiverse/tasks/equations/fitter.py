@@ -24,7 +24,7 @@ class Fitted(NamedTuple):
 
     Attributes:
         params: ``(n_params,)`` fitted parameters.
-        predictions: ``(n,)`` predictions for each split, None for a split where one of them is not finite.
+        predictions: ``(n,)`` predictions for each split, or None for a split where one of them is not finite.
     """
 
     params: FloatArray
@@ -66,7 +66,7 @@ class Fitter:
         """Return the predictions of each skeleton with the given parameters, or the reason why it failed.
 
         Args:
-            skeletons: The skeletons.
+            skeletons: The skeletons to evaluate.
             params: The ``(n_params,)`` parameters of each skeleton.
         """
         return self._run([_Order(*pair) for pair in zip(skeletons, params, strict=True)])

@@ -96,7 +96,7 @@ class EquationMetrics:
 
 
 def find_science(settings: Mapping[str, Any]) -> str | None:
-    """Return the science of a run's problem, None for a user's own data without ``task.data.science``."""
+    """Return the science of a run's problem, or None for a user's own data without ``task.data.science``."""
     source, _, name = str(settings.get("task.problem")).partition("/")
     if source == BUILTIN:
         return PROBLEMS[name].domain if name in PROBLEMS else None
@@ -143,7 +143,7 @@ def measure_accuracy(log: Log, law: Law | None) -> Measurement:
 
     Args:
         log: The run's log, with `COLUMNS`.
-        law: The law of the problem, None if it is not known.
+        law: The law of the problem, or None if it is not known.
     """
     columns = {name: log.column(name) for name in COLUMNS}
     genotypes = columns["genotype"]
@@ -180,7 +180,7 @@ def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int
     Args:
         log: The run's log.
         genotypes: The genotypes by call.
-        errors: The NMSE on the fitted data by call, None for an equation that failed.
+        errors: The NMSE on the fitted data by call, or None for an equation that failed.
     """
     ranked = log.top(sorted(log.scores), len(log.scores))
     good = [call for call in ranked if (error := errors[call]) is not None and error < GOOD_NMSE]
@@ -233,7 +233,7 @@ def _mean_known(pools: Sequence[float | None]) -> float | None:
 
 
 def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | None:
-    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``, None if it is not finite."""
+    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``, or None if it is not finite."""
     with np.errstate(over="ignore"):
         error = float(np.mean((predicted - target) ** 2))
     return error if np.isfinite(error) else None
@@ -243,7 +243,7 @@ def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance
     """Return the NMSE on the rows that are held back, and its standard error; no columns if either is not finite.
 
     Args:
-        predicted: ``(n,)`` predictions, None if one of them is not finite.
+        predicted: ``(n,)`` predictions, or None if one of them is not finite.
         target: ``(n,)`` measurements, possibly empty.
         variance: The variance of the whole training target.
     """
@@ -260,7 +260,7 @@ def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -
 
     Args:
         name: The name of the split, id or ood.
-        predicted: ``(n,)`` predictions, None if one of them is not finite; then Acc is 0, and there is no NMSE.
+        predicted: ``(n,)`` predictions, or None if one of them is not finite; then Acc is 0, and there is no NMSE.
         target: ``(n,)`` measurements; if empty, there are no columns.
     """
     if not len(target):

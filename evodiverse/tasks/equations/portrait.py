@@ -16,7 +16,7 @@ _SIGNS: Final = {"less": "<", "less_equal": "≤", "greater": ">", "greater_equa
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
-    """Return an equation in MathML with its fitted constants, None if it is too large or not an equation."""
+    """Return an equation in MathML with its fitted constants, or None if it is too large or not an equation."""
     tree = _read(genotype)
     if tree is None or tree.size > _MOST_NODES:
         return None
@@ -73,7 +73,7 @@ def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
 
 
 def _without_minus(node: Node, params: Sequence[float]) -> Node | None:
-    """Return an addend with its sign flipped, None if it does not begin with a negative number."""
+    """Return an addend with its sign flipped, or None if it does not begin with a negative number."""
     if node.operation in {"multiply", "divide"}:
         first, second = node.arguments
         positive = _without_minus(first, params)

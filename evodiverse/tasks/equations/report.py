@@ -52,7 +52,7 @@ def lay_out(
         chosen: The member of the front that the run ends with.
         dataset: The data that it explains.
         rows: The rows that are fitted, held back and held out, in the order of `SPLITS`.
-        predictions: The predictions of the chosen equation for each of these, None if one of them is not finite.
+        predictions: The predictions of the chosen equation for each of these, or None if one of them is not finite.
         sandbox: The sandbox in which sympy and the comparison with the law run.
     """
     (found,) = (found for member, found in front if member is chosen)
@@ -119,7 +119,7 @@ def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]
 def write_latex(
     target: str, source: str, params: Sequence[float], sandbox: Sandbox, *, simplifies: bool = True
 ) -> str | None:
-    """Return an equation in LaTeX, None if sympy cannot write it.
+    """Return an equation in LaTeX, or None if sympy cannot write it.
 
     Args:
         target: The name of the left-hand side.

@@ -46,7 +46,7 @@ def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], 
 
     Args:
         problem: The science and the name of the problem, such as physics/PO0.
-        root: The user's folder with a copy of the benchmark, None for the folder in the cache.
+        root: The user's folder with a copy of the benchmark, or None for the folder in the cache.
 
     Raises:
         InputError: The problem is unknown, or a library is missing.
@@ -95,7 +95,7 @@ def _read_table(path: Path) -> list[dict[str, Any]]:
         missing = ", ".join(name for name in ("name", *_SYMBOLS) if name not in file.schema_arrow.names)
         rows: list[dict[str, Any]] = [] if missing else file.read(columns=["name", *_SYMBOLS]).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"cannot read {path} ({describe(error)}); remove it and fetch it again") from error
+        raise DataError(f"cannot read {path} ({describe(error)}); remove the file and fetch it again") from error
     if missing:
         raise DataError(f"{path} is missing the columns {missing}; expected a table of LLM-SRBench")
     return rows
@@ -105,7 +105,10 @@ def _read_columns(row: Mapping[str, Any], where: str) -> list[Variable]:
     """Return the columns described by a row of a table, the target first."""
     lists = [row[key] for key in _SYMBOLS]
     if not all(isinstance(texts, list) and all(isinstance(text, str) for text in texts) for texts in lists):
-        raise DataError(f"{where} must hold lists of text as {', '.join(_SYMBOLS)}")
+        raise DataError(
+            f"{where}: the columns {', '.join(_SYMBOLS)} must each hold a list of strings; "
+            "remove the file and fetch it again"
+        )
     if len({len(texts) for texts in lists}) > 1:
         raise DataError(
             f"{where} has {' and '.join(str(len(texts)) for texts in lists)} entries, expected the same number in each"
@@ -138,7 +141,7 @@ def _read_numbers(path: Path, group: str, name: str) -> list[_Part]:
             return [_read_part(node, titles, f"{path}: {group}/{name}") for titles in _SPLITS]
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         raise DataError(
-            f"cannot read {group}/{name} of {path} ({describe(error)}); remove it and fetch it again"
+            f"cannot read {group}/{name} of {path} ({describe(error)}); remove the file and fetch it again"
         ) from error
 
 
@@ -160,7 +163,10 @@ def _read_part(group: Any, titles: Sequence[str], where: str) -> _Part:
     if data.is_virtual or data.external:
         raise DataError(f"{where} refers to other files; fetch {group.file.filename} again")
     if data.ndim != 2 or data.dtype.kind not in "iuf" or data.nbytes > DATA_BYTES:
-        raise DataError(f"{where} must be a table of numbers, got {data.dtype} of shape {data.shape}")
+        raise DataError(
+            f"{where} must be a two-dimensional table of numbers, but it has type {data.dtype} and shape {data.shape}; "
+            f"fetch {group.file.filename} again"
+        )
     with np.errstate(over="ignore"):
         return _Part(where, np.asarray(data[()], dtype=np.float64))
 

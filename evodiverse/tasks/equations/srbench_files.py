@@ -45,7 +45,7 @@ def find_files(science: str, root: str | None) -> Files:
 
     Args:
         science: A key of `GROUPS`.
-        root: The user's folder with a copy of the benchmark, None for the folder in the cache.
+        root: The user's folder with a copy of the benchmark, or None for the folder in the cache.
 
     Raises:
         InputError: A library is missing.

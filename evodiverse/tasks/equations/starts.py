@@ -116,7 +116,7 @@ class _Finder:
                 self.visit(factor, 1.0)
 
     def _size(self, node: Node) -> float | None:
-        """Return the magnitude of an expression with suitable parameters, None if a parameter scales it."""
+        """Return the magnitude of an expression with suitable parameters, or None if a parameter scales it."""
         if node not in self._sizes:
             self._sizes[node] = self._measure(node)
         return self._sizes[node]

@@ -19,7 +19,7 @@ def load_arrays(path: Path, names: Iterable[str], what: str) -> Arrays:
     """Return the arrays of a file by their names.
 
     Args:
-        path: The file.
+        path: The ``.npz`` file.
         names: The names of the arrays to read.
         what: What the arrays make up, such as "forest", for error messages.
 

@@ -82,7 +82,7 @@ class StreamedLibrary:
     """A library that is too large to load: records are drawn by their numbers, and only the drawn ones are read.
 
     Attributes:
-        source: The file.
+        source: The file of records.
         n_records: The number of records in the file.
         reader: The parser of records.
         skip_invalid: Whether to draw another record in place of an invalid one, instead of refusing the file.
@@ -151,7 +151,7 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
     """Open a user's file in one of the formats of `Source`; a file of at most `WHOLE` records is read and checked.
 
     Args:
-        path: The file.
+        path: The path of the user's file.
         column: The column of a table that holds SMILES, or None to look for it.
         reader: The parser of records.
         skip_invalid: Whether to skip invalid records instead of refusing the file.

@@ -54,7 +54,7 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
     """Read and check a user's CSV file with the columns smiles, label and, optionally, Split.
 
     Args:
-        path: The file.
+        path: The user's CSV file.
         is_binary: Whether every label must be 0 or 1; otherwise any finite number is allowed.
         skip_invalid: Whether to skip lines that hold no molecule instead of refusing the file. Lines with other faults
             are refused in any case.
@@ -73,7 +73,7 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path} line {line} is not UTF-8; save the table as CSV in UTF-8") from error
+        raise InputError(f"{path} line {line}: not valid UTF-8; save the file as UTF-8 CSV") from error
     try:
         return parse_labeled(text, is_binary=is_binary, skip_invalid=skip_invalid)
     except InputError as error:
@@ -89,7 +89,7 @@ def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledM
     rows = _read_rows(text)
     first = next(rows, None)
     if first is None:
-        raise InputError("is empty; its first line must name the columns, such as smiles,label")
+        raise InputError("is empty; its first line must name the columns, for example: smiles,label")
     columns = _find_columns(first[1])
     smiles, labels, parts, malformed, n_skipped = [], [], [], [], 0
     for number, cells in rows:

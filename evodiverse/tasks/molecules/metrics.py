@@ -96,7 +96,7 @@ def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
 
     - ``curve.n_diverse`` is the number of molecules that the diversity-aware selection takes without its cap of ten.
     - ``curve.n_drug_like`` is the number of molecules with QED above 0.5 and SA score below 5.5 (1 is easy to make, 10
-      is hard), and ``curve.drug_like`` their mean score, None if there are none (paper, figure ``mol``).
+      is hard), and ``curve.drug_like`` their mean score, or None if there are none (paper, figure ``mol``).
     """
     n_diverse: list[float | None] = []
     n_drug_like: list[float | None] = []

@@ -180,7 +180,7 @@ class ClassifierOracle:
             absolute = expanded(path).absolute()
             sha256 = input_sha256(absolute, "task.oracle.path")
         except ValueError as error:  # a null byte
-            raise DataError(f"cannot read the forest {path!r} ({error}); check the path") from error
+            raise DataError(f"cannot read the forest {str(path)!r} ({error}); check the path") from error
         _file_forest(absolute, sha256)
         return cls(absolute, sha256)
 

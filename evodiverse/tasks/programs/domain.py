@@ -43,7 +43,7 @@ libraries = ("scipy",)
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return everything that is wrong with the values of ``task.*`` and with the user's files that they name."""
+    """Return everything that is wrong with ``task.*`` and with the user files named there; one line per problem."""
     violations = _find_setting_violations(settings)
     if violations:
         return violations

@@ -69,12 +69,12 @@ class ProgramMetrics:
     subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return the result of `measure_programs`."""
+        """Return the best score and the number of near-best programs; see `measure_programs`."""
         return measure_programs(log)
 
 
 def measure_programs(log: Log) -> Measurement:
-    """Return the best score, None for a log without scores, and the result of `count_near_best`."""
+    """Return the best score and the result of `count_near_best`; the best score of a log without scores is None."""
     return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 

@@ -78,10 +78,10 @@ class UserEvaluator:
         return Job(source, self.entry_point, self._arguments, None, self._limits, self._driver)
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return what the file's ``score`` returns for a result.
+        """Score a result with the file's ``score``.
 
-        A result for which ``score`` raises ``ValueError`` is invalid. So is one for which it raises an error of a
-        malformed result, such as ``TypeError`` or ``KeyError``, but that is logged as a warning.
+        If ``score`` raises ``ValueError``, the result is rejected as invalid. If it raises an error typical of
+        malformed results, such as ``TypeError`` or ``KeyError``, the result is also rejected and a warning is logged.
 
         Raises:
             ServiceError: ``score`` raised any other exception.

@@ -52,7 +52,7 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
         ("x,y\n1,2\n2,2\n", "the target 'y' is the same in all rows"),
         ("x,y\n1,1e-200\n2,2e-200\n", "the target 'y' is too small or too large"),
         ("x,y\n1,1e200\n2,-1e200\n", "the target 'y' is too small or too large"),
-        ("x,x,y\n1,2,3\n2,3,4\n", "two columns with the same name"),
+        ("x,x,y\n1,2,3\n2,3,4\n", "has several columns named 'x'; rename all but one"),
         ("a b,y\n1,2\n2,3\n", "the column 'a b' cannot be a variable"),
         ("\u00b5,y\n1,2\n2,3\n", "cannot be a variable"),
         ("__debug__,y\n1,2\n2,3\n", "cannot be a variable"),
@@ -90,9 +90,10 @@ def test_a_device_or_a_pipe_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_splits(Path("/dev/zero"), tmp_path / "pipe", written(tmp_path, GOOD), "y")
     why = "it is a device or a pipe, expected a file"
+    remedy = "check the path and that it is a CSV file"
     assert caught.value.violations[:2] == (
-        f"task.data.train: cannot read /dev/zero ({why})",
-        f"task.data.test_id: cannot read {tmp_path / 'pipe'} ({why})",
+        f"task.data.train: cannot read /dev/zero ({why}); {remedy}",
+        f"task.data.test_id: cannot read {tmp_path / 'pipe'} ({why}); {remedy}",
     )
 
 

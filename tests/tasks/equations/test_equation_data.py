@@ -101,7 +101,7 @@ def test_columns_of_a_users_own_data_become_variables(tmp_path: Path) -> None:
 
 
 def test_a_description_of_a_missing_column_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"task.data.descriptions names length, which are not columns"):
+    with pytest.raises(InputError, match=r"task\.data\.descriptions describes columns that .* does not have: length"):
         read_dataset(own(tmp_path, descriptions={"length": "?"}))
 
 

@@ -123,8 +123,8 @@ def test_tables_choose_builtin_problems() -> None:
     ("changes", "complaint"),
     [
         ({"symbols": ["a", "x"]}, "has 2 and 3 and 3 entries, expected the same number in each"),
-        ({"symbols": "[a, x, t]"}, "must hold lists of text as symbols, symbol_descs, symbol_properties"),
-        ({"symbol_descs": ["", None, ""]}, "must hold lists of text"),
+        ({"symbols": "[a, x, t]"}, ": the columns symbols, symbol_descs, symbol_properties must each hold a list"),
+        ({"symbol_descs": ["", None, ""]}, "must each hold a list of strings; remove the file and fetch it again"),
         (
             {"symbol_properties": ["V", "V", "V"]},
             "must have one symbol with the property O and at least one other, got ['V', 'V', 'V']",
@@ -150,8 +150,11 @@ def replaced(at: tuple[int, int], value: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("train", "complaint"),
     [
-        (numbers()[:, 0], "train_data must be a table of numbers, got float64 of shape (8,)"),
-        (numbers().astype("S"), "must be a table of numbers, got |S32 of shape (8, 3)"),
+        (
+            numbers()[:, 0],
+            "train_data must be a two-dimensional table of numbers, but it has type float64 and shape (8,); fetch ",
+        ),
+        (numbers().astype("S"), "table of numbers, but it has type |S32 and shape (8, 3); fetch "),
         (numbers()[:1], "train_data has too few rows: expected at least 2, got 1"),
         (replaced((2, 1), np.nan), "the column 'x' of "),
         (replaced((2, 1), np.nan), "train_data has no finite number in row 3"),
@@ -223,7 +226,7 @@ def test_what_is_too_large_for_memory_is_not_read(root: Path) -> None:
         root / "lsr_bench_data.hdf5",
         lambda group: group.create_dataset("train_data", shape, "f8", chunks=(1000, 3)) and None,
     )
-    assert "must be a table of numbers, got float64 of shape (1000000000000, 3)" in refusal(root)
+    assert "table of numbers, but it has type float64 and shape (1000000000000, 3)" in refusal(root)
 
 
 def test_an_unknown_problem_is_answered_with_the_nearest(root: Path) -> None:
@@ -248,7 +251,7 @@ def test_a_table_without_the_columns_is_refused(root: Path) -> None:
 @pytest.mark.parametrize("name", ["lsr_bench_data.hdf5", f"data/{TABLE}-00000-of-00001.parquet"])
 def test_a_damaged_file_is_reported(root: Path, name: str) -> None:
     (root / name).write_bytes(b"PAR1 and then nothing")
-    assert refusal(root).endswith("; remove it and fetch it again")
+    assert refusal(root).endswith("; remove the file and fetch it again")
     assert str(root / name) in refusal(root)
 
 

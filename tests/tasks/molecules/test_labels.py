@@ -142,7 +142,7 @@ def test_the_first_malformed_lines_are_shown_and_the_others_counted() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n", ",,\n"])
 def test_an_empty_table_is_refused(text: str) -> None:
-    assert refusals(text) == ("is empty; its first line must name the columns, such as smiles,label",)
+    assert refusals(text) == ("is empty; its first line must name the columns, for example: smiles,label",)
 
 
 @pytest.mark.parametrize("lines", [(), ("((,1",)])
@@ -168,7 +168,7 @@ def test_a_refusal_names_the_file(write) -> None:
     [("smiles,label\nCCO,1\nCN,0,äh\n".encode("latin-1"), 3), ("smiles,label\n".encode("utf-16"), 1)],
 )
 def test_a_file_in_another_encoding_is_refused_with_the_line(write, content: bytes, line: int) -> None:
-    with pytest.raises(InputError, match=rf"own\.csv line {line} is not UTF-8; save the table as CSV in UTF-8$"):
+    with pytest.raises(InputError, match=rf"own\.csv line {line}: not valid UTF-8; save the file as UTF-8 CSV$"):
         read_labeled(write(content), is_binary=True, skip_invalid=False)
 
 

@@ -29,7 +29,7 @@ class Order:
         target: ``(n,)`` target of the training data.
         variables: The names of the columns of ``inputs``.
         seed: The seed of all random draws of the engine.
-        seconds: The limit of wall time, None for no limit.
+        seconds: The limit of wall time, or None for no limit.
         evaluations: The limit of evaluations, as the engine itself counts them; None for no limit.
     """
 
@@ -60,7 +60,7 @@ class Front:
     Attributes:
         models: The final front, in the engine's own order.
         selected: The index of the model that the engine itself would choose.
-        evaluations: The number of evaluations, None if the engine does not report it.
+        evaluations: The number of evaluations, or None if the engine does not report it.
         is_finished: Whether the engine ended by itself, within its budget.
     """
 
@@ -71,7 +71,10 @@ class Front:
 
 
 class Engine(Protocol):
-    """The interface of an engine's module. It imports the engine's library only when it is asked for equations."""
+    """The interface that each engine module implements.
+
+    A module imports the engine's library only in `find_models`.
+    """
 
     @property
     def libraries(self) -> Mapping[str, str]:

@@ -58,7 +58,7 @@ def _read(node: ast.expr, names: Mapping[str, str], constants: Constants) -> Nod
 
 
 def _whole_number(node: ast.expr) -> float | None:
-    """Return the value of an expression that is a whole number, None for any other expression."""
+    """Return the value of an expression that is a whole number, or None for any other expression."""
     match node:
         case ast.UnaryOp(ast.USub(), operand) if (value := _whole_number(operand)) is not None:
             return -value

@@ -127,7 +127,7 @@ def build_factor(name: str, x: Node, first: int, guard: Callable[[Node], Node]) 
 
     Args:
         name: A key of `FACTORS`.
-        x: The expression.
+        x: The expression that the factor is a function of.
         first: The number of the first parameter.
         guard: A function that protects roots, logarithms and powers from negative numbers.
     """

@@ -74,7 +74,7 @@ class Guide:
 
         Args:
             others: The ``(n,)`` values of each term that stays.
-            scale: The ``(n,)`` values that the factor is multiplied by, None for no scaling.
+            scale: The ``(n,)`` values that the factor is multiplied by, or None for no scaling.
             rng: Consumed at most once.
 
         Returns:

@@ -74,7 +74,7 @@ class GuidedEdits:
         }
 
     def edit(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> tuple[Node | None, str]:
-        """Return an edited tree, None if the edit does not apply, and the name of the edit.
+        """Return an edited tree, or None if the edit does not apply, and the name of the edit.
 
         Args:
             tree: The tree of the equation.

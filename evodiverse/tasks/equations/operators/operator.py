@@ -91,7 +91,7 @@ class EquationOperator:
 
         Args:
             parents: The parents, the first of which is changed.
-            params: The fitted parameters of the first parent, None if they are not known.
+            params: The fitted parameters of the first parent, or None if they are not known.
             rng: Consumed as often as needed.
         """
         tree, *others = parents
@@ -112,7 +112,7 @@ class EquationOperator:
 
 
 def _read_params(parent: Candidate) -> list[float] | None:
-    """Return the fitted parameters of a parent, None if the log has none."""
+    """Return the fitted parameters of a parent, or None if the log has none."""
     text = parent.details.get("params")
     return None if text is None else [float(value) for value in json.loads(str(text))]
 

@@ -1,4 +1,4 @@
-"""What a builtin problem is: a law, its constants, and how its data come about."""
+"""The definition of a builtin problem: a law, its constants, and the way its data are sampled."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Variable(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Inputs ``(n, variables)`` and target ``(n,)``."""
+    """The rows of a data set: inputs of shape ``(n, n_variables)`` and targets of shape ``(n,)``."""
 
     inputs: FloatArray
     target: FloatArray

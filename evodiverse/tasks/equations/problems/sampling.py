@@ -1,4 +1,4 @@
-"""How the data of builtin problems come about: along a solution of the law, or drawn from a box of inputs."""
+"""The sampling of data for builtin problems: along a solution of the law, or at random from a box of inputs."""
 
 import hashlib
 from collections.abc import Callable, Mapping

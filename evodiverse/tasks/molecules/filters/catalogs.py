@@ -33,11 +33,7 @@ class _Catalog(NamedTuple):
 
 
 class Alerts:
-    """The substructures of catalogs in one molecule.
-
-    Args:
-        molecule: The molecule.
-    """
+    """The substructures of catalogs in one molecule."""
 
     def __init__(self, molecule: Chem.Mol) -> None:
         self._molecule = molecule

@@ -54,7 +54,7 @@ def isomer_score(molecule: Chem.Mol, target: Counter[str]) -> float:
     target, and one with a sigma of 2 for the number of all atoms. Hydrogens count.
 
     Args:
-        molecule: The molecule.
+        molecule: The molecule to score.
         target: The number of atoms of each element in the target formula.
 
     Returns:

@@ -1,11 +1,11 @@
-"""The instances of bin packing: two sets that follow published recipes, or a file of the user's.
+"""The instances of bin packing: two sets that follow published recipes, or a user's file.
 
 ``weibull5k`` follows FunSearch (Romera-Paredes et al., Nature 625, 2024, supplementary information on bin packing): 5
 instances of 5,000 items for bins of capacity 100, with sizes drawn from the Weibull distribution of shape 3 and scale
 45, clipped at 100 and rounded to integers of at least 1. ``or3`` follows the third set of uniform instances of
 OR-Library (Beasley, J. Oper. Res. Soc. 41, 1990; ``binpack3``): 20 instances of 500 items for bins of capacity 150,
-with integer sizes drawn uniformly from 20 to 100. Both are drawn with our own seed, so figures published for other
-draws are comparable only within the scatter between draws, about 0.1 (weibull5k) and 0.2 (or3) percentage points.
+with integer sizes drawn uniformly from 20 to 100. Both are drawn with our own seed, so published results on other draws
+differ by about 0.1 (weibull5k) or 0.2 (or3) percentage points of excess bins by chance alone.
 """
 
 import math

@@ -57,7 +57,7 @@ class Hunk(NamedTuple):
 
 
 def crossovers() -> dict[str, Crossover]:
-    """Return the crossovers by the name of their kind."""
+    """Return the crossover functions by kind."""
     return {"functions": exchange_function, "statements": exchange_statements, "constants": exchange_constants}
 
 

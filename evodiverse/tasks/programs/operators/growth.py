@@ -55,7 +55,7 @@ class Grown(NamedTuple):
 
 
 def growth(fixed: frozenset[str]) -> dict[str, Edit]:
-    """Return the mutations by the name of their kind; they do not change functions named in ``fixed``."""
+    """Return the mutation functions by kind. They leave the functions named in ``fixed`` unchanged."""
     kinds = {"grow": grow, "term": add_term, "bind": bind_name, "operand": change_operand, "shrink": shrink}
     return {name: partial(edit, fixed=fixed) for name, edit in kinds.items()}
 

@@ -64,7 +64,7 @@ class Grammar(NamedTuple):
     """The mutations that make sense for one task alone.
 
     Attributes:
-        edits: The mutations by the name of their kind.
+        edits: The mutation functions by kind.
         weights: The frequency of each mutation relative to the others.
         fixed: The names of the module's constants that must keep their values, and of functions that are not changed.
     """
@@ -79,7 +79,7 @@ class Site(NamedTuple):
 
     Attributes:
         path: The path of the number.
-        value: The number.
+        value: The number as it is in the source.
         weight: The relative probability of drawing it; low if it seems part of the program's logic, not a parameter.
     """
 
@@ -89,7 +89,10 @@ class Site(NamedTuple):
 
 
 def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
-    """Return the mutations by the name of their kind; they do not change constants and functions in ``fixed``."""
+    """Return the mutation functions by kind.
+
+    They leave the constants and functions named in ``fixed`` unchanged.
+    """
     return {
         "constant": partial(perturb_constant, fixed=fixed),
         "loop": partial(change_loop, fixed=fixed),
@@ -285,7 +288,7 @@ def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], b
     """Delete one statement of a function's body, drawn in proportion to its work or to its length.
 
     Args:
-        tree: The program.
+        tree: The module of the program.
         rng: The generator that draws the statement.
         fixed: The names of functions that are not changed.
         by_work: Whether the statement is drawn in proportion to its work rather than to its length.

@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
     Attributes:
         path: The path of the expression from the module.
-        node: The expression.
+        node: The syntax tree of the expression.
         names: The names that are certainly bound at the expression and may be numbers.
         outer_names: The same for the start of the statement, without the names of comprehensions.
         block: The path of the innermost block of statements around the expression, and the position of its statement
@@ -125,7 +125,7 @@ def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
     Not included are ``while`` loops, nested functions and classes, loop bounds, sizes and indices.
 
     Args:
-        function: The function.
+        function: The function to search, a part of ``tree``.
         path: The path of the function from the module.
         tree: The module.
     """
@@ -204,7 +204,7 @@ class _Finder:
         """Yield the expression, if it is a number, and the numeric expressions in it.
 
         Args:
-            node: The expression.
+            node: The syntax tree of the expression.
             path: The path of the expression from the module.
             bound: The names that are certainly bound at the expression.
             outer: The names that are certainly bound before its statement.

@@ -78,8 +78,9 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
 
 
 def extract_program(reply: str, entry_point: str) -> str | None:
-    """Return the last code fence that defines the entry point, or else the whole reply if it does, or else None.
+    """Return the content of the last code fence that defines the entry point.
 
+    Without one, return the whole reply if it defines the entry point, else None.
     An unclosed fence ends where the next one opens or at the end of the reply.
     """
     text = unify_newlines(reply)
