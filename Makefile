@@ -55,7 +55,7 @@ lint: .venv/.dev ## check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy scripts
+	$(BIN)/mypy scripts/*.py
 
 format: .venv/.dev ## format the code and fix what can be fixed
 	$(BIN)/ruff format .
