@@ -11,6 +11,8 @@ from evodiverse.vocabulary import Array, Execution, Job, Limits, Reason
 from tests.sandbox.jobs import AMPLE, QUICK, body, module
 
 PAIR = (Array((2,)), Array(()))
+# On a machine that is busy with other tests, a program may not get its CPU time within the wall time.
+SPINNING = r"^it used more than 0\.4 s of CPU$|^it was still running after 1\.2 s$"
 
 
 @pytest.fixture(autouse=True)
@@ -41,10 +43,10 @@ def refuse(sandbox: ProcessSandbox, code: str, *arguments: object) -> str:
 @pytest.mark.parametrize(
     ("code", "reason", "detail"),
     [
-        ("while True: pass", Reason.TIMED_OUT, "it used more than 0.4 s of CPU"),
-        ("import time\ntime.sleep(1000)", Reason.TIMED_OUT, "it was still running after 1.2 s"),
-        ("import signal\nsignal.pause()", Reason.TIMED_OUT, "it was still running after 1.2 s"),
-        ("try:\n    while True: pass\nexcept BaseException: pass\nreturn 1", Reason.TIMED_OUT, "0.4 s of CPU"),
+        ("while True: pass", Reason.TIMED_OUT, SPINNING),
+        ("import time\ntime.sleep(1000)", Reason.TIMED_OUT, r"^it was still running after 1\.2 s$"),
+        ("import signal\nsignal.pause()", Reason.TIMED_OUT, r"^it was still running after 1\.2 s$"),
+        ("try:\n    while True: pass\nexcept BaseException: pass\nreturn 1", Reason.TIMED_OUT, SPINNING),
         ("import sys\nsys.setrecursionlimit(1000)\ndef f(): return f()\nreturn f()", Reason.CRASHED, "RecursionError"),
         ("import os\nos._exit(3)", Reason.CRASHED, "it exited with status 3"),
         ("import os\nos._exit(0)", Reason.CRASHED, "it ended without a result"),
@@ -67,9 +69,10 @@ def test_a_program_that_does_not_return_fails_with_a_reason(
     assert execution.value is None
     assert execution.failure is not None
     assert execution.failure.reason is reason
-    assert detail in execution.failure.detail
+    assert re.search(detail, execution.failure.detail)
     assert execution.failure.detail.isprintable()
     assert len(execution.failure.detail) < 600
+    assert execution.cpu_seconds < 2 * QUICK.cpu_seconds
 
 
 @pytest.mark.parametrize(
