@@ -38,7 +38,7 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Niche:
-    """How many members of a pool may be similar: ``share`` for each rung, at a similarity of at least ``radius``."""
+    """The limit on similar candidates: of those at least ``radius`` similar, a pool keeps at most ``share[rung]``."""
 
     radius: float
     share: tuple[int, ...]

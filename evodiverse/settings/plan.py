@@ -206,7 +206,12 @@ def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
 
 
 def read_source(role: str, source: str | Path) -> "Source":
-    """Return the SHA-256 of a source, with its path if it is a user's file."""
+    """Return the record of data or code that the results depend on.
+
+    Args:
+        role: The role of the source, which errors name.
+        source: The path of a user's file, which is hashed, or the SHA-256 of anything else.
+    """
     from evodiverse.store.record import Source  # here, so that errors are reported without loading pyarrow
 
     return Source(source, None) if isinstance(source, str) else Source(input_sha256(source, role), source)

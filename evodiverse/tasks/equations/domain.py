@@ -69,7 +69,7 @@ def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the sources of the data."""
+    """Return the data that the results depend on, by role: the path of each file, or a SHA-256."""
     return find_sources(settings)
 
 

@@ -10,7 +10,7 @@ from evodiverse.tasks.programs.verified import BestKnown
 
 
 class Problem(NamedTuple):
-    """A quantity of points in the plane to maximize or minimize.
+    """A quantity to maximize or minimize, measured on a set of points in the plane.
 
     Attributes:
         task: The value of ``task`` on the command line.
