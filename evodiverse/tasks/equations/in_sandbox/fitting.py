@@ -200,7 +200,8 @@ def fit_lm(
 def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
     """Return ``(n, parameters)`` starts: ones, and others of either sign with lognormal magnitudes, evenly spread.
 
-    Every other start is in units. In half of these, a location on the axis of a variable lies within its range.
+    Every second start after the first is in units. In half of these, a location on the axis of a variable lies within
+    its range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
