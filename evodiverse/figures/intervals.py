@@ -118,9 +118,10 @@ def make_band(
 def make_iteration_band(
     curves: Sequence[tuple[Sequence[float], Sequence[float | None]]], strata: Sequence[Hashable] | None = None
 ) -> Band:
-    """Return the mean of the curves of some runs iteration by iteration, at the mean number of calls by then.
+    """Return the mean curve of some runs, with one point per iteration.
 
-    A curve that ends early keeps its last value. The mean number of calls is over the runs that have the iteration.
+    Its x is the mean number of calls made by then, its y the mean value. A run that has ended earlier keeps its last
+    value in y, and is left out of x.
 
     Args:
         curves: The calls and the values of each run after each iteration, at least one run.

@@ -65,6 +65,7 @@ def test_the_server_ends_when_its_run_is_killed() -> None:
 @pytest.mark.timeout(1500)
 def test_a_small_model_runs_a_search_to_its_end_and_every_outcome_is_logged(tmp_path: Path) -> None:
     asked = ["task=jnk3", "method=pt", "llm=local", "method.offspring=4", "budget.llm_calls=16", "search.patience=2"]
+    asked += [f"llm.pools.{pool}.max_tokens=256" for pool in ("cold", "hot")]  # half a minute in place of five
     command = [sys.executable, "-m", "evodiverse", *asked, f"llm.cache={tmp_path / 'cache'}"]
     done = subprocess.run(command, cwd=tmp_path, env=FROM_ROOT, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stderr
