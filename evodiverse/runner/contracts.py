@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evodiverse.errors import ContractError
 from evodiverse.kit.own_code import broken, call, show
+from evodiverse.kit.text import count_of
 from evodiverse.ports import (
     Choosing,
     Comparable,
@@ -346,8 +347,7 @@ def _one_each(function: Callable[..., object], answers: Sequence[Answer], n: int
 
 
 def _count(n: int, word: str) -> str:
-    plural = "hypotheses" if word == "hypothesis" else f"{word}s"
-    return f"{n:,} {word if n == 1 else plural}"
+    return f"{n:,} hypotheses" if word == "hypothesis" and n != 1 else count_of(n, word)
 
 
 def _listed(function: Callable[..., object], answers: Sequence[Answer], expected: str) -> Sequence[Answer]:

@@ -77,8 +77,7 @@ class Plan:
     @property
     def n_initial(self) -> int:
         """The largest number of oracle calls that the initial candidates cost."""
-        n_draws = 1 if self.domain.is_shared(self.task) else self.n_pools
-        return self.domain.count_initial(self.task) * n_draws
+        return _count_initial(self.domain, self.task, self.n_pools)
 
     @property
     def n_pools(self) -> int:
@@ -157,10 +156,10 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     shelf = outputs.joinpath(*map(str, names.values()))
-    plan = Plan(config, domain, task, {}, {}, shelf, shelf, None)
+    n_initial = 0 if task is None else _count_initial(domain, task, len(config.method.ladder))
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
-        *find_violations(config, 0 if task is None else plan.n_initial, can_ask=isinstance(domain, Prompted)),
+        *find_violations(config, n_initial, can_ask=isinstance(domain, Prompted)),
         *([] if task is None else find_beyond(task, "task.")),
         *([] if task is None else domain.find_violations(task)),
         *(_find_misplaced(config.name) or bad_outputs),
@@ -174,7 +173,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         path = shelf / override_label(overrides) / f"seed{config.seed}"
     else:
         path = outputs.joinpath(config.name, *_number_of_trial(hydra))
-    plan = replace(plan, settings=settings, overrides=overrides, path=path)
+    plan = Plan(config, domain, task, settings, overrides, path, shelf, None)
     violations = _find_unwritable(path) or _find_nested(path, outputs)
     if violations:
         raise InputError(*violations)
@@ -197,6 +196,12 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     if violations:
         raise InputError(*violations)
     return plan
+
+
+def _count_initial(domain: Domain, task: Any, n_pools: int) -> int:
+    n_draws = 1 if domain.is_shared(task) else n_pools
+    count: int = domain.count_initial(task) * n_draws
+    return count
 
 
 def _find_files_of(command: Sequence[str]) -> dict[str, Path]:

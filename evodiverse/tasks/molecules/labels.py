@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import expanded, read_input
+from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.initial import MAX_SHOWN
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS
@@ -110,7 +111,7 @@ def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledM
             malformed.append(f"line {number}: {quoted!r} is not a molecule ({parsed}); fix it or use --skip-invalid")
     if malformed:
         n_more = len(malformed) - MAX_SHOWN
-        more = [f"has {n_more:,} more malformed line{'' if n_more == 1 else 's'}"] if n_more > 0 else []
+        more = [f"has {count_of(n_more, 'more malformed line')}"] if n_more > 0 else []
         raise InputError(*malformed[:MAX_SHOWN], *more)
     if not smiles:
         raise InputError("contains no molecules; write one per line, below the names of the columns")

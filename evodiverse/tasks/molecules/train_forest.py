@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import refuse_odd_file
 from evodiverse.kit.inputs import expanded
+from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
 from evodiverse.tasks.molecules.training import (
     N_TREES,
@@ -59,8 +60,8 @@ def train_forest(order: Order) -> Iterator[str]:
     _check_output(order, output)
     molecules = read_labeled(order.data, is_binary=order.threshold is None, skip_invalid=order.skip_invalid)
     is_active = molecules.labels >= (1 if order.threshold is None else order.threshold)
-    skipped = f"; skipped {_count(molecules.n_skipped, 'line')} without a molecule" if molecules.n_skipped else ""
-    yield f"{order.data}: {_count(len(is_active), 'molecule')}, {is_active.sum():,} active{skipped}"
+    skipped = f"; skipped {count_of(molecules.n_skipped, 'line')} without a molecule" if molecules.n_skipped else ""
+    yield f"{order.data}: {count_of(len(is_active), 'molecule')}, {is_active.sum():,} active{skipped}"
     packed = pack_fingerprints(molecules.smiles)
     twins = number_twins(packed)
     is_test = molecules.is_test
@@ -148,18 +149,14 @@ def _describe_twins(
         yield f"{n_twins:,} molecules share their fingerprint with another one: duplicates, stereoisomers or others"
     n_contradictory = int(((n_active > 0) & (n_active < sizes)).sum())
     if n_contradictory:
-        yield f"contradictory labels: {_count(n_contradictory, 'fingerprint')} with active and inactive molecules"
+        yield f"contradictory labels: {count_of(n_contradictory, 'fingerprint')} with active and inactive molecules"
     n_leaked = int(n_test[n_test < sizes].sum())
     if n_leaked:
         yield (
-            f"warning: {_count(n_leaked, 'molecule')} of the test part with a fingerprint that the train part has too, "
-            "which inflates the ROC AUC; change the column Split"
+            f"warning: {count_of(n_leaked, 'molecule')} of the test part with a fingerprint that the train part has "
+            "too, which inflates the ROC AUC; change the column Split"
         )
 
 
 def _describe(is_active: NDArray[np.bool_]) -> str:
-    return f"{_count(len(is_active), 'molecule')}, {is_active.sum():,} active"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{count_of(len(is_active), 'molecule')}, {is_active.sum():,} active"
