@@ -13,7 +13,7 @@ __all__ = ["__version__", "load", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """Return `load` or `run`, whose libraries are loaded when one of them is asked for."""
+    """Return `load` or `run`; the libraries that they need are imported only when one of them is first accessed."""
     if name in ("load", "run"):
         from evodiverse import api
 

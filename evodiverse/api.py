@@ -25,7 +25,7 @@ DATASETS: Final = ("evaluations", "populations", "swaps", "migrations", "adaptat
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The candidate with the highest score of a run, the first among equals.
+    """The candidate with the highest score of a run; of several with the same score, the one evaluated first.
 
     Attributes:
         score: The score, higher is better.
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """The status: running, complete, failed, interrupted or asking."""
+        """The status: running, complete, failed, interrupted, or asking (waiting for scores from outside the run)."""
         return str(self.record["status"])
 
     @property
@@ -146,7 +146,9 @@ class Run:
 
 
 def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, display: str = "none") -> Run:
-    """Start or resume a run and wait for its end, as ``evodiverse OVERRIDES`` does. A complete run is only read.
+    """Start or resume a run, as ``evodiverse OVERRIDES`` does, and wait for its end.
+
+    A run that is already complete is only loaded.
 
     Args:
         overrides: The arguments of the command line, such as ``["task=jnk3", "method=pt", "seed=1"]``.
@@ -168,7 +170,7 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
     from evodiverse.settings.schema import register
 
     if isinstance(overrides, str) or not all(isinstance(word, str) for word in overrides):
-        raise InputError(f'overrides must be a list of texts such as ["task=jnk3", "seed=1"], got {overrides!r}')
+        raise InputError(f'overrides must be a list of strings such as ["task=jnk3", "seed=1"], got {overrides!r}')
     if flags := [word for word in overrides if word.startswith("-")]:
         raise InputError(
             f"{', '.join(flags)}: flags are for the command line; use the arguments config_dir and display"

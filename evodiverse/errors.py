@@ -1,4 +1,4 @@
-"""The errors that EvoDiverse raises on purpose, and the exit code each one stands for.
+"""The errors that EvoDiverse raises on purpose, each with the exit code of the command.
 
 Any other exception that reaches the command line is a bug. A bad candidate is never an error: it is a `Rejection`.
 """

@@ -42,13 +42,13 @@ class Task(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's own columns of ``evaluations``: the keys of `Evaluation.details` with float, int or str."""
+        """The domain's own columns of ``evaluations``: the keys of `Evaluation.details`, with float, int or str."""
 
     def initial(self, stream: Stream) -> list[str]:
         """Return the genotypes that a pool starts from, drawn with ``stream``."""
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-        """Return the hypothesis that each genotype stands for, or why it stands for none. This charges nothing."""
+        """Return the hypothesis for each genotype, or why it is not valid. No oracle call is charged."""
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Return one evaluation per hypothesis. Each of them is an oracle call."""
@@ -58,22 +58,22 @@ class Operator(Protocol):
     """Makes offspring from parents: a language model or a classical operator."""
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request. A proposal depends on its request alone."""
+        """Return one proposal per request. A proposal depends only on its request."""
 
 
 class LanguageModel(Protocol):
     """Answers all queries of an iteration at once. Asking the same query again gives the same answer at no cost."""
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost. For a query answered before, that is the bound at the time."""
+        """Return the most that each query can cost; for one that was answered before, at the price of that time."""
 
     def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query.
 
         Args:
             queries: The queries to answer.
-            report: Called periodically with the number of replies that have arrived since the last call, which may be
-                0. If it raises, the remaining queries are canceled.
+            report: A function that is called periodically with the number of replies that have arrived since the last
+                call, which may be 0. If it raises, the remaining queries are canceled.
         """
 
 
@@ -89,7 +89,7 @@ class Prompts(Protocol):
     example: str
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return the messages for a request. They depend on the request alone."""
+        """Return the messages for a request. They depend only on the request."""
 
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the genotype that a reply proposes, or why there is none."""
@@ -102,7 +102,7 @@ class Sandbox(Protocol):
         """Return how each job ended. A program's failure is a value; an exception means that the sandbox is broken."""
 
     def prepare(self) -> None:
-        """Start what this thread needs to run programs, so that the first of them does not wait."""
+        """Start the processes of this thread in advance, so that the first program does not have to wait for them."""
 
     def close(self) -> None:
         """Stop all programs, in all threads."""
@@ -110,7 +110,7 @@ class Sandbox(Protocol):
 
 @runtime_checkable
 class Summarizer(Protocol):
-    """A task that can summarize in one number how good and how different a set of candidates is."""
+    """A task that can summarize in one number how good and how diverse a set of candidates is."""
 
     summary_name: str
 
@@ -146,7 +146,7 @@ class ThreadedTask(Protocol):
     """A task that evaluates in processes of its own, so that several threads may call it at the same time."""
 
     def prepare(self) -> None:
-        """Start what this thread needs to evaluate."""
+        """Start the processes in which this thread will evaluate."""
 
     def abandon(self) -> None:
         """Stop all running evaluations in all threads; each raises a `ServiceError`."""
@@ -180,14 +180,14 @@ class Evaluator(Protocol):
 
         Args:
             hypotheses: What to evaluate; each has already been charged as an oracle call.
-            report: Called periodically with the number of evaluations that have finished since the last call. If it
-                raises, the remaining evaluations are canceled.
+            report: A function that is called periodically with the number of evaluations that have finished since the
+                last call. If it raises, the remaining evaluations are canceled.
         """
 
 
 @runtime_checkable
 class Batching(Protocol):
-    """A task whose evaluations are cheaper in batches. A kill loses the batches that are running.
+    """A task whose evaluations are cheaper in batches. If the run is killed, the batches in progress are lost.
 
     Attributes:
         batch_size: The number of hypotheses per batch, at least 1.
@@ -201,9 +201,9 @@ class Comparable(Protocol):
     """A task that can compare hypotheses, which niches and screening require."""
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-        """Return the ``(n,)`` similarities of a hypothesis to others, in [0, 1]; it has similarity 1 to itself.
+        """Return the ``(n,)`` similarities, in [0, 1], of a hypothesis to ``n`` others.
 
-        They do not depend on what was evaluated before.
+        A hypothesis has similarity 1 to itself. The similarities do not depend on what was evaluated before.
         """
 
 
@@ -217,10 +217,10 @@ class Featured(Protocol):
 
 @runtime_checkable
 class Choosing(Protocol):
-    """A task that weighs something against the score when it chooses which candidate to present."""
+    """A task that weighs another property against the score when it chooses which candidate to present."""
 
     def grade(self, hypothesis: Hypothesis) -> int:
-        """Return the grade of a hypothesis, such as its complexity. The choice is among the best of each grade."""
+        """Return the grade of a hypothesis, such as its complexity. The task chooses among the best of each grade."""
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
         """Return one line about the chosen candidate, given the best of each grade (at least one)."""
@@ -254,11 +254,11 @@ class ShowsImprovements(Protocol):
     """A task that writes files about every candidate that is better than all before it."""
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the content of the files about such a candidate, by name; a name may include a folder."""
+        """Return the content of each file about such a candidate, by file name; a name may include a folder."""
 
 
 class Journal(Protocol):
-    """Keeps evaluations as soon as they finish. Each worker process gets a copy, so that none waits for another."""
+    """Stores evaluations as soon as they finish. Each worker process writes through its own copy of this object."""
 
     def append(self, records: Sequence[Mapping[str, object]]) -> None:
         """Add records. Once this returns, they survive the death of the process."""
@@ -281,7 +281,7 @@ class Store(Protocol):
         checkpoint: Mapping[str, object],
         journalled: Sequence[Row] = (),
     ) -> None:
-        """Commit one iteration atomically. It is written at once, or soon, together with the next ones.
+        """Commit one iteration atomically. It is written at once, or a little later together with the next ones.
 
         Args:
             iteration: The number of the iteration.
@@ -291,7 +291,7 @@ class Store(Protocol):
         """
 
     def write(self, journalled: Sequence[Row] | None = None) -> None:
-        """Write the iterations that are committed but not written, then reduce the journal.
+        """Write the iterations that are committed but not written yet, then drop records from the journal.
 
         Args:
             journalled: The records of the journal to keep; None keeps all.
@@ -312,7 +312,7 @@ class Store(Protocol):
         """Return all written rows of a dataset, in the order in which they were committed."""
 
     def batches(self, dataset: str, columns: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the same rows in batches of whole iterations."""
+        """Yield the rows that `rows` returns, in batches of whole iterations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +346,7 @@ class Snapshot:
         summary_name: The name of a `Summarizer`'s number; None for other tasks.
         summary: The number of a `Summarizer`; None for other tasks.
         pools: The pools in the order of the ladder, cold to hot.
-        swap_rates: The share of swaps accepted at each of the last exchanges, in [0, 1]; None if none was tried.
+        swap_rates: The share of swaps accepted at each of the last exchanges, in [0, 1]; None if no swap was tried.
         xis: The powering factor ξ after each of these exchanges.
         xi: The current powering factor ξ; None for an exchange rule without one.
         rejected: The share of all attempts that were rejected, in [0, 1].
@@ -385,7 +385,7 @@ class Display(AbstractContextManager["Display"], Protocol):
     """Shows a run to people; a context manager around the run."""
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Note that the run has advanced. Calling ``snapshot`` is optional, since it takes time."""
+        """Note that the run has advanced. A display may ignore ``snapshot``, since calling it takes time."""
 
     def finish(self, snapshot: Snapshot) -> None:
         """Show how the run ended."""
@@ -407,10 +407,10 @@ class TrackedRun:
 
 
 class Tracker(Protocol):
-    """Reports one run to an external service. An exception becomes a warning, after which it is not called again.
+    """Reports one run to an external service. After an exception, which becomes a warning, it is not called again.
 
     Attributes:
-        place: The address of the service. A run has a separate name at each.
+        place: The address of the service. A run has a separate name at each address.
     """
 
     place: str
@@ -453,7 +453,7 @@ class Domain(Protocol):
 
         Args:
             settings: The domain's settings.
-            artifact_sha256: Returns the SHA-256 of a published file by its name.
+            artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
 
         Returns:
             The path of each file, or the SHA-256 of data that are not a file.
@@ -464,9 +464,9 @@ class Domain(Protocol):
 
         Args:
             settings: The domain's settings.
-            artifact: Returns the path of a published file by its name.
-            sandbox: Returns a sandbox for untrusted programs. Its arguments are the names of modules that the sandbox
-                loads before any program.
+            artifact: A function that returns the path of a published file, given its name.
+            sandbox: A function that returns a sandbox for untrusted programs. Its arguments are the names of modules
+                that the sandbox loads before any program.
         """
 
     def build_operator(self, settings: Any) -> Operator:
@@ -478,11 +478,11 @@ class Subject:
     """The problem of a run, for tasks that have many problems.
 
     Attributes:
-        problem: The name of the problem. Methods are compared on the same problems. None if the task has only one.
-        group: The group of problems that tables aggregate it with; None if it is in none.
-        fit: How candidates are fitted, if tables have separate rows for each way; otherwise None.
+        problem: The name of the problem; None if the task has only one. Methods are compared on the same problems.
+        group: The group of problems that tables aggregate the problem with; None if it is in no group.
+        fit: How candidates are fitted, if tables have separate rows for each way of fitting; otherwise None.
         keys: The prefixes of the settings that define the problem. They do not count as overrides.
-        counts_proposals: Whether the paper seems to count proposals of the model instead of evaluations.
+        counts_proposals: Whether the paper seems to count the model's proposals instead of evaluations.
     """
 
     problem: str | None = None
@@ -514,11 +514,11 @@ class Metrics(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's columns of ``evaluations`` that are needed, with float or str. A log may lack some."""
+        """The domain's columns of ``evaluations`` that are needed, with float or str. A log may lack some of them."""
 
     @property
     def targets(self) -> Sequence[float]:
-        """The scores for which the number of calls until they were reached is measured."""
+        """The target scores. For each, the number of calls until a score reached it is measured."""
 
     @property
     def libraries(self) -> Sequence[str]:
@@ -526,7 +526,7 @@ class Metrics(Protocol):
 
     @property
     def reads_texts(self) -> bool:
-        """Whether they need vectors of texts. With another encoder, the runs are measured again."""
+        """Whether the metrics need vectors of texts. With another encoder, the runs are measured again."""
 
     @property
     def subject(self) -> Subject:
@@ -570,13 +570,13 @@ class Measured(Protocol):
 class Drawable(Protocol):
     """A domain that can draw candidates in a report and describe what changed from a parent to its child.
 
-    Logs may come from elsewhere: for anything that cannot be drawn, the answer is None.
+    Logs may come from other sources, so both methods return None for anything that they cannot draw or describe.
     """
 
     def report_columns(self, settings: Mapping[str, Any]) -> Mapping[str, type]:
         """Return the domain's columns of ``evaluations`` that a report reads. A log may lack some of them.
 
-        Columns of type str are for `portray` alone; those of type float are also shown in the table of candidates.
+        Columns of type str are only for `portray`; those of type float are also shown in the table of candidates.
 
         Args:
             settings: The flat settings of the run, such as ``task.problem``.

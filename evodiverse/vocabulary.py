@@ -228,7 +228,7 @@ class Sampler:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A request to a language model. Queries that differ only in ``stream`` get replies of their own."""
+    """A request to a language model. Queries that differ only in ``stream`` get separate replies."""
 
     model: str
     messages: tuple[Message, ...]
@@ -254,7 +254,7 @@ class Limits:
         cpu_seconds: The CPU time of all its threads together, in seconds. Wall time is limited to three times this.
         memory_mb: The address space of its process in MB, which includes about 250 MB for the libraries.
         result_bytes: The largest size of its result, in bytes.
-        output_bytes: The number of bytes that are kept of its stdout, and of its stderr: the last ones of each.
+        output_bytes: The number of bytes that are kept from the end of its stdout, and from the end of its stderr.
     """
 
     cpu_seconds: float
@@ -279,8 +279,9 @@ class Job:
         returns: One `Array` for each element of the tuple that the function must return, or None if it may return
             anything that JSON can express.
         limits: The limits of the program.
-        driver: Trusted source code that defines ``drive(function, *arguments)``. It is confined like the program, calls
-            its function, and its result is the result of the job. None calls the function directly.
+        driver: Trusted source code that defines ``drive(function, *arguments)``. The driver is confined like the
+            program and calls its function; what ``drive`` returns is the result of the job. If None, the function is
+            called directly.
     """
 
     source: str
@@ -334,7 +335,7 @@ class Reply:
         completion_tokens: The tokens of the answer as the provider counted them; None if it did not.
         cost_usd: The cost in USD; None if the price is unknown.
         seconds: The time from sending the successful request to its answer, in seconds.
-        retries: How many requests failed before it.
+        retries: How many requests failed before the successful one.
         cached: Whether the reply was paid for earlier and came from the cache.
     """
 

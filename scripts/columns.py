@@ -21,7 +21,7 @@ INTRODUCTION = """\
 Every column of every dataset that a run writes, and every key of its `run.json`. `make docs` generates this page from
 the code that writes the logs. [The run directory](log.md) explains where the files are and how to read them.
 
-A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are named by the number of the
+A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are identified by the number of the
 oracle call that evaluated them (`call`). A column without an entry under *null* has a value in every row. Two runs
 have the same log when all columns but `seconds`, `cached`, `cost_usd` and `retries` are equal, once the rows are sorted
 by their key.
@@ -30,8 +30,8 @@ by their key.
 OWN = """
 ## Columns of the domains
 
-Each domain adds columns of its own to `evaluations`, after those above. They are also null for candidates that were
-not evaluated or whose evaluation failed. An evaluator or a domain of your own adds the columns that it declares
+Each domain adds columns of its own to `evaluations`, after those above. These columns are also null for candidates that
+were not evaluated or whose evaluation failed. An evaluator or a domain of your own adds the columns that it declares
 ([programs](programs.md), [domains](domain.md)).
 """
 
@@ -63,7 +63,7 @@ def write_page() -> Iterator[str]:
     for name, dataset in COLUMNS.items():
         yield from write_dataset(name, dataset)
         if name == "evaluations":
-            yield "\nRuns of a method with `method.screen` have two more:\n\n"
+            yield "\nRuns of a method with `method.screen` have two more columns:\n\n"
             yield from write_table(FORECAST_COLUMNS)
     yield from write_dataset("docking", DOCKED)
     yield OWN

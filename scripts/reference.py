@@ -18,11 +18,13 @@ INTRODUCTION = """\
 Every configuration key, with its default and its meaning. `make docs` generates this page.
 
 Every key can be set on the command line (`key=value`) and swept with `-m` (`key=a,b,c`). The defaults on this page are
-those of `evodiverse` without arguments, which means `task=jnk3 method=pt llm=off budget=paper`. Other tasks and methods
-have defaults of their own; `evodiverse --cfg job task=… method=…` prints them. Defaults that depend on the domain are
-in the file of the task below `task.defaults`, from which methods and budgets take them. `search.early_stop=null`
-disables early stopping. Keys that are *not part of a run's identity* cannot change its log by themselves: a run
-resumes even if they differ, and its folder does not name them.
+those of `evodiverse` without arguments, which means `task=jnk3 method=pt llm=off budget=paper`. The defaults in the
+sections *Programs* and *Equations* are those of `task=bin_packing` and `task=equation`. `???` marks a key without a
+default. Other tasks and methods have defaults of their own; `evodiverse --cfg job task=… method=…` prints them.
+Defaults that depend on the domain are below `task.defaults` in the configuration of the task, and methods and budgets
+take them from there. `search.early_stop=null` disables early stopping. Keys that are *not part of a run's identity*
+cannot change its log by themselves: a run resumes even if their values differ, and the path of its folder does not name
+them.
 
 The groups `task`, `method`, `llm`, `budget` and `experiment` choose files in `conf/`; `evodiverse --help` lists their
 options. `--config-dir FOLDER` adds a folder of your own.

@@ -89,7 +89,7 @@ def test_arguments_that_only_the_command_takes_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=expected):
         evodiverse.run([*TOY, f"outputs={tmp_path}", *words], config_dir=TOY_CONF, display=display)
-    with pytest.raises(InputError, match="overrides must be a list of texts"):
+    with pytest.raises(InputError, match="overrides must be a list of strings"):
         evodiverse.run("task=bits")
     assert list(tmp_path.iterdir()) == []
 

@@ -330,7 +330,7 @@ def test_the_user_can_choose_the_folder_of_a_run_or_a_sweep(tmp_path: Path) -> N
     assert found == ["mine/first", *named]
     inner = evodiverse(*TOY, "name=mine/first/inner", cwd=tmp_path, env=FROM_ROOT)
     assert inner.returncode == 2
-    told = "outputs/mine/first/inner would lie inside the run outputs/mine/first; choose another folder with name=… or "
+    told = "outputs/mine/first/inner would be inside the run outputs/mine/first; choose another folder with name=… or "
     assert told in inner.stderr
     other = evodiverse(*TOY, "name=mine/first", "seed=1", cwd=tmp_path, env=FROM_ROOT)
     assert other.returncode == 2

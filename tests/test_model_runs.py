@@ -383,7 +383,7 @@ def test_a_reply_that_is_too_long_is_requested_again(toy: ModelServer, whole: Pa
     [
         (401, "check the key"),
         (404, r"check llm\.model and llm\.api_base"),
-        (400, "set what it refuses to null under llm.pools"),
+        (400, "set the refused parameter to null under llm.pools"),
     ],
 )
 def test_a_model_that_refuses_fails_at_the_start(toy: ModelServer, tmp_path: Path, status: int, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""Metrics, summaries and tables of runs, computed from their logs alone.
+"""Metrics, summaries and tables of runs, computed only from their logs.
 
-Of a run directory, only the Parquet datasets, ``run.json``, ``.hydra/overrides.yaml`` and small text files are read.
+From a run directory, only the Parquet datasets, ``run.json``, ``.hydra/overrides.yaml`` and small text files are read.
 """

@@ -18,7 +18,7 @@ class Compared:
         run: The run that is compared.
         differing: The values of the settings that are not the same in all runs, as text, by name.
         best: The highest score of the run; None if no candidate has a score.
-        calls: The number of oracle calls; None if the record does not have it.
+        calls: The number of oracle calls; None if ``run.json`` does not record it.
     """
 
     run: Run
@@ -50,8 +50,8 @@ def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]
 def differing_keys(runs: Sequence[Run]) -> list[str]:
     """Return the keys whose values are not the same in all runs.
 
-    These are among task, method and model, the settings that a user changed in any run, and the seed. Settings that
-    only follow from the choice of task, method and model are left out.
+    The keys considered are those of the task, the method and the model, those of the settings that a user changed in
+    any run, and the seed. Settings that only follow from the choice of task, method and model are left out.
     """
     changed = {key for run in runs for key in run.overrides or {}}
     known = {key for run in runs for key in run.settings}

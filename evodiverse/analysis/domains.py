@@ -19,7 +19,7 @@ TABLES: Final = "tables.yaml"
 
 
 class NoMetrics:
-    """The metrics of a domain without metrics of its own, whose runs have only those of every search."""
+    """The metrics of a domain that defines none of its own: its runs have only the metrics common to all domains."""
 
     kind = "other"
     columns: Mapping[str, type] = MappingProxyType({})
@@ -34,7 +34,7 @@ class NoMetrics:
 
 
 def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
-    """Return the metrics for a run, by its domain and settings.
+    """Return the metrics of a run's domain, built from the run's settings.
 
     Args:
         run: The run to be measured.
@@ -45,16 +45,16 @@ def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
 
 
 def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
-    """Return the module ``domain`` of a domain's package; None if it has no metrics. See `find_module`."""
+    """Return the module ``domain`` of a domain's package as in `find_module`; None if the module has no metrics."""
     domain = find_module(name, own)
     return domain if isinstance(domain, Measured) else None
 
 
 @lru_cache
 def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | None:
-    """Return the module ``domain`` of a domain's package; None if the module is not known or does not exist.
+    """Return the module ``domain`` of a domain's package; None if it must not be imported or does not exist.
 
-    Importing a module runs its code, and the record that names it may come from elsewhere. A domain outside of
+    Importing a module runs its code, and the run record that names it may come from somebody else. A domain outside of
     EvoDiverse is therefore imported only if the user names it.
 
     Args:
@@ -62,7 +62,7 @@ def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | No
         own: The packages of the user's own domains.
 
     Raises:
-        InputError: A domain of the user cannot be imported.
+        InputError: One of the user's own domains cannot be imported.
     """
     if not (name.startswith(OURS) or name in own):
         return None
@@ -75,10 +75,10 @@ def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | No
 
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:
-    """Return the files with the definitions of the domains' own tables, for domains that have one."""
+    """Return the path of the ``tables.yaml`` of each domain that defines tables of its own."""
     return [file for domain in domains if (file := folder_of(domain) / TABLES).is_file()]
 
 
 def source_files(domain: Measured) -> list[Path]:
-    """Return all Python files of a domain; a change of any may change its metrics."""
+    """Return all Python files of a domain; a change in any of them may change the domain's metrics."""
     return sorted(folder_of(domain).rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Parallel measurement of many runs, with a cache of the metrics of each run for as long as it is unchanged."""
+"""Parallel measurement of many runs, with a cache that holds the metrics of each run until the run changes."""
 
 import hashlib
 import json
@@ -26,14 +26,14 @@ from evodiverse.runlog.values import Measurement
 TFIDF: Final = "tfidf"
 CODEBERT: Final = "codebert"
 MINILM: Final = "minilm"
-# The code that the metrics of all domains depend on: after a change of any file, all runs are measured again.
+# The code that the metrics of all domains depend on: after a change in any of these files, all runs are measured again.
 _SOURCES: Final = ("analysis/metrics", "runlog", "diversity", "kit")
 _LIBRARIES: Final = ("numpy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
 class Measurer:
-    """A measurer of runs, which also knows where the metrics of a run are cached.
+    """An object that measures runs, and that knows where the metrics of a run are cached.
 
     Attributes:
         folder: The cache folder.
@@ -46,10 +46,10 @@ class Measurer:
     own: Sequence[str] = ()
 
     def measure(self, run: Run) -> Measurement:
-        """Return the metrics of a run by name, without use of the cache.
+        """Return the metrics of a run by name, without using the cache.
 
         Raises:
-            InputError: The log is damaged, or the cache folder cannot be used by the domain.
+            InputError: The log is damaged, or the domain cannot use the cache folder.
         """
         encoders = {name: load_encoder(name, folder) for name, folder in self.encoders.items()}
         return measure(run, find_metrics(run, self.own), Tools(self.folder, encoders))
@@ -85,7 +85,7 @@ def measure_runs(
         runs: The runs, which are complete.
         measurer: The object that measures one run.
         n_processes: The largest number of processes to use.
-        report: A callback that is called with the number of runs that are done, whenever it changes.
+        report: A callback that is called with the number of runs that are done, whenever this number changes.
 
     Raises:
         DataError: The cache cannot be written.
@@ -124,7 +124,7 @@ def _measure_each(
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:
                     yield futures.pop(future), future.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, running jobs finish and no other starts
+            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, running jobs finish and no others start
 
 
 def _try(measurer: Measurer, run: Run) -> Measurement | InputError:

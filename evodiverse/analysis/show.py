@@ -76,7 +76,7 @@ def print_run(path: Path, console: Console) -> None:
 
 
 def read_whole_log(path: Path) -> Log:
-    """Return the log so far of a run of any status, after a check that no part is missing.
+    """Return the log of a run of any status so far, after checking that no part is missing.
 
     Args:
         path: The run directory, with a ``run.json``.
@@ -99,7 +99,7 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
     """Print a table with one row per run, best first, and a column for each setting in which the runs differ.
 
     Args:
-        logs: The logs so far of the runs, at least one.
+        logs: The logs of the runs so far, at least one.
         console: The console, with markup and emoji disabled.
     """
     compared = compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
@@ -122,18 +122,18 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
 
 
 def read_overrides(path: Path) -> list[str] | None:
-    """Return the overrides that the user wrote on the command line; None if the run directory has no such file.
+    """Return the overrides that the user wrote on the command line; None if the run did not save them.
 
     Raises:
         InputError: The file is damaged; the message names it.
     """
     file = path / ".hydra" / "overrides.yaml"
     try:
-        overrides = _read(file, lambda content: yaml.load(content, _PlainLoader))  # noqa: S506 (text and lists alone)
+        overrides = _read(file, lambda content: yaml.load(content, _PlainLoader))  # noqa: S506 (only text and lists)
     except FileNotFoundError:
         return None
     if not (isinstance(overrides, list) and all(isinstance(override, str) for override in overrides)):
-        raise InputError(f"{file} cannot be read (expected a list of texts); move it away")
+        raise InputError(f"{file} cannot be read (expected a list of strings); move it away")
     return overrides
 
 
@@ -182,7 +182,7 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
         ),
         ("overrides", _text("unknown: no .hydra folder" if overrides is None else shlex.join(overrides) or "none")),
         ("started", _text(record.get("started") or "unknown")),
-        ("seconds", _text(seconds or "none before the first commit")),
+        ("seconds", _text(seconds or "none recorded")),
         ("versions", _text(*(map(_versions, record["versions"]) if "versions" in record else ["unknown"]))),
         ("git commit", _text(f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}")),
         ("data", _text(_sources(record.get("sources", {})))),
@@ -203,7 +203,7 @@ def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
 
 
 def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
-    """Return the task's last line about the candidate that it chooses; nothing for a task that chooses none."""
+    """Return the task's latest line about the chosen candidate; nothing for a task that does not choose one."""
     try:
         headline = _read(path / BEST / CHOSEN, bytes.decode)
     except FileNotFoundError:
@@ -261,7 +261,7 @@ def _draw_best(attempts: Columns) -> list[RenderableType]:
 
 
 def _abridge(genotype: str | None) -> str | None:
-    """Return the statement of a function that is a single return statement, else the genotype itself."""
+    """Return the body of a function that consists of one return statement; otherwise the genotype itself."""
     lines = [line for line in (genotype or "").splitlines() if line.strip()]
     return lines[1] if len(lines) == 2 and lines[1].strip().startswith("return ") else genotype
 

@@ -1,4 +1,4 @@
-"""Paired tests and intervals for the difference of two methods over few seeds."""
+"""Paired tests and intervals for the difference between two methods over a few seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from scipy import stats
 MOST_EXACT = 40
 """The largest number of pairs for which the permutation test is exact."""
 N_RESAMPLES = 10_000
-"""The number of bootstrap resamples, and of permutations that are drawn if there are more pairs."""
+"""The number of bootstrap resamples, and of random permutations if there are more than `MOST_EXACT` pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,16 @@ class Interval:
 
 
 def paired_t(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Return the one-sided p-value of the paired t-test that ours are higher (paper, "Statistical Significance").
+    """Return the one-sided p-value of the paired t-test, which is small if our values are higher.
+
+    The paper uses this test (section "Statistical Significance").
 
     Args:
         ours: ``(n,)`` values.
         theirs: ``(n,)`` values, each paired with one of ours.
 
     Returns:
-        The p-value; None if the test is undefined, with fewer than two pairs or if all differences are the same.
+        The p-value; None if the test is undefined, because there are fewer than two pairs or all differences are equal.
     """
     differences = _differences(ours, theirs)
     if len(differences) < 2 or np.ptp(differences) == 0:
@@ -62,12 +64,12 @@ def draw_resamples(n_pairs: int) -> NDArray[np.int64]:
 
 
 def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Return the one-sided p-value of the paired permutation test that ours are higher; None if there are no pairs.
+    """Return the one-sided p-value of the paired permutation test, small if our values are higher; None without pairs.
 
-    The p-value is the share of the 2^n ways to swap the values within pairs that give at least as large a sum of
-    differences. With three pairs it is never below 0.125. Up to `MOST_EXACT` pairs it is exact: the sums over the two
-    halves of the pairs are enumerated separately and then combined. For more pairs it is estimated from `N_RESAMPLES`
-    random ways, the same in every call.
+    There are 2^n ways to swap the values within n pairs. The p-value is the share of them for which the sum of the
+    differences is at least as large as the observed sum. With three pairs it is never below 0.125. Up to `MOST_EXACT`
+    pairs it is exact: the sums over the two halves of the pairs are enumerated separately and then combined. For more
+    pairs it is estimated from `N_RESAMPLES` random ways to swap, the same in every call.
 
     Args:
         ours: ``(n,)`` values.
@@ -77,7 +79,7 @@ def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | Non
     n = len(differences)
     if n == 0:
         return None
-    least = differences.sum() - 1e-9 * np.abs(differences).sum()  # as large, up to rounding
+    least = differences.sum() - 1e-9 * np.abs(differences).sum()  # the observed sum, with a margin for rounding
     if n > MOST_EXACT:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (N_RESAMPLES, n))
         return float(1 + np.count_nonzero(signs @ differences >= least)) / (1 + N_RESAMPLES)
@@ -95,5 +97,5 @@ def _signed_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _differences(ours: Sequence[float], theirs: Sequence[float]) -> NDArray[np.float64]:
     if len(ours) != len(theirs):
-        raise ValueError(f"expected as many values of ours as of theirs, got {len(ours)} and {len(theirs)}")
+        raise ValueError(f"expected the same number of values for both methods, got {len(ours)} and {len(theirs)}")
     return np.array(ours, dtype=np.float64) - np.array(theirs, dtype=np.float64)

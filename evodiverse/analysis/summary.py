@@ -18,7 +18,7 @@ class Rungs:
     Attributes:
         cold_pool: The index of the colder pool.
         hot_pool: The index of the hotter pool.
-        events: The number of exchanges in which the two pools met.
+        events: The number of exchanges between the two pools.
         tried: The number of pairs of candidates that were not blocked.
         accepted: The number of pairs that were swapped.
         blocked: The number of pairs that were blocked.
@@ -40,7 +40,7 @@ class Requests:
         pool: The index of the pool.
         model: The name of the model.
         used: The sum of calls, tokens and costs.
-        outcomes: The number of requests with each outcome, by outcome.
+        outcomes: The number of requests, by outcome.
         cached: The number of requests that were answered from the reply cache.
     """
 
@@ -57,9 +57,9 @@ class Kind:
 
     Attributes:
         reason: The reason, without details.
-        rejected: The number of attempts that were rejected for it.
-        failed: The number of evaluations that failed for it.
-        example: The row of the first of them.
+        rejected: The number of attempts that were rejected for this reason.
+        failed: The number of evaluations that failed for this reason.
+        example: The log row of the first error with this reason.
     """
 
     reason: str
@@ -75,7 +75,7 @@ def find_failed(attempts: Columns) -> list[int]:
 
 
 def best_candidates(attempts: Columns) -> list[Row]:
-    """Return the `N_BEST` evaluations with the highest scores, best first; of equal scores, the older comes first."""
+    """Return the `N_BEST` evaluations with the highest scores, best first; among equal scores, the older first."""
     calls, scores = attempts["call"], attempts["score"]
     scored = ((-score, calls[at], at) for at, score in enumerate(scores) if score is not None and calls[at] is not None)
     return [row_at(attempts, at) for _, _, at in nsmallest(N_BEST, scored)]

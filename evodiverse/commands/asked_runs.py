@@ -40,8 +40,8 @@ def resume(path: Path, scores: Path | None = None) -> None:
         scores: A CSV file with measured scores, or None to ask for the same scores again.
 
     Raises:
-        InputError: The run was not started with ``evaluator=ask``, or scores are given although it is complete, or the
-            file is invalid; lists every invalid line.
+        InputError: The run was not started with ``evaluator=ask``, or scores are given although the run is complete, or
+            the file is invalid; the message lists every invalid line.
     """
     given = None if scores is None else _read(scores)
     register()
@@ -107,11 +107,12 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
     """Add the scores to the journal, where the run finds them.
 
     Raises:
-        InputError: A line names no candidate that was asked for, or has no valid score; lists all such lines.
+        InputError: A line names no candidate that was asked for, or has no valid score; the message lists all such
+            lines.
     """
     task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     if not isinstance(task, Measurable):
-        raise InputError(f"the task of {plan.config.task.get('domain')} takes no scores from elsewhere")
+        raise InputError(f"the task of {plan.config.task.get('domain')} does not accept measured scores")
     journal = Journal(plan.path / JOURNAL)
     records, violations = [], []
     with locked(plan.path):
@@ -129,17 +130,17 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
         journal.append(records)
     keys = {record["key"] for record in records}
     again = keys - asked.keys()
-    say(f"received {len(keys - again):,} of {len(asked):,} scores{f', and {len(again):,} again' if again else ''}")
+    say(f"received {len(keys - again):,} of {len(asked):,} scores{f', and updated {len(again):,}' if again else ''}")
 
 
 def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: Container[str]) -> Hypothesis:
-    """Return the candidate that a line is about, which may be written differently than in the question.
+    """Return the candidate that a line is about, even if the line writes it differently than the run did.
 
     Args:
         task: The task, which parses genotypes.
         line: The cells of the line, by column.
         asked: The genotypes of the candidates that the run is waiting for, by their keys.
-        known: The keys of candidates whose scores the run already has; those may be given again.
+        known: The keys of candidates whose scores the run already has; a new score replaces the earlier one.
     """
     name = next(name for name in _NAMES if name in line)
     text = line[name].strip()
@@ -159,7 +160,7 @@ def _rate(task: Measurable, hypothesis: Hypothesis, text: str) -> Evaluation:
     try:
         score = float(text)
     except ValueError:
-        raise InputError(f"score must be a number, nan for a failed measurement, got {text!r}") from None
+        raise InputError(f"score must be a number, or nan for a failed measurement, got {text!r}") from None
     if math.isnan(score):
         error = str(Rejection(Reason.NON_FINITE, "the measurement failed"))
         return Evaluation(None, None, valid=False, error=error)

@@ -1,4 +1,4 @@
-"""Runs of other engines, which are planned like any run and logged like one that ended after iteration 0."""
+"""Runs of other engines, which are planned like any run and logged like a run that ended after iteration 0."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -115,7 +115,7 @@ def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: Hydr
     The settings of the run are those of the task, the budget and the engine, and those that every reader of runs needs.
 
     Raises:
-        InputError: The configuration is invalid; lists all problems.
+        InputError: The configuration is invalid; the message lists all problems.
     """
     plan = plan_run(composed, hydra)
     if plan.config.task["domain"] != _EQUATIONS:
@@ -139,7 +139,7 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         engine: The name of the engine.
         plan: The plan of the run.
         budget: The limit of the engine.
-        save: Writes the given options into the folder that it is passed.
+        save: A function that writes the options of the command line into a folder.
 
     Raises:
         InputError: The run directory holds another run, or data cannot be used.
@@ -154,7 +154,7 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
     libraries = list(dict.fromkeys([*plan.libraries, *ENGINES[engine].libraries.values()]))
     with ExitStack() as stack:
         run = stack.enter_context(open_run(this, _COLUMNS, libraries, save, overwrite=plan.config.overwrite))
-        if isinstance(run, str):  # another process completed it meanwhile
+        if isinstance(run, str):  # another process has completed it in the meantime
             say(run)
             return
         saved = run.directory.checkpoint() or _search(engine, plan, budget, run.directory)

@@ -15,9 +15,10 @@ are stored in the cache, so that the same command resumes after an interruption.
 examples:
   evodiverse-dock outputs/jnk3 --receptor jnk3.pdbqt --box 22.5,12.1,31.0,24,24,24
   evodiverse-dock outputs --targets targets.yaml
-  evodiverse-dock outputs/jnk3/pt/off/default/seed0 --receptor {PUBLISHED}     # fetched; for a trial
+  evodiverse-dock outputs/jnk3/pt/off/default/seed0 --receptor {PUBLISHED}     # downloaded, to try the command
 
-targets.yaml, by task; paths are relative to it; boxes are in Å, or paths of Vina configuration files:
+targets.yaml has a receptor and a box for each task. Paths are relative to this file. A box is six numbers in Å, or the
+path of a Vina configuration file:
   jnk3:  {{receptor: jnk3.pdbqt, box: [22.5, 12.1, 31.0, 24, 24, 24]}}
   gsk3b: {{receptor: gsk3b.pdbqt, box: [10.2, 5.3, -7.7, 24, 24, 24]}}
 
@@ -37,7 +38,7 @@ def main() -> int:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
-        "--receptor", metavar="FILE", help=f"rigid receptor in PDBQT format, or {PUBLISHED}, which brings its box"
+        "--receptor", metavar="FILE", help=f"rigid receptor in PDBQT format, or {PUBLISHED}, which comes with a box"
     )
     where.add_argument("--targets", type=Path, metavar="FILE", help="YAML file with the receptor and box of each task")
     parser.add_argument(
@@ -48,9 +49,7 @@ def main() -> int:
     parser.add_argument(
         "--exhaustiveness", type=_count, default=8, metavar="N", help="number of searches for the best pose (8)"
     )
-    parser.add_argument(
-        "--jobs", type=_count, metavar="N", help="molecules to dock at the same time (as many as cores)"
-    )
+    parser.add_argument("--jobs", type=_count, metavar="N", help="molecules to dock at the same time (one per core)")
     parser.add_argument("--overwrite", action="store_true", help="replace a docking that used other settings")
     arguments = parser.parse_args(_attach_box(sys.argv[1:]))
     from evodiverse.commands.dock_runs import Order, dock_all  # here so that --help stays fast
@@ -81,7 +80,7 @@ def main() -> int:
 
 
 def _attach_box(words: list[str]) -> list[str]:
-    """Replace ``--box VALUE`` by ``--box=VALUE``, since argparse takes a value with a leading minus for an option."""
+    """Replace ``--box VALUE`` with ``--box=VALUE``, since argparse takes a value with a leading minus for an option."""
     if "--box" not in words[:-1]:
         return words
     at = words.index("--box")

@@ -68,8 +68,8 @@ def dock_all(order: Order, program: Program = vina) -> int:
         program: The docking program.
 
     Raises:
-        InputError: The extra is missing, a receptor or a box cannot be used, none of the runs can be docked, or one
-            receptor is given for several tasks.
+        InputError: The extra ``docking`` is not installed, a receptor or a box cannot be used, none of the runs can be
+            docked, or one receptor is given for several tasks.
         ServiceError: The disk is full or not available.
     """
     program.check_installed()

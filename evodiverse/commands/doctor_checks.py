@@ -1,4 +1,4 @@
-"""The checks of ``evodiverse-doctor``: one finding per item, with a remedy where there is a problem."""
+"""The checks of ``evodiverse-doctor``: one finding per item, with a remedy if there is a problem."""
 
 import enum
 import importlib.metadata
@@ -46,7 +46,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "slurm": "launcher=slurm",
     "srbench": "the problems of LLM-SRBench",
 }
-"""The purpose of each extra, without those for the development of EvoDiverse."""
+"""The purpose of each extra, except for the extras for the development of EvoDiverse."""
 
 _NO_PROGRAMS: Final = "until this is fixed, only molecules can be searched here"
 
@@ -128,7 +128,7 @@ def check_machine() -> Iterator[Finding]:
     folder = Path.cwd()
     free = shutil.disk_usage(folder).free
     if not os.access(folder, os.W_OK):
-        yield Finding("outputs", Status.PROBLEM, f"{folder} cannot be written", "set outputs=FOLDER to one that can")
+        yield Finding("outputs", Status.PROBLEM, f"{folder} cannot be written", "set outputs to a writable folder")
     elif free < _LEAST_DISK:
         yield Finding("outputs", Status.LIMITED, f"{_gib(free)} free in {folder}", "make room or set outputs=FOLDER")
     else:
@@ -145,17 +145,18 @@ def check_sandbox() -> Iterator[Finding]:
     gaps = find_gaps()
     if gaps:
         remedy = (
-            "run programs of models on Linux 5.13 or later, outside of containers that forbid Landlock or seccomp; "
+            "run programs that models write on Linux 5.13 or later, outside of containers that forbid Landlock or "
+            "seccomp; "
             "sandbox.require=strict refuses to run here"
         )
-        yield Finding("kernel", Status.LIMITED, f"programs are not kept from {' and '.join(gaps)}", remedy)
+        yield Finding("kernel", Status.LIMITED, f"the kernel cannot protect {' and '.join(gaps)} from programs", remedy)
     else:
         yield Finding("kernel", Status.OK, "Landlock and seccomp are available")
     with tempfile.TemporaryDirectory() as folder:
         if can_mount(folder):
             yield Finding("disk", Status.OK, "each program gets a small disk in memory")
         else:
-            text = "no disk in memory (user namespaces are off): what programs write is counted instead"
+            text = "no disk in memory (user namespaces are off); the size of programs' files is measured instead"
             yield Finding("disk", Status.OK, text)
         secret = Path(folder, "secret.txt")
         secret.write_text("secret")
@@ -175,11 +176,11 @@ def check_sandbox() -> Iterator[Finding]:
         remedy = "run only programs that you trust here" if gaps else "report it, see docs/SECURITY.md"
         yield Finding("trial", Status.LIMITED if gaps else Status.PROBLEM, text, remedy)
     else:
-        yield Finding("trial", Status.OK, "a program tried to read a file, to reach the network and to signal: refused")
+        yield Finding("trial", Status.OK, "a program could not read files, use the network or signal other processes")
 
 
 def check_data() -> Iterator[Finding]:
-    """Yield how the cache stands, and each of its artifacts by SHA-256."""
+    """Yield findings about the cache folder and about each artifact, which is checked by its SHA-256."""
     from evodiverse.cache_folder import cache_folder
     from evodiverse.data.artifacts import ARTIFACTS
     from evodiverse.data.cache import State, inspect_artifact
@@ -189,11 +190,11 @@ def check_data() -> Iterator[Finding]:
         folder = cache_folder()
         offline = is_offline()
     except EvoDiverseError as error:
-        yield Finding("cache", Status.PROBLEM, str(error), "set EVODIVERSE_CACHE to a folder that can be written")
+        yield Finding("cache", Status.PROBLEM, str(error), "set EVODIVERSE_CACHE to a writable folder")
         return
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
-        remedy = "set EVODIVERSE_CACHE to a folder that can be"
+        remedy = "set EVODIVERSE_CACHE to a writable folder"
         yield Finding("cache", Status.PROBLEM, f"{folder} cannot be written", remedy)
     else:
         network = (
@@ -217,7 +218,7 @@ def check_data() -> Iterator[Finding]:
 
 
 def check_keys() -> Iterator[Finding]:
-    """Yield a finding for each key, set or not in the environment or ``.env``; values are never shown."""
+    """Yield a finding about whether each key is set, in the environment or in ``.env``; values are never shown."""
     from evodiverse.llm.keys import load_env_file
 
     before = {name for name, value in os.environ.items() if value.strip()}

@@ -38,7 +38,8 @@ def write(
 
     Args:
         runs: Run directories, or folders of runs.
-        to: The folder to write to; None for ``figures`` in the only folder of runs, else in ``outputs``.
+        to: The folder to write to; None for ``figures`` in the folder of runs if exactly one is given, and otherwise in
+            ``outputs``.
         only: The names of the figures to draw; empty for all.
         reference: A file of SMILES to show as chemical space; None for ZINC-250K.
         own: Packages of the user's own domains.
@@ -64,7 +65,10 @@ def write(
     entries, contents, names = _draw_all(kinds, _select(results, named), results, context, errors)
     facts = [
         f"{len(results)} complete runs; left out: {_count_left_out(surveys, len(complete) - len(known), len(errors))}.",
-        "Figures show runs that differ from the defaults only in their budget or were named directly; sweeps show all.",
+        (
+            "Figures show runs that differ from the defaults only in their budget, and runs that were named directly; "
+            "figures of sweeps show all runs."
+        ),
     ]
     page = to_page(entries, names, facts).encode()
     try:

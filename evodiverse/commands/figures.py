@@ -1,4 +1,4 @@
-"""Draw the figures of the paper, and our own, from the logs of runs, as SVG and PNG, and list what is missing."""
+"""Draw the figures of the paper, and others, from the logs of runs, as SVG and PNG, and list missing runs."""
 
 import argparse
 import os

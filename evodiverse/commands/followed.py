@@ -41,5 +41,5 @@ def is_followed(hydra: HydraConf) -> bool:
 
 
 def is_basic(hydra: HydraConf) -> bool:
-    """Return whether a sweep goes over lists of values, in contrast to a sweeper that chooses values as it goes."""
+    """Return whether a sweep goes over lists of values, rather than letting a sweeper choose values as it goes."""
     return str(hydra.sweeper.get("_target_")).endswith(f".{BasicSweeper.__name__}")

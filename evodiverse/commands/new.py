@@ -22,8 +22,8 @@ files:
   start.py      the program that the search starts from
   README.md     the commands that run the task and show the results
 
-The task works out of the box: it searches for rules that give short round trips through cities. Replace it by your own
-step by step; comments explain how. Existing files are never overwritten.
+The task works out of the box: it searches for rules that give short round trips through cities. Replace it with
+your own, step by step; comments explain how. Existing files are never overwritten.
 
 example:
   evodiverse-new program mytask

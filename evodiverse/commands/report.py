@@ -1,4 +1,4 @@
-"""Write a page for the browser about each run, with its settings, its course and its results."""
+"""Write a page for the browser about each run, with its settings, its progress and its results."""
 
 import argparse
 import os

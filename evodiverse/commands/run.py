@@ -1,4 +1,4 @@
-"""The command ``evodiverse``, which composes, validates, builds and runs."""
+"""The command ``evodiverse``, which composes and validates a configuration, and then builds and runs it."""
 
 import os
 import shlex
@@ -29,7 +29,7 @@ _BUG = "a bug in EvoDiverse or in your own code"
 
 
 class _Refused(BaseException):
-    """The exit code of a single run. Not an `Exception`, since Hydra would print an additional line about one."""
+    """The exit code of a single run; not an `Exception`, for which Hydra would print an additional line."""
 
 
 def main() -> None:
@@ -85,7 +85,7 @@ def _start(arguments: Sequence[str]) -> int | None:
 
 
 def _prepare() -> None:
-    """Prepare this process once. `_run` calls this again since the processes of a launcher never call `main`."""
+    """Prepare this process once; `_run` calls this too, since the processes of a launcher never call `main`."""
     if os.getpid() not in _prepared:
         _prepared.add(os.getpid())
         cap_threads()
@@ -108,7 +108,7 @@ def job(composed: DictConfig) -> float | None:
         return _run(composed)
     except EvoDiverseError as error:
         message, exit_code = str(error), error.exit_code
-    except Exception as error:  # noqa: BLE001 (Hydra would report only the first one, after all runs)
+    except Exception as error:  # noqa: BLE001 (Hydra would report only the first error, after all runs)
         traceback.print_exception(error)
         message, exit_code = f"{describe(error)}; {_BUG}", EvoDiverseError.exit_code
     raise RunFailed(message, exit_code)

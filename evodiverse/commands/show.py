@@ -1,4 +1,4 @@
-"""Print the settings and the course of a run. Several runs are compared, with a row for each."""
+"""Print the settings and the progress of a run, or compare several runs in a table with one row per run."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""Sweeps: checks all runs, launches those that are not complete, and prints a summary.
+"""Sweeps: check all runs, launch those that are not complete, and print a summary.
 
 A sweeper that chooses its runs, such as Optuna's, launches them itself; only its failed runs are listed.
 """
@@ -41,15 +41,16 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int:
 
     Args:
         arguments: The arguments of the command.
-        job: Runs one configuration, in this process or in another; raises `RunFailed`.
+        job: A function that runs one configuration, in this process or in another, and raises `RunFailed` if the run
+            fails.
 
     Returns:
         The exit code, 1 if a run failed.
 
     Raises:
-        InputError: Some runs of a sweep over lists of values are invalid; lists all problems of all runs. No run has
-            started.
-        HydraException: A run does not compose.
+        InputError: Some runs of a sweep over lists of values are invalid; the message lists all problems of all runs.
+            No run has started.
+        HydraException: The configuration of a run cannot be composed.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     with hydra_session(parsed.config_dir) as hydra:
@@ -101,7 +102,7 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
 
 
 def _find_failure_rate(hydra: HydraConf) -> float:
-    """Return the share of failed runs in a batch that ends a sweep if it is exceeded; the default is to never end it.
+    """Return the share of failed runs in a batch above which the sweep ends; by default, failed runs never end it.
 
     Optuna's own default is 0, which ends the sweep at the first failed run.
     """
@@ -126,7 +127,7 @@ class Trials:
     """The runs of a sweeper that chooses its runs.
 
     Args:
-        failure_rate: The share of failed runs in a batch that ends the sweep if it is exceeded.
+        failure_rate: The share of failed runs in a batch above which the sweep ends.
     """
 
     def __init__(self, failure_rate: float) -> None:
@@ -136,11 +137,11 @@ class Trials:
         self.failed: dict[int, tuple[Sequence[str], str]] = {}  # overrides and errors of failed runs, by number
 
     def follow(self, launcher: Launcher) -> "Followed":
-        """Return a launcher that launches the same runs and notes their ends here."""
+        """Return a launcher that launches the same runs and calls `note` with their results."""
         return Followed(launcher, self.note)
 
     def note(self, first: int, results: Sequence[JobReturn]) -> None:
-        """Note how a batch of runs ended, and give failed ones the result None, at which a sweeper does not raise.
+        """Note how a batch of runs ended, and set the results of failed runs to None, so that the sweeper continues.
 
         Args:
             first: The number of the first run.
@@ -164,11 +165,11 @@ class Trials:
 
 
 class Followed:
-    """A launcher that also passes the results of its runs on.
+    """A launcher that also passes on the results of its runs.
 
     Args:
-        launcher: The launcher that makes the runs.
-        note: Called with the number of the first run of a batch and with the results of the batch.
+        launcher: The launcher that starts the runs.
+        note: A function that is called with the number of the first run of a batch and with the results of the batch.
     """
 
     def __init__(self, launcher: Launcher, note: Callable[[int, Sequence[JobReturn]], None]) -> None:
@@ -228,7 +229,7 @@ def _launch(
 
 
 def _launch_each(launcher: Launcher, todo: Sequence[SweptRun], overview: Overview) -> Iterator[JobReturn]:
-    """Run one after the other in this process, and yield how each run ended."""
+    """Run one configuration after the other in this process, and yield how each run ended."""
     for run in todo:
         overview.begin(run.number)
         (result,) = launcher.launch([list(run.overrides)], initial_job_idx=run.number - 1)
@@ -237,16 +238,16 @@ def _launch_each(launcher: Launcher, todo: Sequence[SweptRun], overview: Overvie
 
 
 def _launch_all(launcher: Launcher, overrides: Sequence[Sequence[str]], first: int) -> Sequence[JobReturn]:
-    """Let a launcher run all, and return how each run ended.
+    """Let a launcher start all runs, and return how each run ended.
 
     Args:
-        launcher: The launcher that makes the runs.
+        launcher: The launcher that starts the runs.
         overrides: The overrides of each run.
         first: The number of the first run.
 
     Raises:
         ServiceError: The launcher itself failed.
-        HydraException: A run does not compose.
+        HydraException: The configuration of a run cannot be composed.
     """
     try:
         return launcher.launch([list(words) for words in overrides], initial_job_idx=first)

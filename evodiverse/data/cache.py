@@ -64,7 +64,7 @@ class FetchOutcome(enum.StrEnum):
 
     PRESENT = "already there"
     FETCHED = "fetched"
-    REPLACED = "replaced, it was damaged"
+    REPLACED = "replaced, since it was damaged"
 
 
 _OUTCOMES = {
@@ -117,7 +117,7 @@ def present_path(name: str) -> Path:
 def artifact_path(name: str) -> Path:
     """Return the path of an artifact with the right SHA-256, and fetch the artifact if it is missing.
 
-    A damaged file is refused, so that somebody notices. Only `fetch` replaces damaged files.
+    A damaged file is refused, so that the user notices the damage. Only `fetch` replaces damaged files.
 
     Raises:
         DataError: The name is unknown, the cached file is damaged, or it is missing and cannot be fetched, for
@@ -132,7 +132,7 @@ def artifact_folder(name: str) -> Path:
     Missing artifacts are fetched in one download, and damaged ones are refused, as in `artifact_path`.
 
     Raises:
-        DataError: In the cases of `artifact_path`.
+        DataError: For the same reasons as in `artifact_path`.
     """
     return _usable_paths(artifact_names(name))[0].parent
 
@@ -158,7 +158,7 @@ def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = s
 
     Args:
         names: The names of the artifacts.
-        offline: Whether to only look into the cache, as with ``EVODIVERSE_OFFLINE``.
+        offline: Whether to look only in the cache, as with ``EVODIVERSE_OFFLINE``.
         show: A function that shows the progress of each download.
 
     Returns:
@@ -225,7 +225,7 @@ def _locked(folder: Path) -> Iterator[None]:
         if not lock(file.fileno(), waits=False):
             _LOG.info("waiting for another process that is filling %s ...", folder)
             lock(file.fileno(), waits=True)
-        for abandoned in folder.glob(f"{_DOWNLOAD_PREFIX}*"):  # left by a process that was killed with the lock
+        for abandoned in folder.glob(f"{_DOWNLOAD_PREFIX}*"):  # left by a killed process that held the lock
             shutil.rmtree(abandoned, ignore_errors=True)
         yield
 

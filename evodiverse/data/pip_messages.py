@@ -30,7 +30,7 @@ class Failure(NamedTuple):
 
 
 class _Cause(NamedTuple):
-    """A pattern in pip's output. Both phrases may refer to its groups, ``{python}`` and ``{requirement}``."""
+    """A pattern in pip's output; both phrases may refer to its groups, to ``{python}`` and to ``{requirement}``."""
 
     pattern: str
     reason: str
@@ -105,7 +105,8 @@ def parse_progress(line: str) -> tuple[int, int | None] | None:
     """Return the progress that a line of ``--progress-bar=raw`` reports, or None for any other line.
 
     Returns:
-        The number of bytes that have arrived, and of all bytes, which is None if the index does not report it.
+        The number of bytes that have arrived, and the total number of bytes, which is None if the index does not report
+        it.
     """
     match = _PROGRESS.fullmatch(line)
     if match is None:
@@ -115,7 +116,7 @@ def parse_progress(line: str) -> tuple[int, int | None] | None:
 
 
 def explain_failure(output: str, requirement: str, python: str) -> Failure:
-    """Return why ``pip -vv download`` failed, which is the cause behind the retries and follow-up errors in the output.
+    """Return the cause of a failed ``pip -vv download``, which is hidden among retries and follow-up errors.
 
     Args:
         output: Everything that pip printed on both streams.

@@ -35,7 +35,7 @@ def cosine(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> NDArr
 def select_apart(
     ranked: Iterable[Bag], limit: float, similarities: Callable[[Bag, Sequence[Bag]], NDArray[np.float64]]
 ) -> list[Bag]:
-    """Select bags greedily, each with a similarity below ``limit`` to all that are selected before it.
+    """Select bags greedily, each with a similarity below ``limit`` to all bags selected before it.
 
     Args:
         ranked: The bags, in the order in which they are considered.
@@ -43,7 +43,7 @@ def select_apart(
         similarities: A function that returns the ``(n,)`` similarities of a bag to others.
 
     Returns:
-        The selected bags, in their order.
+        The selected bags, in the order of ``ranked``.
     """
     taken: list[Bag] = []
     for bag in ranked:

@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float32]
 CODEBERT: Final = "microsoft/codebert-base"
 CODEBERT_REVISION: Final = "3b0952feddeffad0063f274080e3c23d75e7eb39"
 CODEBERT_TOKENS: Final = 512
-MINILM_TOKENS: Final = 256  # the length it was trained for, although it has 512 positions
+MINILM_TOKENS: Final = 256  # the length that the model was trained for, although it has 512 positions
 
 _NOT_INSTALLED: Final = "embeddings need torch and transformers; run pip install 'evodiverse[codebert]'"
 _BATCH: Final = 16

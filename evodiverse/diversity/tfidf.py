@@ -11,7 +11,7 @@ from evodiverse.diversity.distances import Diversity, measure_diversity
 from evodiverse.errors import InputError
 from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
 
-# The syntax nodes of keywords and operators. Brackets, dots and commas add nothing to what they enclose.
+# The syntax nodes of keywords and operators. Brackets, dots and commas add nothing to what they enclose or join.
 _STATEMENTS: Final = (ast.stmt, ast.excepthandler, ast.match_case)
 _EXPRESSIONS: Final = (ast.Lambda, ast.IfExp, ast.comprehension, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _OPERATORS: Final = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)

@@ -1,4 +1,4 @@
-"""Docking of each molecule in its own process, which Vina may crash."""
+"""Docking of each molecule in its own process, so that a crash of Vina affects only that molecule."""
 
 import multiprocessing
 import os
@@ -17,8 +17,8 @@ Dock = Callable[[Job], Docked]
 def dock_each(jobs: Sequence[Job], dock: Dock, n_processes: int) -> Generator[tuple[Job, Docked]]:
     """Yield each job with its result, in the order in which the jobs finish.
 
-    The result of a docking that fails, or whose process ends, is an error. If the iteration is closed early, the
-    processes in progress are killed.
+    If a docking fails or its process dies, its result is an error. If the iteration is closed early, the running
+    processes are killed.
 
     Args:
         jobs: The molecules to dock.
@@ -63,9 +63,9 @@ def _receive(connection: Connection, process: BaseProcess) -> Docked:
 
 
 def _answer(sending: Connection, dock: Dock, job: Job) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes; the main one ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal signals all processes; the main one kills this one
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):  # libraries print there from C++
+    for descriptor in (1, 2):  # stdout and stderr, where C++ libraries print
         os.dup2(nowhere, descriptor)
     try:
         answer = dock(job)
@@ -73,5 +73,5 @@ def _answer(sending: Connection, dock: Dock, job: Job) -> None:
         answer = Docked(None, error=describe(error))
     try:
         sending.send(answer)
-    except BrokenPipeError:  # the main process was killed, so nobody waits
+    except BrokenPipeError:  # the main process was killed, so nobody waits for the result
         return

@@ -15,14 +15,14 @@ class DockingCache:
     """Stores the pose and the score of each job. Failures are not stored, so they are tried again.
 
     Args:
-        folder: The folder of the files, which is created with the first one.
+        folder: The folder for the files. It is created when the first file is written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, job: Job) -> Docked | None:
-        """Return the stored result of a job; None if there is none, or its file is damaged."""
+        """Return the stored result of a job; None if there is no result or its file is damaged."""
         try:
             stored = read_json(self._file(job), _MOST_BYTES)
         except (OSError, ValueError):

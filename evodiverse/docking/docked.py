@@ -14,12 +14,12 @@ class Settings:
     """How a molecule is docked.
 
     Attributes:
-        exhaustiveness: The number of independent searches for the best pose, at least 1. The time is proportional to
-            it.
+        exhaustiveness: The number of independent searches for the best pose, at least 1. The computing time is
+            proportional to this number.
         versions: The versions of the program and of the libraries that affect the result, by name.
         seed: The seed of the embedding and of the docking, above 0; for Vina, 0 would mean a random one.
-        n_poses: The number of poses that are refined at the end, as many as the program ``vina`` reports. Only the
-            best one counts.
+        n_poses: The number of poses that are refined at the end, the same number that the program ``vina`` reports by
+            default. Only the best pose counts.
     """
 
     exhaustiveness: int
@@ -68,23 +68,23 @@ class Program(Protocol):
     """A program that docks molecules; a module can be one."""
 
     def check_installed(self) -> None:
-        """Check that everything it needs is installed.
+        """Check that everything that the program needs is installed.
 
         Raises:
             InputError: Something is missing; the message says how to install it.
         """
 
     def find_versions(self) -> dict[str, str]:
-        """Return the versions of everything that affects its results, by name."""
+        """Return the versions of everything that affects the program's results, by name."""
 
     def dock(self, job: Job, /) -> Docked:
         """Dock a molecule on one thread. The result does not depend on where it is computed.
 
-        It is called in a separate process. Any exception becomes the error of the molecule.
+        This method is called in a separate process. Any exception becomes the error of the molecule.
         """
 
 
 def identify(target: Target, settings: Settings) -> dict[str, Any]:
-    """Return everything except the molecule that determines a score, as JSON values."""
+    """Return everything that determines a score, apart from the molecule, as JSON values."""
     box = {name: list(values) for name, values in asdict(target.box).items()}
     return {"receptor_sha256": target.sha256, "box": box, "settings": asdict(settings)}

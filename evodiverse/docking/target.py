@@ -14,7 +14,7 @@ from evodiverse.kit.inputs import expanded, read_input, read_text_input
 
 MOST_BYTES: Final = 50_000_000
 LARGEST_SIDE: Final = 100.0
-"""The longest side of a box, in Å. The memory that a docking needs grows with the volume of the box."""
+"""The longest side that a box may have, in Å. The memory that a docking needs grows with the volume of the box."""
 
 # The lines and the atom types that Vina 1.2 reads in a rigid receptor.
 _ATOMS: Final = ("ATOM", "HETATM")

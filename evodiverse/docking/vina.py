@@ -40,7 +40,7 @@ def dock(job: Job) -> Docked:
     """Dock a molecule on one thread. The result of a job does not depend on where it is computed.
 
     Raises:
-        LigandError: The molecule has no conformer, or Meeko cannot type its atoms.
+        LigandError: RDKit finds no conformer, or Meeko cannot write the ligand.
     """
     from vina import Vina  # an extra
 

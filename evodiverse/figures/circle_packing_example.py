@@ -44,7 +44,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
                 f"{NAME}_{group.suffix}{own}",
                 f"The best packing of {best.run.settings.get('task.n')} circles in the unit square, {group.words}, out "
                 f"of {len(group.results)} runs: sum of radii {total:.6f} ({best.run.method}, seed {best.run.seed}, "
-                f"evaluation {call:,}), and the start of its program; the .py file has all of it.",
+                f"evaluation {call:,}), and the start of its program; the .py file has the whole program.",
                 partial(draw, best),
                 describe_runs([best]),
                 partial(write_program, best),
@@ -63,7 +63,7 @@ def read_program(best: Result) -> str:
 
 
 def write_program(best: Result) -> Mapping[str, str]:
-    """Return the program as the content of a file, by suffix."""
+    """Return the program as the content of a file, by the suffix of its name."""
     return {".py": read_program(best)}
 
 
@@ -82,7 +82,7 @@ def draw(best: Result) -> Figure:
 
 
 def _first_lines(program: str) -> list[str]:
-    """Return as many lines of a program as there is room for, with long lines wrapped."""
+    """Return the first lines of a program that fit in the figure, with long lines wrapped."""
     lines = [
         part
         for line in program.splitlines()

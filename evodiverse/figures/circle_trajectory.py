@@ -30,7 +30,7 @@ PACKING: Final = "circle packing"
 METHODS: Final = ("ea", "island", "ensemble", "pt")
 _N_SHOWN: Final = 5
 _SHARE_SHOWN: Final = 0.9
-"""The axis leaves out sums below this share of the best, since the first ones are far below the rest."""
+"""The axis leaves out sums below this share of the best, since the first sums are far below the rest."""
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
@@ -45,17 +45,17 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
                 yield Picture(
                     f"{NAME}_{group.suffix}{own}",
                     f"Packing of {best.run.settings.get('task.n')} circles, {group.words}. Mean over seeds of the "
-                    "largest sum of radii so far; sums far below the best are not shown. Below: packings at records of "
-                    f"the best run ({best.run.method}, seed {best.run.seed}), each with its evaluation and its sum. "
-                    f"{describe_runs(some)}. Bands: {WHAT}; a single seed has none. A run that ended early keeps its "
-                    "last value.",
+                    "largest sum of radii so far; sums far below the best are not shown. Below: packings with which "
+                    f"the best run ({best.run.method}, seed {best.run.seed}) set a record, each with its evaluation "
+                    f"and its sum. {describe_runs(some)}. Bands: {WHAT}; a single seed has none. A run that ended "
+                    "early keeps its last value.",
                     partial(draw, some, best),
                     describe_runs(some, BANDS),
                 )
 
 
 def draw(results: Sequence[Result], best: Result) -> Figure:
-    """Return a figure with the curves of all methods above packings of the best run at some of its records."""
+    """Return a figure with the curves of all methods, and some record packings of the best run below them."""
     calls = [int(call) for call in numbers(curve(best, "sum_calls"))]
     shown = choose_records(calls)
     packings = read_packings(best.run, shown)

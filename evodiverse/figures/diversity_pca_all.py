@@ -28,7 +28,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
             f"of radii over the reference). Seeds: {seeds}. Distances between distant groups mean little in a "
             "projection.",
             partial(draw, group.results),
-            f"one run per method, of seeds: {seeds}",
+            f"one run per method; seeds: {seeds}",
         )
 
 

@@ -32,7 +32,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def count_band(results: Sequence[Result], metric: str, budget: int) -> Band:
-    """Return the band of a count after each tenth of the budget, which starts at 0 calls with 0.
+    """Return the band of a count after each tenth of the budget; the band starts with a count of 0 at 0 calls.
 
     Args:
         results: The runs.

@@ -17,9 +17,9 @@ class Entry:
 
     Attributes:
         kind: The kind of figure.
-        pictures: The pictures that were drawn of it.
+        pictures: The pictures of the figure that were drawn.
         lacks: The missing runs.
-        needs: A sentence about what must be installed for it; None if nothing.
+        needs: A sentence about what must be installed for the figure; None if nothing is missing.
     """
 
     kind: FigureKind
@@ -60,7 +60,7 @@ def _describe(entry: Entry, names: Mapping[str, str]) -> list[str]:
         name = names[picture.name]
         lines += [f"![{name}]({name}.png)", "", f"[{name}.svg]({name}.svg). {_plain(picture.caption)}", ""]
     if not entry.pictures and not entry.needs:
-        lines += ["There are no runs for it yet.", ""]
+        lines += ["There are no runs for this figure yet.", ""]
     for lack in entry.lacks:
         lines += [f"Missing for {_plain(lack.of)}: {_plain(lack.what)}", "", *_code(lack.commands), ""]
     if not entry.pictures and entry.kind.example:

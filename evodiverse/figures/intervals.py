@@ -1,4 +1,4 @@
-"""Means over runs with confidence intervals, of numbers and of curves with values at different calls."""
+"""Means over runs with confidence intervals: of single numbers, and of curves with values at different calls."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -102,7 +102,7 @@ def make_band(
 ) -> Band:
     """Return the mean of the step curves of some runs, at each call at which one of them changes.
 
-    A curve keeps its last value where others continue. At each call, the curves that have a value there count.
+    A curve keeps its last value where others continue. The mean at a call is over the curves that have a value there.
 
     Args:
         curves: The calls and the values of each run, at least one.
@@ -120,8 +120,8 @@ def make_iteration_band(
 ) -> Band:
     """Return the mean curve of some runs, with one point per iteration.
 
-    Its x is the mean number of calls made by then, its y the mean value. A run that has ended earlier keeps its last
-    value in y, and is left out of x.
+    The x of a point is the mean number of calls made up to its iteration, and the y is the mean value. After a run has
+    ended, y still counts its last value, and x leaves the run out.
 
     Args:
         curves: The calls and the values of each run after each iteration, at least one run.

@@ -22,7 +22,7 @@ NAME: Final = "lineage"
 _OURS: Final = "pt"
 _EQUATIONS: Final = "equations"
 START: Final = -1
-"""Stands for the pool of an initial candidate that all pools share."""
+"""The value in ``pools`` for an initial candidate that all pools share."""
 _LEAST: Final = 1e-16
 _UNITS: Final = {"molecules": "score", "circle packing": "score (sum of radii over the reference)"}
 
@@ -32,9 +32,9 @@ class Lineage:
     """The ancestors of the best candidates.
 
     Attributes:
-        top: The calls of the ten best, best first.
-        calls: The calls of the ten best and of all their ancestors that have a score, sorted.
-        parents: The pairs of a parent and its child among ``calls``.
+        top: The calls of the ten best candidates, best first.
+        calls: The calls of these ten and of all their ancestors that have a score, sorted.
+        parents: The pairs (parent, child) among ``calls``.
         pools: The pool that proposed each call; `START` for an initial candidate that all pools share.
         scores: The score of each call.
     """
@@ -47,7 +47,7 @@ class Lineage:
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per task and model, of the best run of our method, or of any method if ours has no run."""
+    """Yield one figure per task and model: of the best run of our method, or of any method if ours has no runs."""
     usable = [result for result in results if has(result, "best")]
     for kind in sorted({result.kind for result in usable}):
         for group in group_runs(usable, kind):
@@ -68,7 +68,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def trace(log: Log) -> Lineage:
-    """Return the lineage of the ten best in the final pools.
+    """Return the lineage of the ten best candidates in the final pools.
 
     Raises:
         InputError: A call descends from a later one.

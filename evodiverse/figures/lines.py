@@ -26,7 +26,7 @@ def record_bands(
 ) -> dict[str, Band]:
     """Return the band of the records of each method that has any, by method in the order of legends.
 
-    A record is a value better than all before, and holds until the next.
+    A record is a value that is better than all earlier ones. It holds until the next record.
 
     Args:
         results: The runs, at least one.
@@ -136,7 +136,7 @@ def legend_of(methods: Sequence[str]) -> list[tuple[Line2D, str]]:
 
 
 def say_nothing(axes: Axes, text: str = "no runs yet") -> None:
-    """Write into an empty panel that it has no runs."""
+    """Write into an empty panel that there are no runs."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=INK, alpha=0.6)
     axes.set_xticks([])
     axes.set_yticks([])

@@ -55,7 +55,7 @@ def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
     """Return the missing runs of a figure, for each model of the paper, for ``llm=off``, and for each baseline.
 
     Args:
-        wanted: The runs of the figure.
+        wanted: The runs that the figure needs.
         results: All complete runs.
     """
     lacks = []

@@ -17,9 +17,9 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
     for group in group_runs(usable(results), MOLECULES, TARGETS):
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Molecules, {group.words}. (a) Mean JNK3 score of the diversity-aware top 10 (lines, left axis) and how "
-            "many molecules of the pools the selection takes without the cap of ten (bars, right axis). (b) Mean score "
-            f"of the molecules in the pools with QED > 0.5 and SA < 5.5. {caption_of(group.results)}",
+            f"Molecules, {group.words}. (a) Mean JNK3 score of the diversity-aware top 10 (lines, left axis), and how "
+            "many molecules this selection would take from the pools without its cap of ten (bars, right axis). (b) "
+            f"Mean score of the molecules in the pools with QED > 0.5 and SA < 5.5. {caption_of(group.results)}",
             partial(draw_page, group.results, "jnk3", DRUG_LIKE),
             describe_runs(group.results, BANDS),
         )

@@ -49,7 +49,7 @@ def draw_page(results: Sequence[Result], target: str, metric: str) -> Figure:
 
 
 def draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -> None:
-    """Draw mean scores of the diversity-aware top 10 as lines, and numbers of diverse molecules without cap as bars."""
+    """Draw mean scores of the diversity-aware top 10 as lines, and uncapped numbers of diverse molecules as bars."""
     axes.set_title(title)
     methods = {result.run.method for result in results}
     shown = [result for result in results if result.run.method in _COMPARED or not methods >= {*_COMPARED}]

@@ -1,4 +1,4 @@
-"""Reading of circle packings from logs, and drawing of them."""
+"""Reading circle packings from logs, and drawing them."""
 
 import json
 from collections.abc import Collection
@@ -39,7 +39,7 @@ def _read(run: Run, call: int, text: Any) -> FloatArray:
         centers, radii = (np.array(packing[name], dtype=np.float64) for name in ("centers", "radii"))
         circles = np.column_stack([centers.reshape(-1, 2), radii])
         if not (0 < len(circles) <= _MOST_CIRCLES and np.isfinite(circles).all()):
-            raise ValueError("its numbers are not circles")  # noqa: TRY301
+            raise ValueError("its numbers do not describe circles")  # noqa: TRY301
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
             f"{run.path} has no valid packing for call {call} ({error}); run it again with overwrite=true"

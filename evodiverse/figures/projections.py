@@ -1,4 +1,4 @@
-"""Projections of the programs of final pools to a plane, shown by pool and by score."""
+"""Projections of the programs of final pools onto a plane, shown by pool and by score."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Members:
 
 
 def read_members(results: Sequence[Result]) -> list[Members]:
-    """Return the final pools of one run per method, that with the lowest seed, in the order of legends.
+    """Return the final pools of one run per method, the one with the lowest seed, in the order of legends.
 
     Raises:
         InputError: A log is damaged.
@@ -115,7 +115,7 @@ def locate(members: Sequence[Members], encode: Encode, project: Callable[[Any], 
 
 
 def draw_grid(members: Sequence[Members], points: Sequence[FloatArray], axis: str, score_name: str) -> Figure:
-    """Return a figure with a column per method and two rows: points by pool, and by score.
+    """Return a figure with a column per method and two rows: points colored by pool, and by score.
 
     Args:
         members: The members of each run.

@@ -1,4 +1,4 @@
-"""The interface of figures, and the grouping of runs so that a figure compares only comparable ones."""
+"""The interface of figures, and the grouping of runs so that a figure compares only runs that are comparable."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ class Wanted:
         tasks: The names of the tasks.
         methods: The names of the methods.
         models: The models of the paper; runs with ``llm=off`` are wanted in addition.
-        sciences: The groups of problems, for equations, each with all its problems; a single None for other tasks.
+        sciences: For equations, the groups of problems, each with all its problems; a single None for other tasks.
         fit: The way in which the paper fits equations; None for other tasks.
         domain: The package of the task's domain, if it has problems to choose from.
         engines: The baselines that are wanted in addition.
@@ -76,16 +76,16 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A figure of the paper or our own.
+    """A figure of the paper or one of our own.
 
     Attributes:
         name: The prefix of the names of its files.
         title: The title of the figure.
         find: A function that yields the pictures that can be drawn from some runs.
         label: The label of the figure in the paper's LaTeX; None for our own.
-        wanted: The runs of the paper's figure; None for our own.
-        example: A command that makes runs for one of our own; None for the paper's.
-        missing: A function that returns a sentence about what must be installed; None if nothing is missing.
+        wanted: The runs that the paper's figure needs; None for our own.
+        example: A command that makes runs for a figure of our own; None for a figure of the paper.
+        missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
         takes_all: Whether runs with any overrides count, as in sweeps.
     """
 
@@ -110,7 +110,7 @@ class Group:
 
     @property
     def suffix(self) -> str:
-        """The suffix of the names of its files."""
+        """The suffix of the names of the group's files."""
         return "_".join(filter(None, [self.model, self.fit, self.overrides]))
 
     @property
@@ -180,7 +180,7 @@ def budget_of(results: Sequence[Result]) -> int:
 
 
 def best_run(results: Sequence[Result], metric: str) -> Result | None:
-    """Return the run with the highest value of a metric, the first of several; None if no run has the metric."""
+    """Return the run with the highest value of a metric, the first if several have it; None if none has the metric."""
 
     def number(result: Result) -> float:
         value = result.metrics.get(metric)

@@ -1,4 +1,4 @@
-"""Figure ``round_trips``: round trips of candidates between the pools, and the best that come from the hottest."""
+"""Figure ``round_trips``: round trips of candidates between pools, and the best candidates from the hottest pool."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -25,9 +25,9 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
             yield Picture(
                 f"{NAME}_{kind}_{group.suffix}",
                 f"{kind.capitalize()}, {group.words}. Left: how often swaps took a candidate from the coldest pool to "
-                "the hottest and back, per run. Right: how many of the ten best in the final pools were proposed in "
-                f"the hottest pool or descend from it. {describe_runs(group.results)}. Dots: runs; bars: means; "
-                f"whiskers: {WHAT}, within problems.",
+                "the hottest and back, per run. Right: how many of the ten best candidates in the final pools were "
+                f"proposed in the hottest pool or descend from it. {describe_runs(group.results)}. Dots: runs; bars: "
+                f"means; whiskers: {WHAT}, within problems.",
                 partial(draw, group.results),
                 describe_runs(group.results, WHISKERS),
             )

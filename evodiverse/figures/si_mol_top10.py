@@ -17,9 +17,9 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
     for group in group_runs(usable(results), MOLECULES, TARGETS):
         yield Picture(
             f"{NAME}_{group.suffix}",
-            f"Molecules, {group.words}. (a) Mean GSK3β score of the diversity-aware top 10 (lines, left axis) and how "
-            "many molecules of the pools the selection takes without the cap of ten (bars, right axis). (b) Mean score "
-            f"of the diversity-aware top 10 of the pools. {caption_of(group.results)}",
+            f"Molecules, {group.words}. (a) Mean GSK3β score of the diversity-aware top 10 (lines, left axis), and how "
+            "many molecules this selection would take from the pools without its cap of ten (bars, right axis). (b) "
+            f"Mean score of the diversity-aware top 10 of the pools. {caption_of(group.results)}",
             partial(draw_page, group.results, "gsk3b", DIVERSE),
             describe_runs(group.results, BANDS),
         )

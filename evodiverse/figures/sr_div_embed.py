@@ -35,14 +35,14 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
             "one run with several pools; the other equations are pale. Distances between distant groups mean little in "
             "a projection.",
             partial(draw, group.results, problems, context.measurer, encoder),
-            "one run per method and problem, that with the lowest seed",
+            "one run per method and problem, the one with the lowest seed",
         )
 
 
 def choose_problems(results: Sequence[Result]) -> dict[str, str]:
-    """Return one problem for each of the paper's two sciences, by science; for two others if both have no runs.
+    """Return one problem for each of the paper's two sciences, by science; if neither has runs, for two others.
 
-    The problem is the one with runs of the most methods, the first by name of several.
+    The problem is the one on which the most methods have runs; among several, the first by name.
     """
     sciences = sciences_of(results)
     chosen = [science for science in sciences if science in _SHOWN] or sciences[:2]

@@ -19,7 +19,7 @@ NAME: Final = "sr-score-trajectory"
 METHODS: Final = ("tempering", "ensemble", "pt")
 KIND: Final = "equations"
 _LEAST: Final = 1e-16
-"""The smallest error that is drawn. Lower ones are rounding errors of an exact law, and drawn as this."""
+"""The smallest error that is drawn. Smaller errors are rounding errors of an exact law, and are drawn at this value."""
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:

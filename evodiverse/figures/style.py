@@ -103,7 +103,7 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def look_of(method: str) -> Look:
-    """Return the look of a method; for an unknown method, the look depends on its name alone."""
+    """Return the look of a method; for an unknown method, the look depends only on its name."""
     if method in _LOOKS:
         return _LOOKS[method]
     place = crc32(method.encode())
@@ -124,7 +124,7 @@ def pool_look(pool: int) -> tuple[str, str]:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return text from elsewhere, safe to draw, cut to at most ``most`` characters."""
+    """Return text from elsewhere, made safe to draw and cut to at most ``most`` characters."""
     clean = printable(text)
     return clean if len(clean) <= most else f"{clean[: most - 1]}…"
 
@@ -152,7 +152,7 @@ def use_counts(axes: Axes, which: str = "x") -> None:
 
 
 def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:
-    """Add one legend for all panels below them; the layout of the figure makes room for it."""
+    """Add one legend for all panels, below them; the layout of the figure makes room for it."""
     handles, labels = [handle for handle, _ in entries], [label for _, label in entries]
     if handles:
         n_columns = max(1, min(columns, len(handles), int(figure.bbox.width / figure.dpi / _ENTRY)))
@@ -176,12 +176,12 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in inches, whose layout makes room for all its parts."""
+    """Return an empty figure of this size, in inches; its layout makes room for all its parts."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def write_image(figure: Figure, ending: str) -> bytes:
-    """Return a figure as the content of a file, without dates and random names, so equal figures give equal files."""
+    """Return a figure as the content of a file, without dates or random names, so equal figures give equal files."""
     file = io.BytesIO()
     metadata = {"Date": None} if ending == "svg" else {"Software": None}
     figure.savefig(file, format=ending, dpi=_PNG_DPI, metadata=metadata)

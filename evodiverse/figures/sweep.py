@@ -28,7 +28,7 @@ class Measure:
     Attributes:
         metric: The name of the metric.
         words: The metric in words.
-        is_error: Whether it is an error: lower is better, and means are geometric.
+        is_error: Whether the metric is an error, for which lower is better and means are geometric.
     """
 
     metric: str
@@ -88,7 +88,7 @@ def _picture(kind: str, *about: str, grid: Grid) -> Picture:
         f"{', '.join(filter(None, about))}: {measure.words} by {settings}, {mean} over runs, with their number in "
         f"brackets; n = {n}. Runs differ from the defaults in nothing else. Lighter is better.",
         partial(draw, grid, measure),
-        f"n = {n} runs; in brackets, the runs of a cell",
+        f"n = {n} runs; in brackets, the number of runs in a cell",
     )
 
 
@@ -106,7 +106,7 @@ def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
 
 
 def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: Measure) -> Grid:
-    """Return the means over the runs that differ from the defaults in no other settings.
+    """Return the means over the runs that differ from the defaults in no settings other than ``keys``.
 
     Args:
         results: The runs of one task, method and model.

@@ -7,12 +7,12 @@ from math import inf
 from typing import Any, TypeAlias
 
 Choices: TypeAlias = Sequence[str] | Callable[[], Sequence[str]]
-"""The values that a text may have, or a function that returns them."""
+"""The allowed values of a text, or a function that returns them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds within which the value of a key must lie; for a list, each of its items.
+    """The bounds on the value of a key; for a list, the bounds on each of its items.
 
     Attributes:
         least: The smallest allowed value; None for no bound.
@@ -75,7 +75,7 @@ def documented(
         unit: The physical or counting unit of the value.
         changes_log: Whether the key can change the log of a run. Other keys, such as those about workers or displays,
             are not part of the identity of a run.
-        least: The smallest allowed value. The type alone decides whether null is allowed, for this and all bounds.
+        least: The smallest allowed value. Whether null is allowed depends only on the type, whatever the bounds.
         most: The largest allowed value.
         above: An exclusive lower bound.
         below: An exclusive upper bound.
@@ -106,7 +106,7 @@ def find_beyond(settings: Any, prefix: str) -> Iterator[str]:
         bounds: Bounds = one.metadata.get("bounds", Bounds())
         if isinstance(value, list):
             if not all(map(bounds.admit, value)):
-                yield f"{key} must hold values of {bounds}, got {value}"
+                yield f"{key}: each value must be {bounds}, got {value}"
         elif value is not None and not bounds.admit(value):
             if bounds.choices is not None:
                 yield f"{key}={value} is unknown; {nearest(value, bounds.names)}"

@@ -14,11 +14,11 @@ from typing import Any, BinaryIO, Final
 from evodiverse.errors import InputError
 
 TEMPORARY: Final = ".tmp"
-"""The suffix of the names of unfinished files, which begin with a dot."""
+"""The suffix of the names of unfinished files. These names begin with a dot."""
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Replace the file at ``path`` by a new one atomically, so that a power cut leaves either the old or the new one.
+    """Replace the file at ``path`` atomically, so that a power cut leaves either the old or the new file.
 
     A link at ``path`` or at the temporary name is replaced, not followed. If writing fails, no temporary file is left.
 
@@ -74,7 +74,7 @@ def lock(descriptor: int, *, waits: bool) -> bool:
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse a path that is a link, since in a folder from elsewhere it could lead out of that folder.
+    """Refuse a path that is a link, since a link in a folder from elsewhere could lead out of that folder.
 
     Raises:
         InputError: The path is a link.
@@ -98,7 +98,7 @@ def refuse_odd_files(folder: Path) -> None:
     """Refuse a folder that contains a link or a device at any depth; the folder itself may be a link.
 
     Raises:
-        InputError: The folder contains one; the message names it.
+        InputError: The folder contains a link or a device; the message names it.
     """
     for path, folders, files in os.walk(folder):
         for name in [*folders, *files]:
@@ -106,11 +106,11 @@ def refuse_odd_files(folder: Path) -> None:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a path that is a link or a device, such as a pipe that would never end.
+    """Refuse a path that is a link, a device or a pipe, since reading it might never end.
 
     Raises:
         FileNotFoundError: The path does not exist.
-        ValueError: The path is a link or a device.
+        ValueError: The path is a link, a device or a pipe.
     """
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
@@ -139,7 +139,7 @@ def read_json(path: Path, most_bytes: int) -> dict[str, Any]:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: `read_file` refuses the file, or the content is not a JSON object, or contains NaN or infinity.
+        ValueError: `read_file` refuses the file, or the content is not a JSON object or contains NaN or infinity.
     """
     try:
         content = json.loads(read_file(path, most_bytes).decode(), parse_constant=_refuse_constant)

@@ -23,13 +23,14 @@ _EXPECTED = {
 def nearest_key(key: str, known: Sequence[str]) -> str:
     """Return a question that suggests the known keys most similar to ``key``, or else the command that prints all keys.
 
-    The suggestions are the first that exist of:
+    The suggestions are the first of the following that exist:
 
     1. a key of the same group whose name differs only in underscores and case
     2. a key with the same name in another group
     3. the keys of the same group whose names contain all words of the key
     4. a key of the same group with a similar spelling
-    5. for a key without a group, the keys of any group whose names contain all its words, or one of similar spelling
+    5. for a key without a group, the keys of any group whose names contain all words of the key
+    6. for a key without a group, a key of any group with a similar spelling
     """
     parent, _, name = key.rpartition(".")
     same_name = [other for other in known if other.rpartition(".")[2] == name]
@@ -50,7 +51,7 @@ def _letters(name: str) -> str:
 
 
 def _with_words_of(name: str, keys: Sequence[str]) -> list[str]:
-    """Return the keys whose last parts contain all words of a name; none if they are more than `MAX_CHOICES`."""
+    """Return the keys whose last parts contain all words of a name; none if there are more than `MAX_CHOICES`."""
     words = set(name.lower().split("_"))
     found = [key for key in keys if words <= set(key.rpartition(".")[2].lower().split("_"))]
     return found if len(found) <= MAX_CHOICES else []
@@ -73,7 +74,7 @@ def wrong_type(key: str, expected: str, value: object) -> str:
     Args:
         key: The dotted key.
         expected: The expected type, in words that follow "must be".
-        value: The value; the message calls None null.
+        value: The value; the message shows None as null.
     """
     return f"{key} must be {expected}, got {'null' if value is None else value}"
 

@@ -11,9 +11,9 @@ from typing import Final
 from evodiverse.errors import InputError, reason
 
 TEXT_BYTES: Final = 10_000_000
-"""The largest text file that is read, such as a program or a template."""
+"""The size of the largest text file that is read, such as a program or a template, in bytes."""
 DATA_BYTES: Final = 4_000_000_000
-"""The largest data file that is read into memory."""
+"""The size of the largest data file that is read into memory, in bytes."""
 
 
 def expanded(path: str | Path) -> Path:
@@ -25,7 +25,7 @@ def expanded(path: str | Path) -> Path:
 
 
 def open_input(path: Path, at_most: int | None) -> BufferedReader:
-    """Open a file that a user names for reading, without blocking on a pipe or a device.
+    """Open for reading a file that a user names, without blocking on a pipe or a device.
 
     Args:
         path: The path of the file, or of a link to it.

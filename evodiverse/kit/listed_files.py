@@ -1,4 +1,4 @@
-"""Generated files in a folder, of which each call deletes those that it no longer writes."""
+"""Writing of generated files to a folder, where each call deletes earlier files that it no longer writes."""
 
 import hashlib
 from collections.abc import Callable, Mapping

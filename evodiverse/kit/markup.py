@@ -23,7 +23,7 @@ def tag(name: str, /, *contents: Content, **attributes: str | float | None) -> M
         contents: The content of the element, in order. Markup is kept as it is, other text is escaped, and None is
             skipped.
         attributes: The attributes by name; None is skipped. In a name, a trailing underscore is dropped and any other
-            becomes a hyphen.
+            underscore becomes a hyphen.
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(legible(str(value)))}"'
@@ -34,7 +34,7 @@ def tag(name: str, /, *contents: Content, **attributes: str | float | None) -> M
 
 
 def void(name: str, /, **attributes: str | float | None) -> Markup:
-    """Return an element without content and end tag, such as ``input``."""
+    """Return an element without content or an end tag, such as ``input``."""
     return Markup(tag(name, **attributes).removesuffix(f"</{name}>"))
 
 

@@ -26,7 +26,7 @@ def call(function: Callable[Arguments, Returned], *args: Arguments.args, **kwarg
     An exception in EvoDiverse's own code is a bug and is re-raised unchanged, with its traceback.
 
     Raises:
-        ServiceError: A user's function raised an exception; the message names it and the line of the user's code.
+        ServiceError: A user's function raised an exception; the message names the function and the line of its code.
     """
     try:
         return function(*args, **kwargs)
@@ -52,10 +52,10 @@ def raised_by(function: Callable[..., object], error: BaseException) -> ServiceE
 
 
 def broken(function: Callable[..., object], answer: str, expected: str) -> ContractError:
-    """Return the error that reports a wrong answer of a function.
+    """Return the error that reports an invalid result of a function.
 
     Args:
-        function: The function that gave the answer.
+        function: The function that returned the result.
         answer: What the function did, such as "returned None".
         expected: What was expected instead, such as "a list of 8 numbers".
     """
@@ -82,7 +82,7 @@ def show(value: object) -> str:
         text = printable(" ".join(repr(value).split()))
     except Exception:  # noqa: BLE001 (a user's __repr__ may raise anything)
         return kind
-    if text.startswith("<"):  # Python's default, which has only the class and an address
+    if text.startswith("<"):  # Python's default, which shows only the class and an address
         return kind
     return f"{kind} ({text[:_MAX_SHOWN]}{'…' if len(text) > _MAX_SHOWN else ''})"
 
@@ -92,7 +92,7 @@ def place_in(error: BaseException, folder: Path | None = None) -> str | None:
 
     Args:
         error: The error, with its traceback.
-        folder: The folder of the user's code, whose deepest line in the traceback is preferred; None for any code.
+        folder: The folder of the user's code. The deepest traceback line in it is preferred; None for no preference.
 
     Returns:
         The file and line; None if there is no such line, for instance if the function was called with wrong arguments.

@@ -24,7 +24,7 @@ def new_canvas(size: tuple[int, int]) -> Image.Image:
 
 
 def load_font(size: float) -> Font:
-    """Return the font in a size in pixels; it has few characters beyond ASCII."""
+    """Return the font at a size in pixels. The font has few characters beyond ASCII."""
     return ImageFont.load_default(size)
 
 

@@ -7,17 +7,17 @@ from typing import Final
 from unicodedata import combining, normalize
 
 NOT_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""The exceptions that invalid source code raises; the last two if it is nested too deeply."""
+"""The exceptions that parsing invalid source code raises; the last two mean that it is nested too deeply."""
 
 MAX_MARKS: Final = 30
-"""The most combining marks in a row that are parsed, as in Unicode's Stream-Safe Text Format.
+"""The largest number of combining marks in a row that is accepted, as in Unicode's Stream-Safe Text Format.
 
-Python sorts the marks of a name in quadratic time, and repeats that for every way in which it tries to parse the name.
+Python sorts the marks of a name in quadratic time, and again for each way in which it tries to parse the name.
 """
 
 
 def parse_quietly(source: str) -> ast.Module:
-    """Return the syntax tree of a source like `ast.parse`, but without warnings; raises one of `NOT_PYTHON`."""
+    """Return the syntax tree of source code without printing warnings; raises one of `NOT_PYTHON`."""
     if not source.isascii() and _count_marks(source) > MAX_MARKS:
         raise ValueError(f"more than {MAX_MARKS} combining marks in a row")
     with warnings.catch_warnings():

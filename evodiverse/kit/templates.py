@@ -20,7 +20,8 @@ def read_templates(
         shipped: The files to use for templates that are missing from the folder.
 
     Raises:
-        InputError: A template is missing, a required field is missing, or a field is unknown; the messages name all.
+        InputError: A template is missing, a required field is missing, or a field is unknown; the messages name every
+            problem.
     """
     templates, violations = {}, []
     for name in fields:

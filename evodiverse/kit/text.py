@@ -1,4 +1,4 @@
-"""Texts of messages: numbers with nouns, and text from elsewhere."""
+"""Parts of messages: numbers with nouns, and text from elsewhere that is made safe to print."""
 
 
 def printable(text: str) -> str:

@@ -13,7 +13,7 @@ Parallel processes should use one thread each, since more threads than cores slo
 def cap_threads() -> None:
     """Let numerical libraries that are loaded later, here or in child processes, use one thread.
 
-    Variables that are set already take precedence.
+    Variables that are already set take precedence.
     """
     for name in THREADS:
         os.environ.setdefault(name, "1")

@@ -28,13 +28,13 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
 
     Args:
         schema: The dataclass to convert to.
-        values: The values, by name; null is an empty group where any keys are allowed.
+        values: The values, by name. If a group allows any keys, null means an empty group.
         prefix: The prefix of the keys in the messages, such as ``task.``.
 
     Returns:
-        The object, without the keys that have errors, so that the rest can be checked; None if a key without a default
-        has no value, or if something else is in the place of a group of keys. The messages about unknown keys, values
-        of a wrong type and missing values.
+        The object, and the messages about unknown keys, values of a wrong type and missing values. Keys with errors
+        are left out of the object, so that the rest can be checked. The object is None if a key without a default has
+        no value, or if something else is in the place of a group of keys.
     """
     typed = OmegaConf.structured(schema)
     OmegaConf.set_readonly(typed, False)  # the configuration of a frozen dataclass is read-only
@@ -108,7 +108,7 @@ def _find_wrong_item(key: str, item: object, kind: object) -> str | None:
 
 
 def _shape(kind: object) -> str | None:
-    """Return what the values of a type are: a group of keys, a list or single values; None if they may be several."""
+    """Return what the values of a type are: a group of keys, a list or single values; None if they can differ."""
     shapes = {_shape_of(option) for option in _options(kind)}
     return shapes.pop() if len(shapes) == 1 else None
 
@@ -123,6 +123,6 @@ def _shape_of(option: object) -> str | None:
 
 
 def _options(kind: object) -> list[Any]:
-    """Return the types that a type allows, without that of None."""
+    """Return the types that a type allows, without the type of None."""
     options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     return [option for option in options if option is not NoneType]

@@ -1,4 +1,4 @@
-"""Sending queries: all at once, again after a failure, with each reply stored as soon as it arrives."""
+"""Sending queries: all at once, with retries after failures, and each reply stored as soon as it arrives."""
 
 import asyncio
 import logging
@@ -20,10 +20,11 @@ _LOG = logging.getLogger("evodiverse.llm")
 SPENT_STATUS = frozenset({400, 413, 422})
 # How often the caller is asked whether to stop while no reply arrives.
 _HEARTBEAT_SECONDS = 0.2
-# How long queries in progress may still be answered after the rest was stopped.
+# How long replies to queries in progress are still accepted after the batch was stopped.
 GRACE_SECONDS = 30.0
 _COMPLAINT_SECONDS = 15.0
-# A write to the cache that is faster than this blocks the event loop; litellm itself takes 8 ms per reply.
+# Writes to the cache that take less time than this are made in the event loop, which they block. litellm itself blocks
+# it for 8 ms per reply.
 _QUICK_SECONDS = 0.004
 # How long a reply waits for others that arrive at the same time, so that one write stores them all.
 _TOGETHER_SECONDS = 0.005
@@ -36,7 +37,7 @@ class Asking:
         client: The client of the provider.
         cache: The cache that stores every reply.
         concurrency: The largest number of queries in progress at the same time.
-        retries: How often a query that failed is sent again.
+        retries: How many times a failed query is sent again, at most.
         is_probe: Whether any refused query ends the batch, even one that may be refused because of its prompt.
     """
 
@@ -96,7 +97,7 @@ class Asking:
 
     async def _ask(self, query: Query) -> Reply | None:
         """Return the reply to one query, or None if the batch was stopped before it arrived."""
-        async with self._gate:  # held while waiting to retry too, so that a failing provider gets fewer queries
+        async with self._gate:  # also held while waiting to retry, so that a failing provider gets fewer queries
             failures = 0
             while not self._stop.is_set():
                 try:
@@ -130,7 +131,7 @@ class Asking:
             ModelUnavailableError: The refusal is not about the prompt, so other queries would be refused too.
         """
         if self._is_probe or error.status not in SPENT_STATUS:
-            remedy = REMEDIES.get(error.status, "set what it refuses to null under llm.pools, or check llm.model")
+            remedy = REMEDIES.get(error.status, "set the refused parameter to null under llm.pools, or check llm.model")
             raise ModelUnavailableError(f"{query.model} refused: {error}; {remedy}", status=error.status) from error
         return Reply("", Finish.ERROR, str(error), retries=failures)
 
@@ -168,7 +169,7 @@ class Asking:
         return stored.result()
 
     async def _write(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
-        """Store replies in the cache, in a thread only if the disk is slow: the hand-over takes milliseconds."""
+        """Store replies in the cache, in a thread only if the disk is slow, since the hand-over takes milliseconds."""
         if self._cache.seconds < _QUICK_SECONDS:
             return self._cache.keep(bought)
         return await asyncio.to_thread(self._cache.keep, bought)

@@ -25,10 +25,10 @@ from evodiverse.vocabulary import Finish, Query, Reply
 _LOG = logging.getLogger("evodiverse.llm")
 _BUSY_SECONDS = 60.0
 _KEYS_A_SELECT = 500
-# A round needs the key of each query three times.
+# Recent keys are remembered, since a round of attempts needs the key of each query three times.
 _KEYS_AT_HAND = 256
 _TABLE = "CREATE TABLE replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
-# The longest reply, all of characters such as 🧪 that take 12 bytes of JSON, and the rest of its row.
+# The size of the longest reply if all its characters take 12 bytes of JSON, such as 🧪, and of the rest of its row.
 _MAX_ROW_BYTES = 12 * MAX_CHARACTERS + 10_000
 _MAX_ERROR_CHARACTERS = 1_000
 _MAX_USD = 1_000_000.0
@@ -63,7 +63,7 @@ class ReplyCache:
     row is ignored. Use it as a context manager.
 
     Args:
-        path: The file, which is created if it does not exist.
+        path: The path of the file, which is created if it does not exist.
 
     Attributes:
         seconds: The duration of the last `keep` in seconds; infinity before the first.
@@ -95,7 +95,7 @@ class ReplyCache:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file."""
         return self._path
 
     def find(self, queries: Sequence[Query]) -> list[Bought | None]:
@@ -115,10 +115,10 @@ class ReplyCache:
         return [rows.get(key) for key in keys]
 
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
-        """Add replies durably, so that they survive a kill and a power cut, and return the stored reply to each query.
+        """Add replies so that they survive a killed process or a power cut, and return the stored reply to each query.
 
         The first reply to a query is the one that is stored. If another process was faster, its reply is returned, so
-        that a repetition of either run gives the same log.
+        that repeating either run gives the same log.
 
         Raises:
             ServiceError: The disk is full or gone.
@@ -203,7 +203,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _keep_journal(connection: sqlite3.Connection) -> None:
-    """Overwrite the rollback journal at each commit instead of deleting it, which takes three times as long."""
+    """Overwrite the rollback journal at each commit, since deleting it would take three times as long."""
     connection.execute("PRAGMA journal_mode=PERSIST")
 
 
@@ -242,7 +242,7 @@ def _is_damaged(path: Path) -> bool:
 def _copy_sound(damaged: Path, rebuilt: Path) -> int:
     """Copy the readable rows of a damaged file, reading from both of its ends, and return their number.
 
-    Nothing is read from a table with another definition than ours, since that could execute SQL of whoever made it.
+    Nothing is read from a table with a definition other than ours, since reading could execute SQL that others wrote.
     """
     with closing(_connect(rebuilt)) as target:
         _check(target)

@@ -16,7 +16,7 @@ from evodiverse.llm.transfer import Transfer, watched
 from evodiverse.vocabulary import Decoding, Finish, Query, Reply
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
-# Longer than any real reply; a longer one is cut off, and counts as cut.
+# Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000
 
 
@@ -44,7 +44,7 @@ class LiteLlmClient:
     Args:
         names: litellm's names of the models, by their names in queries.
         api_base: The address of the provider, or None for its usual one.
-        api_key: The key, None to let litellm read it from the provider's own environment variable.
+        api_key: The key, or None to let litellm read it from the provider's own environment variable.
         timeout_s: The longest that a reply may take, in seconds.
         prices: The prices of models that litellm does not know.
     """
@@ -139,7 +139,7 @@ class LiteLlmClient:
         )
 
     def _cost(self, model: str, prompt_tokens: int | None, completion_tokens: int | None, usage: Any) -> float | None:
-        """Return the cost of a reply in USD, by the model that was requested, whatever name the server reports."""
+        """Return the cost of a reply in USD, priced as the requested model, whatever name the server reports."""
         if prompt_tokens is None or completion_tokens is None or self.price(model) is None:
             return None
         if model in self._prices:

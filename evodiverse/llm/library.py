@@ -20,7 +20,7 @@ def load_litellm() -> ModuleType:
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else litellm itself reads .env files from the current folder upwards
     for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
         os.environ.setdefault(limit, "100000")  # `llm.concurrency` is the only limit
-    warnings.filterwarnings("ignore", module=r"pydantic\.|litellm\.")  # about litellm's own code
+    warnings.filterwarnings("ignore", module=r"pydantic\.|litellm\.")  # warnings about litellm's own code
     import litellm
 
     litellm.suppress_debug_info = True

@@ -16,9 +16,9 @@ _PROMPT_TOKENS = 4096
 
 
 class LocalServer:
-    """A server of a GGUF file over OpenAI's protocol, on the loopback interface, a free port and with a random key.
+    """A server of a GGUF file over OpenAI's protocol, on a free port of the loopback interface and with a random key.
 
-    The server watches a pipe and ends with this process, however that ends. Use it as a context manager.
+    The server watches a pipe, so it ends when this process ends, for whatever reason. Use it as a context manager.
 
     Args:
         gguf: The model file.
@@ -46,7 +46,7 @@ class LocalServer:
                 stdout=subprocess.PIPE,
                 stderr=messages,
                 text=True,
-                start_new_session=True,  # Ctrl-C goes to the run alone
+                start_new_session=True,  # Ctrl-C goes only to the run
             )
             if self._process.stdin is None or self._process.stdout is None:
                 raise RuntimeError("the server was started without pipes")

@@ -1,4 +1,4 @@
-"""The language model of a run: answers from the cache where it can, and asks the provider for the rest."""
+"""The language model of a run, which answers from the cache if it can and asks the provider otherwise."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +22,9 @@ class CachedModel:
 
     Args:
         cache: The cache of earlier replies. Every new reply is added as soon as it arrives.
-        client: The client of the provider; None answers from the cache alone.
+        client: The client of the provider; None to answer only from the cache.
         concurrency: The largest number of queries in progress at the same time.
-        retries: How often a query that failed is sent again.
+        retries: How many times a failed query is sent again, at most.
     """
 
     def __init__(self, cache: ReplyCache, client: Client | None, concurrency: int, retries: int) -> None:
@@ -47,7 +47,7 @@ class CachedModel:
         self._loop.close()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost; for one in the cache, at the price it was bought for.
+        """Return the most that each query can cost; for a query in the cache, at the price at which it was bought.
 
         Each token of a prompt has at least one byte, so the number of bytes bounds the number of tokens.
         """
@@ -65,9 +65,9 @@ class CachedModel:
 
         Args:
             queries: The queries to answer.
-            report: Called periodically with the number of new replies, which is 0 while none arrives. If it raises, or
-                a query fails for good, no more queries are sent, the replies to those in progress are kept, and the
-                first error is raised.
+            report: A function that is called periodically with the number of new replies, which is 0 while none
+                arrives. If the function raises an error, or a query fails for good, no more queries are sent. The
+                replies to queries in progress are kept, and the first error is raised.
 
         Raises:
             InputError: There is no client, and the cache lacks a reply. The message names the query.

@@ -18,7 +18,7 @@ class ModelSettings:
         api_base: The address of the provider, or None for its usual one.
         api_key_env: The environment variable that holds the key, or None for the provider's usual one.
         concurrency: The largest number of queries in progress at the same time.
-        retries: How often a query that failed is sent again.
+        retries: How many times a failed query is sent again, at most.
         timeout_s: The longest that a reply may take, in seconds.
         cache: The file that stores all replies.
         gguf: The model file that ``local`` serves, or None for the published one.

@@ -1,4 +1,4 @@
-"""Rules for the HTTP traffic with a provider: nothing is sent to another host, and the response is bounded.
+"""Rules for the HTTP traffic with a provider: nothing is sent to another host, and the size of the response is bounded.
 
 litellm and the libraries it uses create HTTP clients in many places and reuse them, but every request passes through
 `httpx.AsyncClient.send`. The rules wrap that method, and apply only to requests sent within `watched`.
@@ -23,9 +23,10 @@ from evodiverse.llm.keys import redact
 # Four bytes for each character of the longest reply that is kept, which is far longer than any real one. aiohttp
 # bounds the headers: 8 kB per line, 128 lines.
 MAX_BODY_BYTES = 4_000_000
-# The rest of an error's body is left unread. It is not an error to exceed this, or the HTTP status would be lost.
+# A longer body of an error is cut off here. It is not rejected, since a rejection would lose the HTTP status.
 MAX_ERROR_BYTES = 20_000
-# The JSON of a reply outside of its texts. litellm takes seconds to process a hundred thousand empty lists.
+# The most bytes of JSON that a reply may have outside of its texts. litellm takes seconds to process a hundred thousand
+# empty lists.
 MAX_STRUCTURE_BYTES = 100_000
 _SHOWN_CHARACTERS = 200
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
@@ -39,7 +40,7 @@ class Transfer:
 
     Attributes:
         secrets: The credentials that were sent, which are redacted from all answers.
-        failure: The error with which an answer was rejected, or None if none was.
+        failure: The error with which an answer was rejected, or None if no answer was rejected.
     """
 
     def __init__(self) -> None:

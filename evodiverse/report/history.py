@@ -73,7 +73,7 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
         own: The packages of the user's own domains; see `find_module`.
 
     Raises:
-        InputError: The log is damaged; names the problem.
+        InputError: The log is damaged; the message names the problem.
     """
     module = find_module(run.domain, own)
     domain = module if isinstance(module, Drawable) else None

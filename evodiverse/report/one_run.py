@@ -18,7 +18,7 @@ from evodiverse.runlog.runs import Run, write_setting
 N_LISTED: Final = 200
 N_DRAWN: Final = 20
 N_STEPS: Final = 40
-"""The largest number of steps of a lineage: the youngest ones and a few of the oldest."""
+"""The largest number of steps of a lineage to show: the youngest ones and a few of the oldest."""
 
 _N_OLDEST: Final = 5
 _N_PARENTS: Final = 4
@@ -176,7 +176,7 @@ def _draw_exchange(history: History) -> list[Content]:
 
 
 def _rates(tried: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return the last iteration and the acceptance rate of up to `_N_WINDOWS` windows with equally many iterations."""
+    """Return the last iteration and the acceptance rate of up to `_N_WINDOWS` windows of equally many iterations."""
     iterations = sorted({row["iteration"] for row in tried})
     size = max(1, -(-len(iterations) // _N_WINDOWS))
     window = {iteration: at // size for at, iteration in enumerate(iterations)}
@@ -275,8 +275,8 @@ def _show_lineage(history: History) -> list[Content]:
         steps.append(tag("li", f"… {n_left_out:,} more steps …", class_="step none"))
     steps += [_draw_step(history, row) for row in old]
     note = (
-        f"From the best candidate back to the start, along the best parent of each; steps: {len(line) - 1:,}. "
-        "Each step shows what changed since that parent."
+        "From the best candidate back to the start, along the best parent of each candidate; steps: "
+        f"{len(line) - 1:,}. Each step shows what changed since that parent."
     )
     return [tag("p", note, class_="note"), tag("ol", *steps, class_="lineage")]
 

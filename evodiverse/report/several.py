@@ -66,7 +66,7 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
 
     Args:
         curves: The curves of the runs, at least one.
-        folder: The folder of the page, which its links are relative to.
+        folder: The folder of the page. The links on the page are relative to it.
     """
     subjects: dict[tuple[str, ...], list[Curve]] = defaultdict(list)
     for curve in curves:

@@ -66,12 +66,12 @@ _ITERATION: Final = _whole("the iteration, counted from 1")
 _POOL: Final = _whole("the pool, counted from 0 (the coldest)")
 _SLOT: Final = _whole("the place of the offspring among those of its pool in this iteration, counted from 0")
 _ATTEMPT: Final = _whole("the number of the attempt at this slot, counted from 1")
-_COLD: Final = _whole("the colder of the two pools that meet")
-_HOT: Final = _whole("the hotter of the two pools that meet, always `cold_pool` + 1")
+_COLD: Final = _whole("the colder of the two pools of the exchange")
+_HOT: Final = _whole("the hotter of the two pools of the exchange, always `cold_pool` + 1")
 _NO_SCORE: Final = "not evaluated, or failed (a failed program has the score 0)"
-_NO_MODEL: Final = "no language model was asked for it"
+_NO_MODEL: Final = "no language model was asked for the candidate"
 
-_PREDICTED: Final = "what the surrogate expected −`energy` to be, higher is better"
+_PREDICTED: Final = "the forecast of −`energy` by the surrogate, the model that screens proposals; higher is better"
 _SPREAD: Final = "the standard deviation of the forecasts of the surrogate's trees"
 
 COLUMNS: Final[Mapping[str, Dataset]] = {
@@ -83,9 +83,9 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "iteration": _whole("the iteration, counted from 1; 0 holds the initial candidates"),
             "pool": _whole(
                 "the pool that the offspring was proposed for, counted from 0 (the coldest)",
-                null="an initial candidate that all pools share",
+                null="the candidate is an initial one that all pools share",
             ),
-            "slot": _whole(f"{_SLOT.meaning}; the index of an initial candidate"),
+            "slot": _whole(f"{_SLOT.meaning}; for an initial candidate, its index"),
             "attempt": _ATTEMPT,
             "outcome": _text(
                 "how the attempt ended: `evaluated` (charged as an oracle call), `reused` (evaluated earlier in the "
@@ -97,13 +97,16 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 "all other columns of calls refer to it",
                 null="no call was charged",
             ),
-            "reused_call": _whole("the earlier call whose result a `reused` candidate brings", null="not `reused`"),
+            "reused_call": _whole(
+                "the earlier call that evaluated a `reused` candidate", null="`outcome` is not `reused`"
+            ),
             "genotype": _text(
-                "the candidate itself: a SMILES string or source code; of a rejected one the text as proposed",
+                "the candidate itself: a SMILES string or source code; for a rejected candidate, the text as proposed",
                 null="nothing was proposed",
             ),
             "key": _text(
-                "the canonical identity of the candidate; a key is evaluated once in a run", null="`rejected`"
+                "the canonical identity of the candidate; each key is evaluated at most once in a run",
+                null="`outcome` is `rejected`",
             ),
             "score": _number("the score of the candidate, higher is better", "of the task", _NO_SCORE),
             "energy": _number(
@@ -115,12 +118,14 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 null="nothing went wrong",
             ),
             "operator": _text(
-                "what proposed the candidate: `initial`, or the name that the operator gives to what it did"
+                "how the candidate was made: `initial`, or the name that the operator gives to its changes"
             ),
             "parents": Column(CALLS, "the calls of the parents, in the order in which the operator saw them"),
-            "llm_call": _whole("the row of `llm_calls` that the candidate came from", null=_NO_MODEL),
+            "llm_call": _whole("the row of `llm_calls` whose reply the candidate came from", null=_NO_MODEL),
             "seconds": _number(
-                "the time of the evaluation; the time of a batch is shared evenly", "s", "no call was charged"
+                "the time of the evaluation; the evaluations of a batch share its time evenly",
+                "s",
+                "no call was charged",
             ),
         },
     ),
@@ -131,7 +136,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "iteration": _whole("the iteration, counted from 1; 0 is the state before the first"),
             "pool": _POOL,
             "beta": _number("the inverse temperature β of the pool; `inf` for a pool that keeps the best"),
-            "members": Column(CALLS, "the calls of the members, ascending"),
+            "members": Column(CALLS, "the calls of the members, in ascending order"),
         },
     ),
     "swaps": Dataset(
@@ -144,11 +149,11 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "cold_call": _whole("the candidate that the colder pool offered"),
             "hot_call": _whole("the candidate that the hotter pool offered"),
             "log_accept": _number("the logarithm of the acceptance ratio, before it is capped at 0", "nats"),
-            "log_u": _number("the logarithm of the uniform number that was drawn", "nats"),
+            "log_u": _number("the logarithm of the uniform random number that was drawn for the pair", "nats"),
             "accepted": _truth("whether the two candidates changed places"),
             "blocked": _truth(
-                "whether the pair could not move, since one side was already in the other pool; "
-                "such a pair does not count in the rate"
+                "whether the pair could not move, since one of the candidates was already in the other pool; "
+                "such a pair does not count toward the swap rate"
             ),
             "xi": _number("the powering factor ξ that was used; 0 under the `random` rule"),
         },
@@ -159,7 +164,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
         {
             "iteration": _ITERATION,
             "from_pool": _whole("the pool that the candidate was copied from"),
-            "to_pool": _whole("the pool that it was copied to"),
+            "to_pool": _whole("the pool that the candidate was copied to"),
             "call": _whole("the candidate"),
         },
     ),
@@ -178,11 +183,11 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "xi": _number("the powering factor ξ after the exchange"),
             "accepted": _whole("the number of pairs that these two pools swapped"),
             "tried": _whole("the number of unblocked pairs of these two pools"),
-            "clamped": _truth("whether ξ was held at one of its bounds, 0.001 and 1,000"),
+            "clamped": _truth("whether ξ was held at one of its bounds, 0.001 or 1,000"),
         },
     ),
     "screened": Dataset(
-        "One row for each proposal that a surrogate forecast and that was not chosen for evaluation. "
+        "One row for each proposal that got a forecast from the surrogate but was not chosen for evaluation. "
         "Empty without `method.screen`.",
         ("iteration", "slot", "pool", "attempt"),
         {
@@ -210,17 +215,19 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "cost_usd": _number(
                 "the price of the reply when it was bought, at litellm's prices", "USD", "the price is unknown"
             ),
-            "seconds": _number("the time from sending the request that was answered to its answer, when bought", "s"),
+            "seconds": _number(
+                "the time from sending the successful request to its reply, measured when the reply was bought", "s"
+            ),
             "cached": _truth("whether the reply came from the reply cache"),
-            "retries": _whole("how often the request had failed before, when it was bought"),
+            "retries": _whole("how often the request failed before the reply was bought"),
             "outcome": _text(
                 "what became of the reply: `parsed` (a valid candidate), `no_answer` (proposed nothing, or was cut off "
                 "at `max_tokens`), `invalid` (proposed something that is not valid) or `error` (withheld, for instance "
                 "by a content filter)"
             ),
             "prompt": _text("the messages of the request"),
-            "reply": _text("the text of the reply", null="it was empty"),
-            "error": _text("why the reply was withheld", null="it was not"),
+            "reply": _text("the text of the reply", null="the reply was empty"),
+            "error": _text("why the reply was withheld", null="the reply was not withheld"),
         },
     ),
 }
@@ -238,7 +245,7 @@ DOCKED: Final = Dataset(
     {
         "key": _text("the key of the molecule in `evaluations`"),
         "score": _number("the docking score, lower is better", "kcal/mol", "docking failed"),
-        "error": _text("why docking failed", null="it did not"),
+        "error": _text("why docking failed", null="docking succeeded"),
     },
 )
 """The dataset ``docking``, which is added to a complete run."""

@@ -12,7 +12,7 @@ from evodiverse.errors import describe
 from evodiverse.kit.files import check_regular
 from evodiverse.runlog.columns import CALLS, COLUMNS, make_schema
 
-# The most that a run can log, over all parts of a dataset. A small file from elsewhere can claim more.
+# The most that a run can log, over all parts of a dataset. Even a small file from another source can claim more.
 MOST_ROWS: Final = 5_000_000
 MOST_ELEMENTS: Final = 50_000_000
 MOST_BYTES: Final = 2 << 30
@@ -47,7 +47,7 @@ _FITS: Final = {
 
 
 class DatasetReader:
-    """A reader for the parts of one dataset that bounds the memory it uses, since the files may come from elsewhere.
+    """A reader for the parts of one dataset. It bounds its memory use, since the files may come from other sources.
 
     Args:
         kinds: The columns to read, with their types.
@@ -71,7 +71,7 @@ class DatasetReader:
         self._n_bytes = 0
 
     def read(self, part: Path) -> dict[str, list[Any]]:
-        """Return the columns of the next part, by name; raises as `read_table` does."""
+        """Return the columns of the next part, by name. The errors are those of `read_table`."""
         table = self.read_table(part)
         none = [None] * table.num_rows
         return {name: _to_list(table[name]) if name in table.column_names else none for name in self._kinds}

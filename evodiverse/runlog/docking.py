@@ -1,4 +1,4 @@
-"""Reading of the docking scores of a run: the dataset ``docking/``, which is added to a complete run."""
+"""Reading the docking scores of a run: the dataset ``docking/``, which is added to a complete run."""
 
 from typing import Final
 
@@ -18,7 +18,8 @@ def read_docking(run: Run) -> dict[str, float | None] | None:
 
     Returns:
         The score of each molecule by its key, in kcal/mol, lower is better; None for a molecule that could not be
-        docked. None instead of the mapping if nothing was docked, or not into the target of the run's task.
+        docked. None instead of the mapping if nothing was docked, or if the docking target is not that of the run's
+        task.
 
     Raises:
         InputError: The dataset is damaged.

@@ -27,7 +27,7 @@ _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
         *("cost_usd", "seconds", "cached", "outcome"),
     ),
 }
-"""The columns that are read of each dataset, in the order in which a commit adds their parts."""
+"""The columns that are read from each dataset, in the order in which a commit adds their parts."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from evodiverse.kit.text import printable
 
 RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20
-"""The largest size of a ``run.json`` that is read; most have 5 kB."""
+"""The largest size of a ``run.json`` that is read, in bytes; most files take 5 kB."""
 
 SCHEMA: Final = 1
 """The version of the log format that this EvoDiverse writes.
@@ -87,7 +87,7 @@ _PLACED: Final = _Kind(
     lambda value: isinstance(value, str) and all(_NAME.fullmatch(part) for part in value.split("/", maxsplit=1)),
 )
 _NUMBER: Final = _Kind("a finite number", _is_number)
-_WHOLE: Final = _Kind("an integer of 64 bits", _is_whole)
+_WHOLE: Final = _Kind("a 64-bit integer", _is_whole)
 _COUNT: Final = _Kind("an integer of at least 0", lambda value: _is_whole(value) and value >= 0)
 _POSITIVE: Final = _Kind("an integer of at least 1", lambda value: _is_whole(value) and value > 0)
 _OBJECT: Final = _Kind("an object", lambda value: isinstance(value, dict))
@@ -145,19 +145,19 @@ MEANINGS: Final[Mapping[str, str]] = {
     "error": "the message of the error that ended a failed run; null otherwise",
     "digest": "a digest of the settings that can change the log; a run is resumed only with the same digest",
     "settings": "the value of every configuration key",
-    "overrides": "the settings that differ from what task, method and llm alone compose to",
+    "overrides": "the settings that differ from those that the choice of task, method and llm gives by itself",
     "sources": "the SHA-256 of the data and the code that the results depend on, by role",
-    "begun_from": "the run of a smaller budget that this one began with: its `path`, and the `oracle_calls` taken from "
-    "it; missing if there is none",
-    "corrected": "the SHA-256 of code of the user's own before each correction; missing if there was none",
+    "begun_from": "the run with a smaller budget whose results this run started from: its `path`, and the "
+    "`oracle_calls` taken from it; missing if there is none",
+    "corrected": "the SHA-256 of the user's own code before each correction; missing if there was none",
     "versions": "the versions of EvoDiverse, Python and the libraries; a session with other versions adds an entry",
     "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null outside a checkout",
     "started": "when the run was started, in UTC",
     "seconds": "`wall` time in seconds over all sessions, and how much of it the `operator` and the `oracle` took",
-    "totals": "how far the run came: `iterations`, `oracle_calls` and `best_score`",
-    "llm": "what language models were used for: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
+    "totals": "how far the run got: `iterations`, `oracle_calls` and `best_score`",
+    "llm": "the use of language models: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
     "the same for each pool, and what counts against the caps (`counted_tokens`, `counted_usd`)",
-    "engine": "in runs of `evodiverse-baseline` only: how many `evaluations` the other engine counted",
+    "engine": "only in runs of `evodiverse-baseline`: the number of `evaluations` that the other engine counted",
 }
 """The meaning of each key of a record, for ``docs/columns.md``."""
 

@@ -1,4 +1,4 @@
-"""Finding of runs, and reading of their records and columns."""
+"""Finding runs, and reading their records and columns."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Run:
         return self.record.get("overrides")
 
     def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return some settings of the run without the `CAPS`; they are included if one of them ended the run."""
+        """Return the given settings of the run without the `CAPS`, or with them if one of them ended the run."""
         is_capped = f"budget.{self.record.get('stopped_by')}" in CAPS
         return {key: value for key, value in settings.items() if is_capped or key not in CAPS}
 
@@ -134,9 +134,9 @@ def _kinds(dataset: str, names: Sequence[str]) -> dict[str, pa.DataType]:
 
 
 def find_records(folder: Path) -> list[Path]:
-    """Return the ``run.json`` of a run directory, or those of all runs below any other folder, sorted.
+    """Return the path of the ``run.json`` in a run directory, or of those of all runs below any other folder, sorted.
 
-    Links are followed. Folders whose names begin with a dot are skipped, since a run that is being deleted is in one.
+    Links are followed. Folders whose names begin with a dot are skipped, since runs are moved into one to be deleted.
     """
     found, seen = [], set()
     for path, folders, files in os.walk(folder, followlinks=True):
@@ -190,7 +190,7 @@ class Survey:
 
 
 def survey_runs(outputs: Path) -> Survey:
-    """Return all runs below a folder, sorted by their state."""
+    """Return all runs below a folder, grouped by their state."""
     complete: dict[str, Run] = {}
     unfinished, repeated, damaged = [], [], []
     for path in find_records(outputs):

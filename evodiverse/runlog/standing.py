@@ -1,4 +1,4 @@
-"""The state of runs, whether running or ended, read from their records and checkpoints alone."""
+"""The state of runs, whether running or ended, read from their records, checkpoints and lock files."""
 
 import os
 import re

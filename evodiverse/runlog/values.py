@@ -23,7 +23,7 @@ def known(value: float) -> float | None:
 
 
 def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None], list[float | None]]:
-    """Return the calls whose value was higher than all before, and these values.
+    """Return the calls whose value was higher than all earlier values, and these values.
 
     Args:
         values: The calls with the value of each, in the order in which they were charged.

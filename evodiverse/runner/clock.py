@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Clock:
-    """The wall time of a run: all of this process, and of earlier processes up to the last commit of each.
+    """The wall time of a run: that of this process, and that of each earlier process up to its last commit.
 
     Attributes:
         began: The value of `time.perf_counter` when this process began the run.

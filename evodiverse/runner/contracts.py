@@ -69,7 +69,7 @@ def draw_initial(task: Task, stream: Stream, at_most: int) -> list[str]:
 
 
 def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-    """Return the hypothesis that each genotype stands for, or why it stands for none.
+    """Return the hypothesis for each genotype, or why it is not valid.
 
     Raises:
         ContractError: The task does not answer each genotype with a hypothesis or a rejection.
@@ -93,8 +93,8 @@ def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
     """Return the evaluation of each hypothesis, with numpy's numbers converted to Python's.
 
     Raises:
-        ContractError: The task does not answer each hypothesis with an evaluation, or the log cannot hold one; see
-            `_checked_evaluation`.
+        ContractError: The task does not answer each hypothesis with an evaluation, or the log cannot hold one of them;
+            see `_checked_evaluation`.
     """
     function = task.evaluate
     answers = _one_each(function, call(function, hypotheses), len(hypotheses), "Evaluation", "hypothesis")
@@ -106,7 +106,7 @@ def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
 
 
 def rate(task: Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
-    """Return the evaluation of a hypothesis that was scored outside of the run.
+    """Return the evaluation of a hypothesis that was scored outside the run.
 
     Raises:
         ContractError: The task does not answer with an evaluation that the log can hold.

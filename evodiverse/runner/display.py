@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evodiverse.kit.sparkline import sparkline
+from evodiverse.kit.text import count_of
 from evodiverse.ports import Display, PoolView, Snapshot
 from evodiverse.vocabulary import Usage
 
@@ -67,11 +68,11 @@ class NoDisplay:
 
 
 class PlainDisplay(NoDisplay):
-    """A status line: rewritten in place on a terminal, else printed again every ten seconds.
+    """A status line. On a terminal, it is rewritten in place; elsewhere, a new line is printed every ten seconds.
 
     Args:
         stream: The stream that the line is written to.
-        clock: Returns the time in seconds, for instance `time.monotonic`.
+        clock: A function that returns the time in seconds, for instance `time.monotonic`.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -109,7 +110,7 @@ class PlainDisplay(NoDisplay):
         if not self._is_terminal:
             self._write(f"{line}\n")
             return
-        line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps cannot be rewritten
+        line = line[: shutil.get_terminal_size().columns - 1]  # a line that wraps cannot be rewritten
         self._write(f"\r{line.ljust(self._width)}")
         self._width = len(line)
 
@@ -127,7 +128,7 @@ class RichDisplay(NoDisplay):
     Args:
         console: The console that the panel is drawn on.
         title: The title that identifies the run.
-        clock: Returns the time in seconds, for instance `time.monotonic`.
+        clock: A function that returns the time in seconds, for instance `time.monotonic`.
     """
 
     def __init__(self, console: Console, title: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -208,7 +209,10 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
     rates = [rate for rate in snapshot.swap_rates if rate is not None]
     return [
         ("stopped by", str(snapshot.stopped_by)),
-        ("oracle calls", f"{snapshot.oracle_calls:,} of {snapshot.budget:,} in {snapshot.iteration} iterations"),
+        (
+            "oracle calls",
+            f"{snapshot.oracle_calls:,} of {snapshot.budget:,} in {count_of(snapshot.iteration, 'iteration')}",
+        ),
         ("best", f"{format_number(snapshot.best)}  {snapshot.best_genotype or ''}".rstrip()),
         *([("chosen", snapshot.headline)] if snapshot.headline else []),
         *([(snapshot.summary_name, format_number(snapshot.summary))] if snapshot.summary_name else []),

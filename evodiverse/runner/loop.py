@@ -50,7 +50,7 @@ from evodiverse.search.streams import Purpose, Streams
 from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
 
 _LOG = logging.getLogger("evodiverse.runner")
-# The files in best/ are rewritten no more often than this, and take no more than this share of the time.
+# The shortest time between two updates of the files in best/, and the largest share of the time that updates may take.
 BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
 # The number of characters of a candidate's error that a message shows.
@@ -63,7 +63,7 @@ class Setup:
 
     Attributes:
         method: The settings of the method.
-        search: The settings of the search around it, such as when it stops.
+        search: The settings that do not depend on the method, such as when the search stops.
         streams: The random streams of the run.
         oracle_calls: The budget of oracle calls.
         n_initial: The largest number of candidates that a pool starts from.
@@ -74,8 +74,8 @@ class Setup:
         ledger: The ledger of the run.
         store: The store that keeps the log.
         display: The display of the run.
-        check: Raises `Interrupted` if the run was asked to stop.
-        committed: Called after each committed iteration with a function that returns a snapshot of the run.
+        check: A function that raises `Interrupted` if the run was asked to stop.
+        committed: A function to call after each committed iteration, with a function that returns a snapshot.
         evaluator: The evaluator of the run; None evaluates in the workers.
     """
 
@@ -255,9 +255,9 @@ class Loop:
         return state
 
     def _check_start(self, state: State) -> None:
-        """Refuse to search from failed candidates alone, unless the settings allow it, or from no candidates at all.
+        """Refuse to search if no initial candidate can enter a pool, or if all failed and the settings forbid that.
 
-        The answer depends on the committed state alone, so a run that ended here gives the same error when resumed.
+        The decision depends only on the committed state, so a run that ended here gives the same error when resumed.
 
         Raises:
             InputError: Every initial candidate failed. The message says why the first one did.
@@ -281,9 +281,9 @@ class Loop:
         _LOG.warning("every initial candidate failed (%s%s); the search continues from them", counted, first)
 
     def _check_offspring(self) -> None:
-        """Refuse to call a run complete that stopped before it could evaluate a single offspring.
+        """Refuse to mark a run as complete if it stopped before it could evaluate a single offspring.
 
-        The answer depends on the log alone, so a run that ended here gives the same error when started again.
+        The decision depends only on the log, so a run that ended here gives the same error when started again.
 
         Raises:
             InputError: Only initial candidates were evaluated. The message says what became of the proposals.
@@ -354,7 +354,7 @@ class Loop:
         self._setup.display.update(lambda: self._view.snapshot(self._state))
 
     def _show_best(self) -> None:
-        """Rewrite the files about the best candidates, and choose when to do so again, since it takes time."""
+        """Rewrite the files about the best candidates, and schedule the next rewrite, since each takes time."""
         if isinstance(self._setup.task, ShowsBest):
             began = time.perf_counter()
             files = contracts.show_best(self._setup.task, self._view.best_discoveries())

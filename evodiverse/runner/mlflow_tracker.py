@@ -10,7 +10,8 @@ from typing import Final
 
 from evodiverse.ports import TrackedRun
 
-# How long MLflow waits for a server that does not answer, unless the environment says otherwise: the search waits too.
+# The search waits whenever MLflow waits for a server that does not answer, so these limits are short. The environment
+# may set others.
 _PATIENCE: Final = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",

@@ -1,4 +1,4 @@
-"""The display of a sweep whose runs are made by this process or by others."""
+"""The display of a sweep, whose runs may be in this process or in others."""
 
 import shutil
 import sys
@@ -149,13 +149,13 @@ class NoSheet:
 
 
 class PlainSheet(NoSheet):
-    """A line for each run when it starts and when it ends, and every ten seconds one for each of the running ones.
+    """A display that prints a line when a run starts or ends, and every ten seconds a line for each run in progress.
 
     Args:
         listed: The runs.
         n_runs: The number of runs in the sweep, including those that are already complete.
         stream: The stream that the lines are written to.
-        clock: Returns the time in seconds, for instance `time.monotonic`.
+        clock: A function that returns the time in seconds, for instance `time.monotonic`.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class PlainSheet(NoSheet):
         """Write a line for each change, and progress lines if they are due."""
         for number in changed:
             run, standing = self._listed[number], standings[number]
-            if number not in self._started:  # a short run of another process may be seen only when it is over
+            if number not in self._started:  # a short run in another process may already be over when it is first seen
                 self._started.add(number)
                 self._write(number, run.label)
             if standing.is_over:

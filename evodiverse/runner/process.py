@@ -53,7 +53,7 @@ _signals = _Signals()
 def prepare() -> None:
     """Turn signals into `Interrupted`, print warnings on one line each, and make standard output fit any terminal.
 
-    Outside of the main thread, the handling of signals is left unchanged.
+    In any thread other than the main one, the handling of signals is left unchanged.
     """
     if threading.current_thread() is threading.main_thread():
         for signum in (signal.SIGINT, signal.SIGTERM):

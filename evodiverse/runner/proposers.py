@@ -36,7 +36,8 @@ class Proposer(Protocol):
         Args:
             requests: The attempts of one round.
             seconds: The wall time of the run so far.
-            report: Called periodically with the number of new answers; it may raise to stop the rest.
+            report: A function that is called periodically with the number of new answers. It may raise to cancel the
+                remaining requests.
         """
 
 
@@ -46,7 +47,7 @@ class OperatorProposer:
     Args:
         workers: The worker processes, which hold the operator.
         ledger: The ledger of the run, which knows the caps.
-        is_fallback: Whether it fills slots that a language model left empty; the log then marks its proposals.
+        is_fallback: Whether the proposer fills slots that a model left empty; the log then marks its proposals.
     """
 
     def __init__(self, workers: Workers, ledger: Ledger, *, is_fallback: bool = False) -> None:

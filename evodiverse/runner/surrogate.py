@@ -20,8 +20,8 @@ GROWTH: Final = 1.25
 N_BEST: Final = 1_500
 N_OTHERS: Final = 1_500
 N_TREES: Final = 32
-# The share of the features that each split tries, and the least number of candidates in a leaf. Fits take a twentieth
-# of the time of scikit-learn's defaults, and rank molecules no worse.
+# The share of the features that each split tries, and the least number of candidates in a leaf. With these values, a
+# fit takes a twentieth of the time that it takes with scikit-learn's defaults, and ranks molecules no worse.
 _SHARE_TRIED: Final = 0.1
 _MIN_IN_LEAF: Final = 3
 
@@ -29,11 +29,11 @@ _MIN_IN_LEAF: Final = 3
 class Surrogate:
     """A random forest on the task's features, refitted as the run grows.
 
-    Its forecasts depend on the archive's first `n_fitted` calls alone, so a resumed run fits the same forest again.
+    Its forecasts depend only on the archive's first `n_fitted` calls, so a resumed run fits the same forest again.
     It is fitted in a thread, while worker processes make the proposals that it will judge.
 
     Args:
-        describe: Returns the ``(n, d)`` sparse features of ``n`` hypotheses, at least one.
+        describe: A function that returns the ``(n, d)`` sparse features of ``n`` hypotheses, at least one.
         archive: The archive of the run.
         streams: The random streams of the run.
     """
@@ -59,7 +59,8 @@ class Surrogate:
     def fit(self, n_calls: int) -> None:
         """Start a fit to the first ``n_calls`` calls.
 
-        A failed call counts as the worst one that did not fail. If all of them failed, there is no fit.
+        A failed call counts as if it had the worst energy of the calls that did not fail. If all calls failed, there is
+        no fit.
         """
         self.n_fitted = n_calls
         self._trees = None
@@ -99,7 +100,7 @@ class Surrogate:
 
 
 def is_due(n_calls: int, n_fitted: int) -> bool:
-    """Return whether ``n_calls`` calls are enough for another fit, after the last one to ``n_fitted`` calls."""
+    """Return whether ``n_calls`` calls are enough for another fit; the last fit used ``n_fitted`` calls."""
     return n_calls >= max(FIRST_FIT, GROWTH * n_fitted)
 
 

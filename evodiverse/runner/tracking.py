@@ -32,7 +32,7 @@ def open_tracker(name: str, uri: str | None, experiment: str, outputs: Path) -> 
     Args:
         name: ``none``, or one of `TRACKERS`.
         uri: The address of the service, or None for its default.
-        experiment: The service's name for the runs that belong together.
+        experiment: The name of the group of runs in the service.
         outputs: The folder of all runs.
     """
     if name == NONE:
@@ -46,8 +46,8 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
     """Track a run within this context. If the tracker raises, one warning is logged and the run continues without it.
 
     Args:
-        open_it: Opens the tracker; returns None for no tracking.
-        path: The open run directory. It keeps the tracker's name of the run, under which a resumed run continues.
+        open_it: A function that opens the tracker; it returns None for no tracking.
+        path: The open run directory. It stores the tracker's name for the run, under which a resumed run continues.
         settings: The flat settings of the run.
 
     Yields:

@@ -78,7 +78,7 @@ class Bench:
         return [csr_matrix(contracts.features(self.task, hypotheses))]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
-        """Return and journal for each hypothesis its evaluation and an even share of the batch's time in seconds."""
+        """Evaluate and journal all hypotheses; return each evaluation with an even share of the batch's seconds."""
         began = time.perf_counter()
         evaluations = contracts.evaluate(self.task, hypotheses)
         seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
@@ -144,7 +144,7 @@ class Workers:
                 None,
                 *multiprocessing.get_all_start_methods(),
             ):
-                multiprocessing.set_start_method(method, force=True)  # joblib's start method, which no child knows
+                multiprocessing.set_start_method(method, force=True)  # joblib's own method is unknown to children
             context = multiprocessing.get_context(method)
             if sys.platform == "linux":
                 used = [type(part).__module__ for part in (self._bench.task, self._bench.operator, self._bench.journal)]
@@ -204,8 +204,8 @@ class Workers:
 
         Args:
             hypotheses: The hypotheses to evaluate. Each batch is journalled by the process that evaluated it.
-            report: Called after each batch with its size. If it or a batch raises, no new batch is started, those in
-                progress finish, and the first error is raised.
+            report: A function that is called after each batch with its size. If it or a batch raises, no new batch is
+                started, those in progress finish, and the first error is raised.
         """
         answers: dict[int, list[TimedEvaluation]] = {}
         running: dict[Future[list[TimedEvaluation]], _Batch] = {}

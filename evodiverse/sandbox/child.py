@@ -155,7 +155,7 @@ def _failure(error: BaseException, folder: str) -> tuple[str, str]:
 
 
 def _line_number(error: BaseException) -> int | None:
-    """Return the last line of the program in a traceback, or the line that cannot be compiled; None if unknown."""
+    """Return the number of the program's last line in a traceback, or of the invalid line; None if unknown."""
     if isinstance(error, SyntaxError):
         return error.lineno
     number, trace = None, error.__traceback__

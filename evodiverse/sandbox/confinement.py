@@ -41,7 +41,7 @@ class Confinement:
         self._filter = seccomp.build_filter(platform.machine()) if seccomp.is_available() else None
 
     def apply(self, folder: str, limits: Limits) -> None:
-        """Limit the resources of this process, and leave it only ``folder``, the libraries and a few devices.
+        """Limit the resources of this process, and leave it access only to ``folder``, libraries and a few devices.
 
         Args:
             folder: The only folder that the program may write to. It becomes the current folder.

@@ -17,7 +17,7 @@ _BLOCK: Final = 512
 _DELETED: Final = b" (deleted)"
 # The name under which /proc lists shared memory without a file.
 _SHARED_MEMORY: Final = b"/dev/zero (deleted)"
-# How often to check whether a process has stopped, and the seconds between two checks.
+# How many times to check whether a process has stopped, and the seconds between two checks.
 _STOP_CHECKS, _STOP_SECONDS = 50, 0.0005
 
 
@@ -40,7 +40,7 @@ class CountedFolder:
         self._warm_parent = warm_parent
 
     def clear(self) -> None:
-        """Replace the folder by an empty one, whatever a program has left there."""
+        """Replace the folder with an empty one, whatever a program has left there."""
         empty(self._root)
         os.mkdir(self._folder, stat.S_IRWXU)
 
@@ -48,8 +48,8 @@ class CountedFolder:
         """Return whether a program has written more than it may, or made a folder that cannot be read.
 
         Args:
-            pid: The id of the program's process; None if it has ended. It is stopped for a moment, so that it neither
-                renames nor deletes files while they are counted.
+            pid: The id of the program's process; None if it has ended. The process is stopped for a moment, so that it
+                neither renames nor deletes files while they are counted.
         """
         if pid is None:
             return _is_too_large(self._folder, 0)
@@ -65,7 +65,7 @@ def remove(root: str) -> None:
             try:
                 return os.rmdir(root)
             except OSError as error:
-                if error.errno != errno.ENOTEMPTY:  # a program that is being killed has written again
+                if error.errno != errno.ENOTEMPTY:  # a program that is being killed has written to it again
                     raise
 
 
@@ -105,7 +105,7 @@ def _list_accessible(folder: int) -> list[tuple[str, bool]]:
 
 
 def _is_too_large(folder: str, n_bytes: int) -> bool:
-    """Return whether a folder with ``n_bytes`` in addition is too large, or cannot be read."""
+    """Return whether a folder plus ``n_bytes`` bytes elsewhere is too large, or the folder cannot be read."""
     n_files = 0
     folders = [folder]
     while folders:
@@ -119,7 +119,7 @@ def _is_too_large(folder: str, n_bytes: int) -> bool:
                         folders.append(entry.path)
                     else:
                         n_bytes += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
-        except FileNotFoundError:  # the program has deleted it meanwhile
+        except FileNotFoundError:  # the program has deleted it in the meantime
             continue
         except OSError:
             return True
@@ -134,7 +134,7 @@ def _deleted_bytes(pid: int, folder: str, warm_parent: int) -> int:
     sizes: dict[int, int] = {}
     device = os.stat(folder).st_dev
     for descriptor in _list(f"/proc/{pid}/fd"):
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # closed in the meantime
             status = os.stat(f"/proc/{pid}/fd/{descriptor}")
             if status.st_dev == device and status.st_nlink == 0:
                 sizes[status.st_ino] = status.st_blocks * _BLOCK

@@ -1,6 +1,7 @@
 """A disk for each program: a file system in memory whose size the kernel limits and that nobody else sees.
 
-It needs a user namespace, in which an ordinary account may mount. Many containers and some systems refuse that.
+It needs a user namespace, in which an ordinary account may mount file systems. Many containers and some systems refuse
+that.
 """
 
 import os
@@ -47,7 +48,7 @@ def can_mount(folder: str) -> bool:
 def enter() -> None:
     """Move this process, which must have a single thread, into a new user namespace and a new mount namespace.
 
-    It keeps its account. What it mounts from now on disappears with it and its children.
+    The process keeps its account. What it mounts from now on disappears when it and its children have ended.
 
     Raises:
         OSError: The kernel returned an error.

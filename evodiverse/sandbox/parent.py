@@ -1,7 +1,8 @@
 """The warm parent: a process that has loaded the libraries and forks a process for each program.
 
-It is started by a `supervisor.WarmParent` with a minimal environment, and ends when that is gone. All programs inherit
-its memory, so nothing about a program ever enters it: neither a job nor an output, not even how much time it took.
+A `supervisor.WarmParent` starts it with a minimal environment. The process ends when that object is gone. All programs
+inherit its memory, so nothing about a program ever enters it: neither a job nor an output, not even how much time the
+program took.
 """
 
 import ctypes
@@ -110,7 +111,7 @@ class Forker:
         return pid, [job, *reads]
 
     def end(self) -> Ending:
-        """Kill the forked process, if there is one, and its descendants. How it ended is valid until `renew`."""
+        """Kill the forked process, if there is one, and its descendants. The returned object is valid until `renew`."""
         if self._pid is not None:
             end(self._pid, self._ending)
             self._pid = None
@@ -123,7 +124,7 @@ class Forker:
             unmount(self._folder)
 
     def renew(self) -> None:
-        """Erase how the last process ended, and mount an empty disk for the next one."""
+        """Erase the record of how the last process ended, and mount an empty disk for the next one."""
         ctypes.memset(ctypes.byref(self._ending), 0, ctypes.sizeof(self._ending))
         if self._has_own_disk:
             unmount(self._folder)

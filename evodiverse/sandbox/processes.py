@@ -10,7 +10,7 @@ from evodiverse.sandbox.supervisor import DiedError, WarmParent
 from evodiverse.vocabulary import Execution, Job
 
 PRELOAD = ("numpy", "scipy.optimize", "scipy.spatial")
-# How often a job or a start is tried if the warm parent dies during it.
+# How many times a job or a start is tried if the warm parent dies during it.
 ATTEMPTS = 2
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class ProcessSandbox:
         return self._attempt(lambda parent: parent.run(job))
 
     def _attempt(self, use: Callable[[WarmParent], T]) -> T:
-        """Call ``use`` with this thread's warm parent, and again with a new one if that dies.
+        """Call ``use`` with this thread's warm parent, and once more with a new warm parent if the first one dies.
 
         Raises:
             ServiceError: The warm parent died each time.

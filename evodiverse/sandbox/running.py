@@ -129,7 +129,7 @@ class _Feed:
 
 @dataclass
 class _Output:
-    """An output of a program's process. Its last ``keep`` bytes are kept; a result is kept until it exceeds them."""
+    """An output of a program's process. Its last ``keep`` bytes are kept; a result is kept whole up to that size."""
 
     fd: int
     keep: int

@@ -77,7 +77,7 @@ def build_filter(machine: str) -> bytes:
 
 
 def install(instructions: bytes) -> None:
-    """Filter the system calls of this process from now on. It must have set ``PR_SET_NO_NEW_PRIVS`` before.
+    """Filter the system calls of this process from now on. ``PR_SET_NO_NEW_PRIVS`` must already be set.
 
     Args:
         instructions: The filter, as `build_filter` returns it.
@@ -92,7 +92,7 @@ def install(instructions: bytes) -> None:
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     """Return the first and the last number of each run of consecutive numbers.
 
-    Comparing with runs keeps the filter short, which matters because the kernel tries a filter on every number.
+    Comparing with runs keeps the filter short. This matters because the kernel tries a filter on every call number.
     """
     firsts = [number for number in numbers if number - 1 not in numbers]
     lasts = [number for number in numbers if number + 1 not in numbers]

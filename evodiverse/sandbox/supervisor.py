@@ -1,6 +1,6 @@
-"""The other side of a warm parent: starts it, asks it for processes, and ends it.
+"""The control of a warm parent (see `parent`): starting it, asking it for processes, and ending it.
 
-Jobs and results stay on this side, out of reach of all programs.
+This module runs in the process that uses the sandbox. Jobs and results stay there, out of reach of all programs.
 """
 
 import ctypes
@@ -40,8 +40,8 @@ class WarmParent:
     """A warm parent, which runs one program at a time.
 
     Args:
-        preload: The modules that it loads.
-        mounts: Whether it may mount a disk for each program; see `ProcessSandbox`.
+        preload: The modules that the warm parent loads.
+        mounts: Whether the warm parent may mount a disk for each program; see `ProcessSandbox`.
 
     Raises:
         DiedError: The warm parent was killed while it started.
@@ -234,7 +234,7 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment with which the warm parent starts; it clears this before any program runs."""
+    """Return the environment with which the warm parent starts. The warm parent clears it before any program runs."""
     inherited = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
     return {
         **{name: os.environ[name] for name in inherited if name in os.environ},

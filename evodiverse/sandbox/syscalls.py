@@ -1,8 +1,8 @@
 """The system calls that a confined program may make, with their numbers.
 
 They are the calls for computing, threads, time and files (Landlock decides which files). All other calls are refused:
-those for processes, sockets, signals to other processes, their memory, ownership, modes and locks of files,
-namespaces and mounts, and any that a future kernel adds.
+those for processes and sockets; for signals to other processes and access to their memory; for ownership, modes and
+locks of files; for namespaces and mounts; and any that a future kernel adds.
 """
 
 from collections.abc import Mapping

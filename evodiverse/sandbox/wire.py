@@ -1,8 +1,8 @@
 """The messages between the processes of the sandbox.
 
-The process that asks sends single bytes to the warm parent, and gets short answers of fixed length. Jobs and results
-pass only between it and the process of a program, so the warm parent, whose memory all later programs inherit, never
-holds any.
+The supervisor sends single bytes to the warm parent, and gets short answers of fixed length. Jobs and results pass only
+between the supervisor and the process of a program. So the warm parent, whose memory all later programs inherit, never
+holds any of them.
 """
 
 import json
@@ -27,15 +27,15 @@ ENDED: Final = b"e"
 READY: Final = b"R"
 """The first byte from a program's process once it is confined, and from the warm parent once it has started."""
 LIMITED, COUNTED = b"1", b"0"
-"""The byte from the warm parent after `READY`: the kernel limits what programs write, or it must be measured."""
+"""The byte from the warm parent after `READY`: the kernel limits what programs write, or their files are measured."""
 BROKEN: Final = b"B"
-"""The byte that either sends instead of an answer if it cannot continue; the reason follows."""
+"""The byte that the warm parent or a program's process sends if it cannot continue; the reason follows."""
 PID: Final = struct.Struct("=q")
 _LENGTH = struct.Struct("!Q")
 _MAX_DETAIL = 400
 _MAX_DIGITS = 300
 _MAX_DEPTH = 60
-# The reasons that a program's process may give; the others are determined on this side or by the warm parent.
+# The reasons that a program's process may give; the supervisor or the warm parent determines the others.
 _OWN_REASONS = frozenset({Reason.CRASHED, Reason.OUT_OF_MEMORY, Reason.WRONG_RESULT})
 
 

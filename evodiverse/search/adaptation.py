@@ -1,4 +1,4 @@
-"""The powering factor ξ: a thermostat that keeps the swap rate near its target (paper, detailed algorithm)."""
+"""The adaptation of the powering factor ξ, which keeps the swap rate near its target (paper, detailed algorithm)."""
 
 from dataclasses import dataclass
 
@@ -19,12 +19,13 @@ class Thermostat:
 def adapt_xi(thermostat: Thermostat, rate: float | None, swap: Swap) -> tuple[Thermostat, bool]:
     """Add the swap rate of an exchange event, and adapt ξ once ``swap.window`` rates are collected.
 
-    A mean rate of at least τ + ε/2 multiplies ξ by 1.1, one of at most τ - ε/2 by 0.9 (within 1e-9 of an edge counts as
-    reached). The collected rates are then dropped. ξ stays in [1e-3, 1e3].
+    A mean rate of at least τ + ε/2 multiplies ξ by 1.1, and a mean rate of at most τ - ε/2 multiplies it by 0.9. A mean
+    rate within 1e-9 of one of these edges counts as having reached it. The collected rates are then dropped. ξ stays in
+    [1e-3, 1e3].
 
     Args:
         thermostat: The thermostat before the event.
-        rate: The share of unblocked pairs that were accepted. None, if there was no unblocked pair, changes nothing.
+        rate: The share of unblocked pairs that were accepted; None if there was no such pair, so that nothing changes.
         swap: The settings with the target τ, the tolerance ε and the window L.
 
     Returns:

@@ -18,10 +18,10 @@ from evodiverse.search.survivors import Contenders, survivor_rules
 
 
 def start(attempts: Attempts, archive: Archive, method: Method) -> tuple[State, IterationInfo]:
-    """Return the state at iteration 0, in which the pools hold the initial candidates, and the record of it.
+    """Return the state at iteration 0, in which the pools hold the initial candidates, and its record.
 
-    If the method has several pools but the attempts are for one, all pools share the candidates, and the attempts are
-    recorded without a pool.
+    If the method has several pools but the attempts are for only one, all pools share the candidates, and the attempts
+    are recorded without a pool.
     """
     settled = [attempts.offspring(pool) for pool in range(attempts.n_pools)]
     records = attempts.records
@@ -42,7 +42,7 @@ def advance(
     streams: Streams,
     similarities: Similarities | None = None,
 ) -> tuple[State, IterationInfo]:
-    """Select the survivors of each pool, exchange candidates between pools when it is due, and adapt ξ.
+    """Select the survivors of each pool, exchange candidates between pools when an exchange is due, and adapt ξ.
 
     Args:
         state: The state before the iteration.
@@ -115,7 +115,7 @@ def select_survivors(
 
 
 def adapt(thermostat: Thermostat, exchanged: Exchanged, method: Method) -> tuple[Thermostat, tuple[Adaptation, ...]]:
-    """Adapt ξ to the swap rate of an exchange event, if the exchange rule has one."""
+    """Adapt ξ to the swap rate of an exchange event, if the exchange rule adapts ξ."""
     if not exchanged.adapts:
         return thermostat, ()
     rate = swap_rate(exchanged.trials)

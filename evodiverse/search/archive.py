@@ -14,9 +14,9 @@ from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis
 class Archive:
     """All candidates of a run, by call and by key. It only ever grows.
 
-    Results are kept in arrays, so that each of a million calls takes a few hundred bytes; objects are created on
-    request. Scores and energies of failed evaluations are NaN. A call is counted when it is reserved, before it is
-    evaluated.
+    Results are kept in arrays, so that each call takes only a few hundred bytes, even in a run of a million calls.
+    Objects are created on request. Scores and energies of failed evaluations are NaN. A call is counted when it is
+    reserved, before it is evaluated.
 
     Args:
         top: The number of best scores that `top_mean` averages; 0 turns it off.
@@ -88,10 +88,10 @@ class Archive:
         return call
 
     def record(self, hypothesis: Hypothesis, evaluation: Evaluation) -> None:
-        """Store the result of the oldest reserved call without one, which must be the call of this hypothesis.
+        """Store the result of the oldest reserved call that has none yet, which must be the call of this hypothesis.
 
         Raises:
-            ValueError: The call is that of another hypothesis, or score and energy are neither both finite nor both
+            ValueError: The call belongs to another hypothesis, or score and energy are neither both finite nor both
                 None (a NaN would win every swap).
         """
         call = len(self._keys) + 1
@@ -122,7 +122,7 @@ class Archive:
             heapq.heappushpop(self._top_scores, score)
 
     def best(self) -> Candidate | None:
-        """Return the candidate with the highest score, the oldest among equals; None if all failed."""
+        """Return the candidate with the highest score, the oldest of several with that score; None if all failed."""
         return None if self._best_call is None else self.candidate(self._best_call)
 
     def top_mean(self) -> float:

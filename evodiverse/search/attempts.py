@@ -29,10 +29,10 @@ class _Settled(NamedTuple):
 
 
 class Attempts:
-    """Decides the attempts of one iteration, round by round.
+    """Decides the outcomes of the attempts of one iteration, round by round.
 
     A round consists of `settle`, which decides the outcome of each answer and charges what must be evaluated, and
-    `close`, which takes the evaluations. Screening has a single round, with `screen` in place of `settle`.
+    `close`, which takes the evaluations. With screening, there is a single round, with `screen` in place of `settle`.
 
     Args:
         slots: The slots to fill, in order.
@@ -70,9 +70,9 @@ class Attempts:
         return self._pending
 
     def screen(self, requests: Sequence[Request], answers: Sequence[Answer], screening: Screening) -> list[Hypothesis]:
-        """Choose which proposals to evaluate, as many for each pool as it has open slots; return them, charged.
+        """Choose the proposals to evaluate, at most one per open slot of each pool, charge them, and return them.
 
-        A proposal that the run has already evaluated, or that came earlier in this round in any pool, is a duplicate.
+        A proposal that the run has already evaluated, or that came earlier in this round, in any pool, is a duplicate.
 
         Args:
             requests: The requests in the order (slot, pool, attempt), several per slot.
@@ -103,7 +103,7 @@ class Attempts:
         return self._pending
 
     def close(self, evaluations: Sequence[Evaluation]) -> None:
-        """Record the evaluations of what `settle` or `screen` returned, in the same order, and end the round."""
+        """Record the evaluation of each hypothesis that `settle` or `screen` returned, in order, and end the round."""
         for hypothesis, evaluation in zip(self._pending, evaluations, strict=True):
             self._archive.record(hypothesis, evaluation)
         unfilled = {Slot(one.request.slot, one.request.pool) for one in self._settled if one.call is None}

@@ -114,9 +114,9 @@ def metropolis(pools: Pools, event: Event) -> Exchanged:
     """Swap candidates between adjacent rungs by the Metropolis rule at powering factor ξ.
 
     Swaps preserve the joint distribution of the pools if each pool follows its Boltzmann distribution. An evolving
-    population does so only approximately, especially if survivors are weighted by another function than the energy: for
-    molecules, swaps use log(1 - s) and survivors s^β. Next to a rung at β = ∞, exactly those swaps are accepted that do
-    not raise its energy.
+    population does so only approximately, especially if survivors are weighted by a function other than the energy: for
+    molecules, swaps use log(1 - s), and the weights of survivors are s^β. Next to a rung at β = ∞, a swap is accepted
+    exactly if it does not raise the energy in that rung.
     """
     cold_rungs = schedules[event.method.swap.schedule](event)
     members = [set(pool.tolist()) for pool in pools]
@@ -166,7 +166,7 @@ def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.
         cold: The colder rung.
         event: The event. Its swap size is capped at the size of the smaller pool. Its ξ is at least 0; with 0, every
             unblocked pair is accepted.
-        rng: Consumed once per pair, blocked or not.
+        rng: The generator, which draws the candidates and one number per pair, blocked or not.
 
     Returns:
         All pairs, in the order in which they were decided.
@@ -194,7 +194,7 @@ def log_acceptance(cold_energy: float, hot_energy: float, beta_gap: float, xi: f
     """Return ``log a = -ξ (β_cold - β_hot) (h_hot - h_cold)``, in nats.
 
     It is positive if the hotter pool has the better (lower) energy: the colder pool always accepts that candidate. If
-    any factor is 0, the result is 0, even if another one is infinite.
+    any factor is 0, the result is 0, even if another factor is infinite.
     """
     energy_gap = float(hot_energy) - float(cold_energy)  # plain floats overflow to infinity without a warning
     return -xi * beta_gap * energy_gap if xi and beta_gap and energy_gap else 0.0
@@ -208,7 +208,7 @@ def swap_rate(trials: Sequence[SwapTrial]) -> float | None:
 
 @schedules
 def all_(event: Event) -> range:
-    """Return all adjacent pairs, cold to hot, each by its colder rung."""
+    """Return all adjacent pairs, cold to hot, each given by its colder rung."""
     return range(event.method.n_pools - 1)
 
 

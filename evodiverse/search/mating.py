@@ -25,8 +25,8 @@ class Slot(NamedTuple):
 def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
     """Return the slots of an iteration: ``offspring`` for each pool with members, dealt to the pools in turn.
 
-    There are at most as many as there are oracle calls left, so that a budget which ends within an iteration is shared
-    fairly.
+    There are never more slots than oracle calls left, so that the pools share the budget fairly if it ends within an
+    iteration.
     """
     mating = [pool for pool, members in enumerate(pools) if members.size]
     slots = [Slot(slot, pool) for slot in range(offspring) for pool in mating]
@@ -86,6 +86,6 @@ def make_requests(
 
 
 def _best(members: IntArray, archive: Archive) -> Candidate:
-    """Return the member with the highest score, the oldest among equals."""
+    """Return the member with the highest score, the oldest of several with that score."""
     calls = np.sort(members)
     return archive.candidate(int(calls[np.argmax(archive.scores[calls - 1])]))

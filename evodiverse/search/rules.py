@@ -12,7 +12,7 @@ class Rules(Generic[F]):
     Decorating a function with an instance adds it under its own name, without leading and trailing underscores.
 
     Args:
-        kind: The kind, as error messages call it.
+        kind: The name of the kind in error messages.
     """
 
     def __init__(self, kind: str) -> None:

@@ -15,7 +15,8 @@ def sample_without_replacement(log_weights: FloatArray, size: int, rng: np.rando
     draws (Gumbel top-k).
 
     Args:
-        log_weights: ``(n,)`` log-weights, up to a common constant. One with -inf is drawn only if no other is left.
+        log_weights: ``(n,)`` log-weights, up to a common constant. An index with -inf is drawn only if no other is
+            left.
         size: How many indices to draw, capped at ``n``.
         rng: The generator, consumed ``n`` times for any ``size``.
 

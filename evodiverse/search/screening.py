@@ -1,4 +1,4 @@
-"""Screening: of many proposals, only those are evaluated that a surrogate rates highest and that differ."""
+"""Screening: of many proposals, only the ones that a surrogate rates highest and that are dissimilar are evaluated."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from evodiverse.search.niches import Similarities, keep_apart
 from evodiverse.search.settings import Screen
 from evodiverse.vocabulary import Hypothesis
 
-# Rounding keeps choices the same on machines that add in another order.
+# Rounding keeps the choices the same on machines that add numbers in another order.
 _DIGITS = 9
 
 
@@ -43,9 +43,9 @@ class Screening:
     ) -> tuple[list[Forecast], list[int]]:
         """Return all ``n`` forecasts, and the sorted indices of the chosen hypotheses.
 
-        Each pool takes its share of the hypotheses with the highest ``predicted + explore * spread``, the first among
-        equals. It skips a hypothesis that is similar to ``at_most`` that it has taken; if too few are left, the skipped
-        ones fill up its share.
+        Each pool takes its share of the hypotheses with the highest ``predicted + explore * spread``; ties are settled
+        by the order of the hypotheses. The pool skips a hypothesis that is similar to ``at_most`` of those that it has
+        taken; if too few are left, the skipped ones fill up its share.
 
         Args:
             hypotheses: ``n`` different hypotheses that were never evaluated, in the order (slot, pool, attempt).

@@ -38,7 +38,7 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Niche:
-    """The limit on similar candidates: of those at least ``radius`` similar, a pool keeps at most ``share[rung]``."""
+    """The limit on similar candidates: a pool keeps at most ``share[rung]`` whose similarity is at least ``radius``."""
 
     radius: float
     share: tuple[int, ...]
@@ -46,9 +46,10 @@ class Niche:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Which of the ``proposals`` per slot are evaluated: those with the highest prediction plus ``explore`` spreads.
+    """Which of the ``proposals`` per slot are evaluated: those with the highest prediction + ``explore`` * spread.
 
-    At most ``at_most`` of them are similar, at a similarity of at least ``radius``, as long as there are others.
+    At most ``at_most`` of them have a similarity of at least ``radius`` to each other, as long as there are dissimilar
+    ones.
     """
 
     proposals: int

@@ -21,7 +21,7 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """All random streams of the run with a ``seed`` from 0 to 2**64 - 1."""
+    """All random streams of a run, whose ``seed`` is from 0 to 2**64 - 1."""
 
     seed: int
 

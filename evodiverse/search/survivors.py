@@ -1,7 +1,7 @@
 """Survivor rules: which members and offspring of a pool stay.
 
-Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices of the survivors. All rules but
-`founders` keep at most ``method.capacity``, and keep everyone if there are no more.
+Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices of the survivors. All rules
+except `founders` keep at most ``method.capacity`` candidates, and keep all of them if there are no more than that.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> 
 
 @survivor_rules
 def append(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
-    """Keep everything, and drop the worst beyond capacity, the newer first among equals."""
+    """Keep everything up to capacity, and drop the worst beyond it; of equal scores, the newer is dropped first."""
     return _best_first(contenders.scores)[: method.capacity]
 
 
@@ -64,10 +64,10 @@ def founders(contenders: Contenders, method: Method, rng: np.random.Generator) -
 
 @survivor_rules
 def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Keep the best ``method.elites``, then others in the order of `sample`, at most ``method.niche.share`` similar.
+    """Keep the best ``method.elites``, then others in the order of `sample`, with at most ``niche.share`` similar ones.
 
-    At β = ∞, the others are ordered by score, the older first among equals. If too few differ, the skipped ones fill up
-    the pool.
+    At β = ∞, the others are ordered by score; of equal scores, the older comes first. If too few are dissimilar, the
+    skipped ones fill up the pool.
 
     Raises:
         ValueError: The method has no niches, or the task has no similarities.

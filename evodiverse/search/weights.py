@@ -1,8 +1,8 @@
 """Weights by which pools are sampled (paper, "Domain-Specific Implementation Conventions").
 
 Each rule takes ``(n,)`` ``scores``, higher is better, and the inverse temperature ``beta`` of the pool in [0, inf], and
-returns ``(n,)`` log-weights. For a rule that sharpens with ``beta``, ``beta = inf`` is the limit: the best first, equal
-scores with equal weights.
+returns ``(n,)`` log-weights. A rule that sharpens with ``beta`` takes the limit at ``beta = inf``: the highest score is
+drawn first, and equal scores have equal weights.
 """
 
 from collections.abc import Callable
@@ -44,8 +44,8 @@ def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
     """Weight by ``exp(s * beta / 0.8) + 0.05/n``: mating in the equation domain, where s = -MSE ≤ 0.
 
     The exponent is not shifted by its maximum, so that the floor matters in pools in which all errors are large. In the
-    limit ``beta = inf``, only the floor would remain, with the same weight for all but exact fits; we take the best
-    first instead.
+    limit ``beta = inf``, only the floor would remain, with the same weight for all but exact fits; the best scores
+    are drawn first instead.
     """
     if np.isinf(beta):
         return best_first(scores)
@@ -54,9 +54,10 @@ def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
 
 @weights
 def rank(scores: FloatArray, beta: float) -> FloatArray:
-    """Weight by ``exp(beta * q)``, where q in [0, 1] is the quantile of the score: the same pressure at any scale.
+    """Weight by ``exp(beta * q)``, where q in [0, 1] is the quantile of the score.
 
-    Equal scores get the mean of their quantiles.
+    The selection pressure is therefore the same at any scale of the scores. Equal scores get the mean of their
+    quantiles.
     """
     if np.isinf(beta):
         return best_first(scores)

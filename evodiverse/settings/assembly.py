@@ -134,7 +134,7 @@ def _check_able(plan: Plan, task: Task, method: Method) -> None:
     """Refuse a method that needs an ability that the task does not have.
 
     Raises:
-        InputError: The task lacks an ability; names it.
+        InputError: The task lacks an ability; the message names it.
     """
     domain, name = plan.config.task.get("domain"), plan.config.method.name
     violations = []
@@ -188,10 +188,10 @@ def _workers(plan: Plan, task: Task) -> Workers:
 
 @contextmanager
 def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterator[Evaluator | None]:
-    """Open the evaluator; None stands for the workers themselves.
+    """Open the evaluator, and yield it, or None if the workers themselves evaluate.
 
     Raises:
-        InputError: The task does not accept scores from elsewhere, or the cluster does not exist.
+        InputError: The task does not accept scores from outside the run, or the cluster does not exist.
     """
     evaluator = plan.config.evaluator
     if evaluator.name in ("command", ASK) and not isinstance(task, Measurable):

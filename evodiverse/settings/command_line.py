@@ -1,4 +1,4 @@
-"""Checks of a command line. They report all problems at once, for a sweep before its first run starts."""
+"""Checks of a command line. They report all problems at once; for a sweep, before its first run starts."""
 
 import re
 from argparse import Action
@@ -39,7 +39,7 @@ Planned = TypeVar("Planned")
 
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with all ``key=value`` before the options; argparse accepts them only next to each other."""
+    """Return the arguments with all overrides before the options, since argparse accepts overrides only in a row."""
     known = get_args_parser()._option_string_actions
     overrides: list[str] = []
     options: list[str] = []
@@ -63,7 +63,7 @@ def plan_each(
         config_dir: The user's own folder of options.
 
     Raises:
-        InputError: Some runs are invalid; lists all problems of all runs.
+        InputError: Some runs are invalid; the message lists all problems of all runs.
         HydraException: A run does not compose; `explain` finds the reasons.
     """
     planned: list[Planned] = []
@@ -83,7 +83,7 @@ def plan_each(
 def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputError:
     """Return an error that lists everything that is wrong with a command line that Hydra refused.
 
-    Hydra names only the first problem. This function composes every override by itself, on top of the chosen options,
+    Hydra names only the first problem. This function composes each override separately, on top of the chosen options,
     and then checks the overrides that compose.
 
     Args:
@@ -175,7 +175,7 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
         return  # the valid values depend on the option
     combinable = [[single for single in singles if single in good] for singles in values]
     if len(good) < len(is_choice) and all(is_choice[single] for single in good):
-        return  # the choices of options are left, and to check them would take as long as all the rest
+        return  # only choices of options are left, and checking them would take as long as everything else
     for run in product(*filter(None, combinable)):
         yield from _find_in_run(run, check)
 

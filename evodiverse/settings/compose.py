@@ -60,7 +60,7 @@ def compose_published(hydra: HydraConf) -> dict[str, Any]:
 def overrides_nothing(config: DictConfig, hydra: HydraConf, quiet: Collection[str]) -> bool:
     """Return whether a run certainly equals the result of `compose_published`, which is slow to compute.
 
-    That is so if the command line only chooses a task, a method and an llm and sets irrelevant keys, if nothing refers
+    That is so if the command line only chooses a task, a method and an llm and sets ``quiet`` keys, if nothing refers
     to those keys, and if no file of the user takes precedence over a published one. A run for which this is false may
     still override nothing.
 
@@ -118,7 +118,7 @@ def read(config: DictConfig) -> Config:
     """Return a composed configuration as plain objects, ``task`` as a dictionary.
 
     Raises:
-        InputError: There are unknown keys, or values that are missing, of a wrong type or refer to nothing; lists all.
+        InputError: A key is unknown, or a value is missing, has a wrong type or refers to nothing. All are listed.
     """
     violations = [*find_unknown(config), *_find_unresolved(config)]
     if violations:

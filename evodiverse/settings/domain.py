@@ -37,7 +37,7 @@ def import_domain(name: object) -> Domain:
         name: The value of ``task.domain``, the dotted name of a package.
 
     Raises:
-        InputError: The module does not exist, cannot be imported, or is incomplete; names the missing parts.
+        InputError: The module does not exist, cannot be imported, or lacks parts, which the message names.
     """
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())

@@ -51,7 +51,7 @@ def _freeze_niche(method: schema.Method) -> Niche | None:
 
 
 def freeze_search(search: schema.Search) -> Search:
-    """Return the search core's settings for ``search``; without a patience there is no early stop."""
+    """Return the search core's settings for ``search``; if ``early_stop.patience`` is null, there is no early stop."""
     rule, early_stop = search.early_stop, None
     if rule is not None and rule.patience is not None:
         early_stop = EarlyStop(rule.top, rule.gain, rule.patience)

@@ -1,4 +1,4 @@
-"""Runs that continue the log of an earlier run with a smaller budget."""
+"""Runs that continue the log of an earlier run whose budget was smaller."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class Beginning(NamedTuple):
 
     Attributes:
         path: The directory of the shorter run.
-        budget: The oracle calls that it was allowed.
+        budget: The number of oracle calls that it was allowed.
     """
 
     path: Path
@@ -49,10 +49,10 @@ def begin_from_shorter(
     method: Method,
     search: Search,
 ) -> Mapping[str, Any]:
-    """Fill the directory of a new run with the results of one with a smaller budget, and return a note about it.
+    """Fill the directory of a new run with the results of a run with a smaller budget, and return a note about it.
 
-    The log becomes that of a run from scratch: it takes over the iterations that the smaller budget did not cut short.
-    Later evaluations go into the journal, so that nothing is evaluated twice.
+    The log will be the same as that of a run from scratch: only the iterations that the smaller budget did not cut
+    short are taken over. Later evaluations go into the journal, so that nothing is evaluated twice.
 
     Args:
         this: The identity of the new run.
@@ -104,7 +104,7 @@ def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -
 def _take_over(
     beginning: Beginning, source: RunDirectory, directory: RunDirectory, task: Task, method: Method, search: Search
 ) -> tuple[int, int]:
-    """Take over the log of another run, and return the numbers of its calls and of later evaluations, kept aside."""
+    """Take over the log of another run; return how many calls were taken over, and how many went into the journal."""
     saved = source.checkpoint()
     if saved is None:
         raise InputError("it has not finished an iteration")

@@ -39,7 +39,7 @@ def digest(identity: Mapping[str, Any]) -> str:
 
 
 def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from what the task, method and llm of a run alone give, sorted by key.
+    """Return the settings that differ from what the run's task, method and llm alone compose to, sorted by key.
 
     Args:
         identity: The flat settings of the run.

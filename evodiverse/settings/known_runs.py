@@ -1,4 +1,4 @@
-"""Notes of where the runs of a command line lie, since composing a run again takes a tenth of a second."""
+"""Notes of where the runs of earlier command lines are, since composing a run again takes a tenth of a second."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ class KnownRuns:
 
     An entry is valid as long as nothing that could change the meaning of the overrides has changed: the program, its
     option files and the user's own, the folder that the command was started from, and the files that the run reads. An
-    entry only stores where the run lies; the run's ``run.json`` decides whether it is complete.
+    entry only stores where the run is; the run's ``run.json`` decides whether it is complete.
 
     Args:
         folder: The folder of the notes, created when the first note is saved.

@@ -47,7 +47,7 @@ class Plan:
         domain: The module of the task's domain.
         task: The settings of the domain, an object of its own class.
         settings: The flat settings that identify the run.
-        overrides: The settings that differ from what the run's task, method and llm alone give.
+        overrides: The settings that differ from what the run's task, method and llm alone compose to.
         path: The run directory.
         shelf: The folder of all runs with this task, method and llm.
         model: The settings of the language model, or None for a run without one.
@@ -101,7 +101,7 @@ class Plan:
         """Return the prompts of a run with a language model.
 
         Raises:
-            InputError: A model cannot be asked about this task; names what is missing.
+            InputError: A model cannot be asked about this task; the message says what is missing.
         """
         if not isinstance(self.domain, Prompted):
             raise TypeError("the domain has no prompts")
@@ -148,7 +148,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         hydra: Hydra's own part of the configuration. Hydra must be running.
 
     Raises:
-        InputError: The configuration is invalid, or else the run directory cannot be used; lists all problems.
+        InputError: The configuration is invalid, or the run directory cannot be used; the message lists all problems.
     """
     config = read(composed)
     domain = import_domain(config.task.get("domain"))
@@ -164,7 +164,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         *([] if task is None else domain.find_violations(task)),
         *(_find_misplaced(config.name) or bad_outputs),
     ]
-    if violations:  # here, since the rest takes as long as all this
+    if violations:  # raised here, since the checks below take as long as those above
         raise InputError(*violations)
     settings = _identity(resolve(composed), domain)
     is_plain = overrides_nothing(composed, hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
@@ -214,7 +214,7 @@ def read_source(role: str, source: str | Path) -> "Source":
     """Return the record of data or code that the results depend on.
 
     Args:
-        role: The role of the source, which errors name.
+        role: The role of the source, for error messages.
         source: The path of a user's file, which is hashed, or the SHA-256 of anything else.
     """
     from evodiverse.store.record import Source  # here, so that errors are reported without loading pyarrow
@@ -223,7 +223,7 @@ def read_source(role: str, source: str | Path) -> "Source":
 
 
 def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -> Iterator[str]:
-    """Yield one message for each option whose name is not that of its file, so that no copy poses as the original.
+    """Yield one message for each option whose name is not that of its file; a copy must not pass for the original.
 
     Args:
         names: The names in the configuration, by group.
@@ -234,7 +234,9 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
         if not _FOLDER_NAME.fullmatch(file):
             yield f"{group}={file} must be a valid folder name of letters, digits and ._-; rename the file"
         elif name != file:
-            yield f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named by its file"
+            yield (
+                f"{group}.name must be {file}, like its file {file}.yaml, got {name}; an option is named after its file"
+            )
 
 
 def _number_of_trial(hydra: HydraConf) -> list[str]:
@@ -275,11 +277,11 @@ def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
 
 
 def _find_nested(path: Path, outputs: Path) -> list[str]:
-    """Return a message if a run directory would lie inside another one, which ``overwrite=true`` deletes as a whole."""
+    """Return a message if a run directory would be inside another one, which ``overwrite=true`` deletes as a whole."""
     between = [folder for folder in path.parents if folder == outputs or outputs in folder.parents]
     holder = next((folder for folder in between if (folder / RECORD).is_file()), None)
     remedy = "choose another folder with name=… or outputs=…"
-    return [] if holder is None else [f"{path} would lie inside the run {holder}; {remedy}"]
+    return [] if holder is None else [f"{path} would be inside the run {holder}; {remedy}"]
 
 
 def _find_unwritable(path: Path) -> list[str]:

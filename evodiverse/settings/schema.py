@@ -26,7 +26,7 @@ REQUIREMENTS: Final = ("available", STRICT)
 
 @dataclass
 class MatingPool:
-    """``method.mating_pool``."""
+    """The keys of ``method.mating_pool``."""
 
     size: int = documented("number of draws that make up a mating pool", default=MISSING, unit="candidates", least=1)
     replacement: bool = documented("whether to draw with replacement", default=MISSING)
@@ -35,15 +35,15 @@ class MatingPool:
 
 @dataclass
 class Survivors:
-    """``method.survivors``."""
+    """The keys of ``method.survivors``."""
 
     rule: str = documented("how survivors are chosen", default=MISSING, choices=choices.survivor_rules)
-    weight: str = documented("rule that weights the sample", default=MISSING, choices=choices.weight_rules)
+    weight: str = documented("rule that weights the draws of survivors", default=MISSING, choices=choices.weight_rules)
 
 
 @dataclass
 class Swap:
-    """``method.swap``."""
+    """The keys of ``method.swap``."""
 
     rule: str = documented("exchange rule", default=MISSING, choices=choices.exchange_rules)
     schedule: str = documented("which adjacent rungs exchange candidates", default=MISSING, choices=choices.schedules)
@@ -55,23 +55,26 @@ class Swap:
     target: float = documented("target swap rate, τ", default=MISSING, least=0, most=1)
     tolerance: float = documented("width of the band around the target, ε", default=MISSING, least=0, most=1)
     window: int = documented(
-        "number of exchanges averaged before ξ is adapted, L", default=MISSING, unit="exchanges", least=1
+        "number of exchanges whose swap rates are averaged before ξ is adapted, L",
+        default=MISSING,
+        unit="exchanges",
+        least=1,
     )
 
 
 @dataclass
 class Niche:
-    """``method.niche``."""
+    """The keys of ``method.niche``."""
 
     radius: float = documented(
-        "similarity, as the task measures it, from which two hypotheses count as alike",
+        "least similarity, as the task measures it, at which two candidates count as alike",
         default=MISSING,
         above=0,
         most=1,
     )
     share: list[int] = documented(
-        "number of similar members that a pool may hold as long as dissimilar ones are available, for each rung, "
-        "cold first; the last entry repeats",
+        "maximum number of similar members of a pool as long as dissimilar candidates are available, for each rung, "
+        "cold first; the last entry applies to all further rungs",
         default=MISSING,
         unit="candidates",
         least=1,
@@ -80,21 +83,28 @@ class Niche:
 
 @dataclass
 class Screen:
-    """``method.screen``."""
+    """The keys of ``method.screen``."""
 
     proposals: int | None = documented(
-        "number of proposals per slot, from which a surrogate chooses those to evaluate; 1 disables screening; "
+        "number of proposals per slot, from which a surrogate model chooses those to evaluate; 1 disables screening; "
         "null: 8 with the classical operator, 1 with a language model",
         default=None,
         unit="proposals",
         least=1,
     )
-    explore: float = documented("weight of the spread of the forecasts, relative to their mean", default=0.5, least=0)
+    explore: float = documented(
+        "weight of the spread of the surrogate's forecasts in that choice; their mean has weight 1",
+        default=0.5,
+        least=0,
+    )
     radius: float = documented(
-        "similarity, as the task measures it, from which two proposals count as alike", default=0.4, above=0, most=1
+        "least similarity, as the task measures it, at which two proposals count as alike",
+        default=0.4,
+        above=0,
+        most=1,
     )
     at_most: int = documented(
-        "number of similar proposals to evaluate in a round as long as dissimilar ones are available",
+        "maximum number of similar proposals to evaluate in a round as long as dissimilar ones are available",
         default=2,
         unit="proposals",
         least=1,
@@ -103,15 +113,17 @@ class Screen:
 
 @dataclass
 class Method:
-    """``method``: a method is pure configuration, so that a new one is a YAML file."""
+    """The keys of ``method``. A method is pure configuration, so a new method is only a YAML file."""
 
     name: str = documented("name of the method, which is a folder in the path of the run", default=MISSING)
-    needs_model: bool = documented("whether the method makes no sense without a language model", default=MISSING)
+    needs_model: bool = documented("whether the method requires a language model", default=MISSING)
     ladder: list[float] = documented(
-        "inverse temperatures β, from cold to hot; inf keeps the best", default=MISSING, least=0
+        "inverse temperature β of each rung (pool), cold first; a pool at inf keeps the best candidates",
+        default=MISSING,
+        least=0,
     )
     samplers: list[str] = documented(
-        "key of llm.pools that each rung samples with, cold first; the last entry repeats",
+        "key of llm.pools that each rung samples with, cold first; the last entry applies to all further rungs",
         default=MISSING,
         choices=SAMPLERS,
     )
@@ -120,19 +132,19 @@ class Method:
     parents: int = documented("number of parents of each offspring", default=MISSING, unit="candidates", least=1)
     elites: int = documented("number of best members that always survive", default=MISSING, unit="candidates", least=0)
     mutation_rate: float | None = documented(
-        "probability that a child is mutated; takes effect through the task's mutation_rate, which refers to this key",
+        "probability that a child is mutated; takes effect through task.mutation_rate, which refers to this key",
         default=None,
         changes_log=False,  # the task's key does
         least=0,
         most=1,
     )
     operator: str | None = documented(
-        "operator that the method requires; takes effect through the task's operator, which refers to this key; null: "
-        "the task's own",
+        "operator that the method requires; takes effect through task.operator, which refers to this key; null: the "
+        "task's own operator",
         default=None,
         changes_log=False,  # the task's key does
     )
-    hot_prompt: str = documented("prompt that the hot rungs use", default=MISSING, choices=PROMPTS)
+    hot_prompt: str = documented("prompt of all rungs but the coldest", default=MISSING, choices=PROMPTS)
     mating_pool: MatingPool = field(default_factory=MatingPool)
     survivors: Survivors = field(default_factory=Survivors)
     swap: Swap = field(default_factory=Swap)
@@ -142,7 +154,7 @@ class Method:
 
 @dataclass
 class LlmPool:
-    """``llm.pools.*``: how the model samples."""
+    """The keys of ``llm.pools.*``: how the model samples."""
 
     model: str | None = documented("model that answers; null: llm.model", default=None)
     temperature: float | None = documented("sampling temperature; null: not sent", default=None, least=0, below=inf)
@@ -159,7 +171,7 @@ class LlmPool:
 
 @dataclass
 class LlmPools:
-    """``llm.pools``: the two samplers that ``method.samplers`` assigns to the rungs."""
+    """The keys of ``llm.pools``: the two samplers that ``method.samplers`` assigns to the rungs."""
 
     cold: LlmPool = field(default_factory=LlmPool)
     hot: LlmPool = field(default_factory=LlmPool)
@@ -167,16 +179,16 @@ class LlmPools:
 
 @dataclass
 class LlmLocal:
-    """``llm.local``."""
+    """The keys of ``llm.local``."""
 
     gguf: str | None = documented(
-        "GGUF file that llm=local serves; null: a small model, which is fetched", default=None
+        "GGUF file that llm=local serves; null: a small model, which is downloaded", default=None
     )
 
 
 @dataclass
 class Llm:
-    """``llm``: the language model; ``off`` uses the domain's classical operator."""
+    """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator."""
 
     name: str = documented("name of the option, which is a folder in the path of the run", default=MISSING)
     client: str = documented("client that answers the requests", default="none", choices=choices.clients)
@@ -206,7 +218,7 @@ class Llm:
 
 @dataclass
 class Budget:
-    """``budget``: hard limits of a run; null is no limit."""
+    """The keys of ``budget``: hard limits of a run; null means no limit."""
 
     oracle_calls: int = documented("limit on charged oracle calls", default=MISSING, unit="calls", least=1)
     llm_calls: int | None = documented("limit on requests to language models", default=None, unit="requests", above=0)
@@ -223,7 +235,7 @@ class Budget:
 
 @dataclass
 class EarlyStop:
-    """``search.early_stop``."""
+    """The keys of ``search.early_stop``."""
 
     top: int = documented(
         "number of best candidates of the whole run whose mean score is watched",
@@ -233,20 +245,29 @@ class EarlyStop:
     )
     gain: float = documented("smallest increase of that mean score that counts as a gain", default=MISSING, least=0)
     patience: int | None = documented(
-        "number of consecutive iterations without a gain that end the run; null: never", default=MISSING, least=1
+        "number of consecutive iterations without a gain after which the run ends; null: never",
+        default=MISSING,
+        least=1,
     )
 
 
 @dataclass
 class Search:
-    """``search``: limits that do not depend on the method."""
+    """The keys of ``search``: limits that do not depend on the method."""
 
-    attempts: int = documented("number of attempts at a slot before it stays empty", default=MISSING, least=1)
+    attempts: int = documented(
+        "maximum number of attempts to fill a slot (the place of one offspring), which then stays empty",
+        default=MISSING,
+        least=1,
+    )
     patience: int = documented(
-        "number of iterations without a charged call that end the run", default=MISSING, unit="iterations", least=1
+        "number of consecutive iterations without a charged oracle call after which the run ends",
+        default=MISSING,
+        unit="iterations",
+        least=1,
     )
     early_stop: EarlyStop | None = field(default_factory=EarlyStop)
-    target: float | None = documented("score above which the run ends; null: none", default=MISSING, least=-inf)
+    target: float | None = documented("score above which the run ends; null: no target", default=MISSING, least=-inf)
     on_failed_start: str = documented(
         "what to do if all initial candidates failed",
         default="stop",
@@ -257,23 +278,23 @@ class Search:
 
 @dataclass
 class Evaluator:
-    """``evaluator``."""
+    """The keys of ``evaluator``."""
 
     name: str = documented(
-        "evaluator of the candidates; the file of the option sets it",
+        "evaluator of the candidates; set by the option's file",
         default="local",
         changes_log=False,
         choices=choices.evaluators,
     )
     workers: int | None = documented(
-        "number of processes that make offspring, and evaluate them or run evaluator.command; null: one per core",
+        "number of processes that make offspring and evaluate them (or run evaluator.command); null: one per core",
         default=None,
         changes_log=False,
         least=1,
     )
     batch: int | None = documented(
-        "number of evaluations per batch, which are lost if the run is killed; null: as many as take 20 ms, or, for "
-        "command and ray, an even share of the round",
+        "number of evaluations per batch; a killed run loses its unfinished batches; null: the number that takes "
+        "20 ms, or, for command and ray, an even share of the round",
         default=None,
         unit="evaluations",
         changes_log=False,
@@ -283,32 +304,32 @@ class Evaluator:
         "for evaluator=command: the program that scores, and its arguments", default=None
     )
     timeout: float | None = documented(
-        "for command and ray: longest time that a start of the command or a task of Ray may take",
+        "for command and ray: longest time that one run of the command or one Ray task may take",
         default=None,
         unit="s",
         changes_log=False,
         above=0,
     )
     retries: int = documented(
-        "for command and ray: number of times that a candidate that came back without a score is submitted again",
+        "for command and ray: number of times that a candidate without a score is submitted again",
         default=2,
         changes_log=False,
         least=0,
     )
     address: str | None = documented(
-        "for ray: address of the cluster, auto or host:port of its head node", default=None, changes_log=False
+        "for ray: address of the cluster, which is auto or host:port of its head node", default=None, changes_log=False
     )
     cpus: float = documented(
-        "for ray: number of cores that a task reserves", default=1.0, unit="cores", changes_log=False, above=0
+        "for ray: number of cores that a Ray task reserves", default=1.0, unit="cores", changes_log=False, above=0
     )
 
 
 @dataclass
 class Sandbox:
-    """``sandbox``: where untrusted programs run."""
+    """The keys of ``sandbox``: where untrusted programs run."""
 
     require: str = documented(
-        "protection by the kernel that must be there: what is available, or all of it (strict)",
+        "required kernel protection: available uses what the kernel offers, strict refuses to run unless it offers all",
         default="available",
         changes_log=False,
         choices=REQUIREMENTS,
@@ -317,17 +338,17 @@ class Sandbox:
 
 @dataclass
 class Tracking:
-    """``tracking``: a copy of the course of runs, for a service that tracks many of them."""
+    """The keys of ``tracking``: the service that runs report their progress to."""
 
     name: str = documented(
-        "service that tracks runs; the file of the option sets it",
+        "service that tracks runs; set by the option's file",
         default="none",
         changes_log=False,
         choices=choices.trackers,
     )
     uri: str | None = documented(
-        "where the service stores them; null: its own variable (MLFLOW_TRACKING_URI) if set, else a database in the "
-        "folder of all runs",
+        "address at which the service stores the runs; null: the value of the environment variable MLFLOW_TRACKING_URI "
+        "if set, else a database in the folder of all runs",
         default=None,
         changes_log=False,
     )

@@ -133,11 +133,11 @@ def plan_sweep(
     Args:
         runs: The overrides of each run.
         varied: The keys that the sweep varies.
-        composer: Composes the configuration of a run.
+        composer: The composer of the runs' configurations.
         known: The runs that earlier sweeps planned.
 
     Raises:
-        InputError: Some runs are invalid; lists all problems of all runs.
+        InputError: Some runs are invalid; the message lists all problems of all runs.
         HydraException: A run does not compose.
     """
     planned: list[SweptRun] = []
@@ -165,7 +165,10 @@ def plan_sweep(
 
 
 def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfig, known: KnownRuns) -> str | None:
-    """Return a line that says that the run is complete, or None if it is not; a run that cannot resume fails later."""
+    """Return a line that says that the run is complete, or None if it is not.
+
+    A run that cannot be resumed also gives None; the error is raised when that run starts.
+    """
     try:
         sources = plan.find_sources(lambda name: find_artifact(name).sha256)
         this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)

@@ -46,10 +46,10 @@ def _rungs(method: Method) -> Iterator[str]:
     if any(cold < hot for cold, hot in pairs):
         yield f"method.ladder must fall from cold to hot, got {ladder}; sort it"
     if rule in SWAPPING and any(cold == hot for cold, hot in pairs):
-        yield f"method.ladder must have no equal neighbors where method.swap.rule={rule}, got {ladder}"
+        yield f"method.ladder must have no equal neighbors if method.swap.rule={rule}, got {ladder}"
     if "score_power" in _weights(method) and any(MAX_POWER < beta < inf for beta in ladder):
         yield (
-            f"method.ladder must not exceed {MAX_POWER} (or be .inf) where a weight is score_power, got {ladder}: "
+            f"method.ladder must not exceed {MAX_POWER} (or be .inf) if a weight is score_power, got {ladder}: "
             "above that, the floor of 1e-10 makes even good scores equal; use method.survivors.weight=rank"
         )
     if method.survivors.rule == "niche" and method.niche is None:
@@ -82,11 +82,14 @@ def _evaluator(evaluator: Evaluator) -> Iterator[str]:
     if takes_command and not evaluator.command:
         yield "evaluator.command has no value; name the program that scores, such as [python, score.py]"
     if evaluator.command is not None and not takes_command:
-        yield f"evaluator.command needs evaluator=command, got evaluator={evaluator.name}; choose that, or unset it"
+        yield (
+            f"evaluator.command needs evaluator=command, got evaluator={evaluator.name}; choose evaluator=command, or "
+            "unset evaluator.command"
+        )
     if evaluator.timeout is not None and evaluator.name not in ("command", "ray"):
         yield (
             f"evaluator.timeout needs evaluator=command or evaluator=ray, got evaluator={evaluator.name}; choose one "
-            "of them, or unset it"
+            "of the two, or unset evaluator.timeout"
         )
 
 

@@ -1,4 +1,4 @@
-"""Writing and checking of the Parquet datasets of a run."""
+"""Writing and checking the Parquet datasets of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -71,7 +71,7 @@ def read_rows(name: str, schema: pa.Schema, columns: Sequence[str], parts: Itera
 
 
 def check_part(name: str, schema: pa.Schema, part: Path, iterations: range) -> None:
-    """Check that a part is intact and belongs where it is.
+    """Check that a part is intact and belongs to this dataset and these iterations.
 
     Args:
         name: The name of the dataset.

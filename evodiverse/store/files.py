@@ -1,4 +1,4 @@
-"""Reading and writing of the JSON files in a run directory."""
+"""Reading and writing the JSON files in a run directory."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _MOST_BYTES: Final = 1 << 28  # a checkpoint holds all members of all pools
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Replace the file at ``path`` by one with this content."""
+    """Replace the file at ``path`` with one that has this content."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     kit.write_file(path, text.encode("utf-8", "backslashreplace"))
     kit.sync_folder(path.parent)

@@ -21,7 +21,8 @@ class Journal:
     """An append-only file of JSON records, one per line, each preceded by its CRC-32.
 
     Any number of processes may append at the same time, since each call is a single write. A record survives the death
-    of the process as soon as the call returns, and a power cut at most a second later.
+    of the process as soon as the call returns. To limit the loss in a power cut, an append also syncs the file if this
+    process last did so more than a second ago.
 
     Args:
         path: The path of the file, which the first append creates.
@@ -76,15 +77,15 @@ class Journal:
         if damaged:
             numbers = ", ".join(map(str, damaged[:5])) + (" …" if len(damaged) > 5 else "")
             _LOG.warning(
-                "%s: record %s is damaged; %d evaluations are lost and will be repeated",
+                "%s: %s lost and will be repeated, because the file is damaged at line %s",
                 self._path,
+                "one record is" if len(damaged) == 1 else f"{len(damaged):,} records are",
                 numbers,
-                len(damaged),
             )
         return [record for record in records if record is not None]
 
     def replace(self, records: Sequence[Mapping[str, object]]) -> None:
-        """Replace all records by these; the log holds the dropped ones by now."""
+        """Replace all records with these; by now, the log holds the ones that are dropped."""
         if records:
             write_file(self._path, b"".join(map(_encode, records)))
         elif self._path.exists():

@@ -1,4 +1,4 @@
-"""Opening of a run: a complete run is left alone, an unfinished one is resumed, and any other starts."""
+"""Opening a run: a complete run is left alone, an unfinished one is resumed, and otherwise a new one starts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,7 +81,7 @@ def open_run(
         libraries: The names of the packages whose versions are recorded.
         save: A function that writes the composed configuration into a given folder.
         begin: A function that is called with the directory of a new run. It may fill the directory with results that
-            are known already, and returns the entries that the record gains.
+            are known already, and returns the entries to add to the record.
         overwrite: Whether to delete the content of the directory and start over.
 
     Yields:

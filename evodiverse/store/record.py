@@ -58,7 +58,7 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
     """Refuse to continue a run that was started with other settings.
 
     Two differences do not count: a new key of this version whose value is null, and a key below ``task.defaults``,
-    since only other keys refer to it.
+    which takes effect only through the keys that refer to it.
 
     Args:
         path: The run directory.

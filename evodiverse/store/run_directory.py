@@ -77,7 +77,7 @@ class RunDirectory:
     it waits, for at most ``max_wait`` seconds, and is written into one part together with the next ones.
 
     A write puts one part per dataset in place, each through a temporary file that is then renamed. It ends by replacing
-    the checkpoint, which makes the parts count. Parts that are newer than the checkpoint are deleted on resume, and
+    the checkpoint; only then are the parts valid. Parts that are newer than the checkpoint are deleted on resume, and
     written again later with the same content. Evaluations that are not written yet are in ``journal``.
 
     Args:
@@ -176,7 +176,7 @@ class RunDirectory:
             self.write(journalled)
 
     def write(self, journalled: Sequence[Row] | None = None) -> None:
-        """Write the iterations that are committed but not written, then reduce the journal.
+        """Write the iterations that are committed but not written yet, then drop records from the journal.
 
         Args:
             journalled: The records of the journal to keep; None keeps all, as some may not be committed yet.
@@ -263,7 +263,7 @@ class RunDirectory:
         return read_rows(dataset, self._schemas[dataset], columns, self._parts(dataset))
 
     def batches(self, dataset: str, columns: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the same rows, one list per part.
+        """Yield the rows that `rows` returns, one list per part.
 
         Raises:
             InputError: A part cannot be read; the message names it.

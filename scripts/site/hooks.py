@@ -96,7 +96,7 @@ def _redirect(text: str, folder: PurePosixPath) -> str:
             return found[0]
         path = PurePosixPath(os.path.normpath(folder / target))
         if path.parts[0] == "docs" and path.suffix in SITE_SUFFIXES:
-            return found[0]  # MkDocs checks it
+            return found[0]  # MkDocs checks this link
         if str(path) in PAGES:
             up = "../" * (len(folder.parts) - 1)
             return f"{found['before']}{up}{PAGES[str(path)]}{anchor}"

@@ -336,7 +336,7 @@ def test_a_failed_run_says_with_what(tmp_path: Path, spoiled: str, iterations: s
     (record,) = find_records(tmp_path)
     text = printed(record.parent, width=1000)
     assert (fact(text, "status"), fact(text, "iterations")) == ("failed", iterations)
-    assert fact(text, "seconds").startswith("wall" if iterations == "0" else "none before the first commit")
+    assert fact(text, "seconds").startswith("wall" if iterations == "0" else "none recorded")
     assert error in fact(text, "error")
 
 
@@ -442,9 +442,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "\n".join(
         ("- &a x\n- *a", "it has an alias"),
         ("[" * 30_000, "RecursionError|expected the node content"),
         ("- x\n" * 100_000, "it has more than 65,536 bytes"),
-        ("- [task=bits]", "expected a list of texts"),
-        ("task: bits", "expected a list of texts"),
-        ("- !!python/object/apply:os.getcwd []", "expected a list of texts"),
+        ("- [task=bits]", "expected a list of strings"),
+        ("task: bits", "expected a list of strings"),
+        ("- !!python/object/apply:os.getcwd []", "expected a list of strings"),
     ],
 )
 def test_overrides_that_are_not_a_list_of_texts_are_named_at_once(copy: Path, content: str, message: str) -> None:

@@ -86,7 +86,7 @@ def test_one_pair_has_no_interval() -> None:
 
 
 def test_pairs_are_complete() -> None:
-    with pytest.raises(ValueError, match="as many values"):
+    with pytest.raises(ValueError, match="the same number of values"):
         permutation_p([1.0], [])
 
 

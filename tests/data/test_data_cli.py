@@ -64,7 +64,7 @@ def test_fetch_prints_what_is_already_there(filled_cache, capsys):
 
 def test_fetch_prints_what_it_replaced(damaged_cache, capsys):
     main(["fetch", "oak"])
-    assert capsys.readouterr().out.startswith("oak: replaced, it was damaged")
+    assert capsys.readouterr().out.startswith("oak: replaced, since it was damaged")
 
 
 def test_fetch_offline_succeeds_where_all_is_there(filled_cache):

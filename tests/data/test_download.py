@@ -104,7 +104,9 @@ def test_a_python_that_cannot_be_started_is_reported(cache, folder, monkeypatch)
 
 def test_a_disk_with_too_little_space_is_reported_before_anything_is_fetched(http_index, folder, monkeypatch):
     monkeypatch.setitem(ARTIFACTS, "oak", dataclasses.replace(ARTIFACTS["oak"], download_bytes=10**18))
-    told = r" MB left, but needs 2000000000000 MB temporarily; .*EVODIVERSE_CACHE.*`evodiverse-data fetch oak`$"
+    told = (
+        r" MB left, but a download needs 2000000000000 MB temporarily; .*EVODIVERSE_CACHE.*`evodiverse-data fetch oak`$"
+    )
     with pytest.raises(DataError, match=told):
         download(folder)
     assert http_index.starts == []

@@ -40,7 +40,7 @@ class Settings:
         (Settings(inner=Inner(share=nan)), ["task.inner.share must be above 0 and at most 1, got nan"]),
         (
             Settings(inner=Inner(names=["cold", "warm"])),
-            ["task.inner.names must hold values of cold or hot, got ['cold', 'warm']"],
+            ["task.inner.names: each value must be cold or hot, got ['cold', 'warm']"],
         ),
     ],
 )

@@ -47,8 +47,8 @@ def test_a_damaged_record_leaves_the_other_runs_alone(tmp_path: Path) -> None:
         ({"versions": {"evodiverse": "1"}}, "versions is an object, expected a non-empty list"),
         ({"versions": ["1"]}, "versions.0 is '1', expected an object"),
         ({"versions": [{"evodiverse": True}]}, "versions.0.evodiverse is True, expected text"),
-        ({"settings": {"seed": "abc"}}, "settings.seed is 'abc', expected an integer of 64 bits"),
-        ({"settings": {"seed": True}}, "settings.seed is True, expected an integer of 64 bits"),
+        ({"settings": {"seed": "abc"}}, "settings.seed is 'abc', expected a 64-bit integer"),
+        ({"settings": {"seed": True}}, "settings.seed is True, expected a 64-bit integer"),
         ({"settings": {"llm.name": "../off"}}, "settings.llm.name is '../off', expected the name of a folder"),
         (
             {"settings": {"task.name": "pmo/../qed"}},

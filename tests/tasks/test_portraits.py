@@ -44,7 +44,7 @@ def test_what_is_no_molecule_is_not_drawn(text: str) -> None:
 def test_a_change_of_a_molecule_counts_the_atoms_that_are_new_and_gone() -> None:
     changed = molecules.tell_change(["c1ccccc1CC"], "c1ccccc1CN")
     assert changed is not None
-    assert "7 atoms kept, 1 new (marked), 1 of the parent's gone" in changed.replace("&#x27;", "'")
+    assert "7 atoms kept, 1 new (marked), 1 of the parent's atoms gone" in changed.replace("&#x27;", "'")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Metrics of a run, computed from its log alone. A metric is a name with a value; tables refer to it by name."""
+"""Metrics of a run, computed only from its log.
+
+A metric is a name with a value; tables refer to it by name.
+"""
 
 from evodiverse.analysis.metrics.cost import measure_cost, measure_generations
 from evodiverse.analysis.metrics.curves import measure_curves
@@ -10,10 +13,10 @@ from evodiverse.runlog.values import Measurement
 
 
 def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
-    """Return all metrics of a complete run by name: those of every search, and those of its domain.
+    """Return all metrics of a complete run by name: those common to all domains, and those of the run's domain.
 
     Args:
-        run: The run to measure, which is complete.
+        run: The complete run to measure.
         metrics: The metrics of the run's domain.
         tools: The tools that the metrics may use, such as encoders.
 

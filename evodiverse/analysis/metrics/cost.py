@@ -12,7 +12,7 @@ _NO_ANSWER = "no_answer"
 
 
 def measure_cost(log: Log) -> Measurement:
-    """Return calls, tokens, costs in USD, hours and rates of a run by name; None for what a provider did not count."""
+    """Return the calls, tokens, cost (USD), hours and rates of a run by name; None for a value that is not recorded."""
     wall = log.run.record.get("seconds", {}).get("wall")
     tokens = [*log.llm_calls["prompt_tokens"], *log.llm_calls["completion_tokens"]]
     usd = log.llm_calls["cost_usd"]

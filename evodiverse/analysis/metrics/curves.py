@@ -1,4 +1,4 @@
-"""The curves of a run that figures draw; they are cached together with the metrics derived from them."""
+"""The curves of a run, which figures draw; they are cached together with the other metrics."""
 
 from collections import defaultdict
 from itertools import accumulate
@@ -10,9 +10,10 @@ from evodiverse.runlog.values import Measurement, Value, find_rises
 def measure_curves(log: Log) -> Measurement:
     """Return the curves of a search in any domain, by name.
 
-    ``curve.calls`` holds the number of oracle calls charged up to the end of each iteration, the initial one first; it
-    is the abscissa of the domains' curves with one value per iteration. ``curve.best_calls`` holds the calls whose
-    score was higher than all before, and ``curve.best`` these scores. `measure_exchanges` adds the others.
+    ``curve.calls`` holds the number of oracle calls charged up to the end of each iteration, starting with iteration 0;
+    it is the x-axis of the domains' curves with one value per iteration. ``curve.best_calls`` holds the calls whose
+    score was higher than all earlier scores, and ``curve.best`` holds these scores. `measure_exchanges` adds the other
+    curves.
     """
     calls, best = find_rises(sorted(log.scores.items()))
     return {
@@ -28,7 +29,8 @@ def measure_exchanges(log: Log) -> Measurement:
 
     ``curve.exchanges`` holds the iterations with an exchange. Two curves describe each pair of neighboring rungs, which
     is named by the colder pool: ``curve.swap_acceptance.<pool>`` holds the share of the unblocked swaps that were
-    accepted, or None if there were none, and ``curve.xi.<pool>`` the powering factor ξ, or None if no pair was offered.
+    accepted, or None if there were none, and ``curve.xi.<pool>`` holds the powering factor ξ, or None if no
+    candidates of these two rungs were paired.
     """
     names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
     tried: dict[tuple[int, int], list[bool]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Metrics of the search itself: swaps between rungs, round trips of candidates, and the origin of the best."""
+"""Metrics of the search itself: swaps between rungs, round trips, and the origin of the best candidates."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ def measure_search(log: Log, targets: Sequence[float]) -> Measurement:
 
     Args:
         log: The log of the run.
-        targets: Scores for each of which ``calls_to_<score>`` is the first call that reached it; None if none did.
+        targets: The target scores. For each one, ``calls_to_<score>`` is the number of the first call that reached it,
+            or None if no call did.
     """
     return {
         "swap_acceptance": swap_acceptance(log),
@@ -28,8 +29,8 @@ def swap_acceptance(log: Log) -> Value:
     """Return the share of the unblocked swaps that were accepted, for each pair of neighboring rungs, cold to hot.
 
     Returns:
-        One share per pair of rungs, in [0, 1], or None for a pair without such swaps; None alone for a run without
-        swaps.
+        A list with one share per pair of rungs, in [0, 1], or None for a pair without such swaps. For a run without
+        swaps, None instead of the list.
     """
     if not log.swaps["iteration"]:
         return None
@@ -57,7 +58,7 @@ def count_round_trips(log: Log) -> int | None:
         if not accepted:
             continue
         if cold_pool == 0:
-            half_way[down] = False  # its trip starts
+            half_way[down] = False  # the round trip starts
             trips += half_way.get(up, False)
             half_way[up] = False
         if hot_pool == hottest and down in half_way:
@@ -66,10 +67,10 @@ def count_round_trips(log: Log) -> int | None:
 
 
 def count_hot_descendants(log: Log) -> int | None:
-    """Return how many of the ten best in the final pools were proposed in the hottest pool or descend from it.
+    """Return how many of the ten best candidates at the end were proposed in the hottest pool or descend from it.
 
-    A candidate descends from the hottest pool if any of its ancestors was proposed there. The result is None if all
-    pools have the same temperature.
+    The ten best are those of the final pools. A candidate descends from the hottest pool if any of its ancestors was
+    proposed there. The result is None if all pools have the same temperature.
     """
     ladder = log.run.settings["method.ladder"]
     if float(ladder[-1]) >= float(ladder[0]):  # run.json has "inf" as text, since JSON has no infinity

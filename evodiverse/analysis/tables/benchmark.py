@@ -1,4 +1,4 @@
-"""The table of a benchmark of many tasks: one row per task, and one column per method of ours or of a publication."""
+"""The table of a benchmark of many tasks: one row per task, and one column per method, ours or published."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ _DIGITS: Final = 3
 
 
 def benchmark_table(layout: Layout, benchmark: Benchmark, results: Sequence[Result]) -> Table:
-    """Return the table of a benchmark, which has no lines if no run counts.
+    """Return the table of a benchmark; the table has no lines if no run counts.
 
-    A run counts if its task is one of the benchmark's, with an unchanged oracle, and its budget is the benchmark's. The
-    last two lines show the sum over all tasks, averaged over the seeds with runs of all tasks, and the number of
-    evaluations that were not counted as calls.
+    A run counts if it has the budget of the benchmark and one of its tasks, with an unchanged oracle. The last two
+    lines show the sum over all tasks, averaged over the seeds with runs of all tasks, and the number of evaluations
+    that were not counted as calls.
 
     Args:
         layout: The layout of the table.

@@ -1,4 +1,4 @@
-"""Filling of tables: the choice of runs for each cell, the notes, and the commands for missing runs."""
+"""Fill tables: choose the runs for each cell, write the notes, and find the commands for missing runs."""
 
 import re
 from collections import defaultdict
@@ -27,7 +27,7 @@ from evodiverse.analysis.tables.table import RUNS, Line, Table
 from evodiverse.kit.text import count_of
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
-# A metric is shown next to the one of which it is a variant if they differ by more than this.
+# A variant of a metric is shown next to the metric itself only if the two differ by more than this.
 _UNLIKE: Final = 0.01
 _ANY_KIND: Final = "search"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
@@ -49,7 +49,7 @@ def build_tables(
         task: The only task whose rows and runs count; None for all tasks.
         llm: The only language model whose runs and tables count; None for all models.
         own: The packages of the user's own domains.
-        papers: The layouts of the paper's tables; None reads them from their files.
+        papers: The layouts of the paper's tables; None to read them from their files.
     """
     chosen = [result for result in results if _is_chosen(result, task, llm)]
     others = [(result, why) for result, why in left_out if _is_chosen(result, task, llm)]
@@ -83,9 +83,10 @@ def _paper_tables(
 
 
 def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layout:
-    """Return a layout with one row per way of fitting, if the ways have rows of their own.
+    """Return a layout in which each row is repeated for each way of fitting, if the table separates these ways.
 
-    The rows are for the ways in ``fits`` and those that have runs. Only the rows of the paper's way keep its numbers.
+    There are rows for the ways in ``fits`` and for those that have runs. The paper's numbers stay only in the rows of
+    the way of fitting that the paper used.
     """
     if layout.fit is None:
         return layout
@@ -104,12 +105,12 @@ def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layo
         for row in layout.rows
         for fit in [*fits, *sorted(found - set(fits))]
     ]
-    note = f"Fit: how the parameters of an equation are fitted ({FIT}); {layout.fit} is the way of the released code."
+    note = f"Fit: how the parameters of an equation are fitted ({FIT}); the released code uses {layout.fit}."
     return replace(layout, head=(*layout.head, "Fit"), rows=tuple(rows), notes=(*layout.notes, note))
 
 
 def _narrow(layout: Layout, llm: str) -> Layout:
-    """Return the part of a layout about one of its models."""
+    """Return the part of a layout that is about one of its models."""
     if len(layout.llm) < 2:
         return layout
     notes = layout.notes
@@ -186,7 +187,7 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
 
 
 def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Return the commands that make missing runs: sweeps of the table's experiment if it has one, or else others."""
+    """Return the commands that make missing runs: sweeps of the table's experiment, or others if it has none."""
     if layout.experiment is None:
         return fill_commands(absent, words)
     methods = dict.fromkeys(row.method for row in layout.rows)
@@ -195,13 +196,13 @@ def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[st
 
 
 def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:
-    """Return the columns without those extra ones whose metric no run has."""
+    """Return the columns, except for extra columns whose metric no run has."""
     measured = {metric for result in results for metric in result.metrics}
     return tuple(column for column in layout.columns if not column.extra or column.metric in measured)
 
 
 def _drop_twins(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[tuple[Column, ...], list[Line]]:
-    """Return columns and lines without the variants of metrics that differ nowhere from the metric itself."""
+    """Return the columns and lines without variants of a metric that never differ from the metric itself."""
     places = {column.metric: at for at, column in enumerate(columns)}
     kept = [
         at
@@ -231,11 +232,11 @@ def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
 
 
 def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
-    """Return the results of each row on which all methods can be compared, and a phrase about those left out.
+    """Return the results of each row on which all methods can be compared, and a phrase about the results left out.
 
-    Methods without results do not count. If a table averages over models, only the models count that all methods of a
-    science have, and only the problems that all methods have with all these models. Otherwise, the problems that all
-    methods have with a model count, for each model separately.
+    Methods without results are ignored. A table that averages over models keeps only the models with which all methods
+    of a science have results, and only the problems for which all methods have results with all these models. Any other
+    table keeps, for each model separately, the problems for which all methods have results.
     """
     averages = all(column.llm is None for column in layout.columns)
     kept = [list(own) for own in by_row]
@@ -262,8 +263,8 @@ def _keep_shared(
         rows: The rows of the table.
         by_row: The results of each row.
         split: A function that returns the part of the table to which a result belongs; parts are treated independently.
-        within: A function that returns a subgroup of the row to which a result belongs; the value must occur in every
-            subgroup.
+        within: A function that returns the subgroup of a row to which a result belongs; the ``shared`` value must occur
+            in every subgroup.
         shared: A function that returns the value that must occur everywhere, such as the model or the problem.
     """
     sets: dict[tuple[str, str | None, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -278,7 +279,7 @@ def _keep_shared(
 
 
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
-    """Yield what a row has no runs of at all; nothing if runs alone would not fill its cells."""
+    """Yield each pair of method and model for which a row has no runs; nothing if runs alone would not fill the row."""
     if layout.is_filled_later:
         return
     sides = [(row.method, own)] + ([(row.against, rivals)] if row.against else [])

@@ -120,7 +120,7 @@ def _write(column: Column, value: float) -> str:
 
 
 def _join(column: Column, parts: Sequence[str]) -> str:
-    """Return the values of the pools as one text, with their mean in brackets if the style of the column has it."""
+    """Return the values of the pools as one text; in the style ``overall``, their mean follows in parentheses."""
     if column.style == "overall" and len(parts) > 1:
         return f"{' / '.join(parts[:-1])} ({parts[-1]})"
     return " / ".join(parts)

@@ -1,4 +1,4 @@
-"""Writing of tables to a folder."""
+"""Write tables to a folder."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,14 +18,14 @@ _LONGEST: Final = 200  # file systems allow 255, including suffixes
 
 
 def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) -> Path:
-    """Write all tables and the page that shows them, and delete the tables of an earlier call that are obsolete.
+    """Write all tables and the page that shows them, and delete obsolete tables that an earlier call wrote.
 
-    Files that were changed since then are kept; see `write_listed`.
+    Tables that were changed after that call are kept; see `write_listed`.
 
     Args:
         folder: The folder, which is created if it is missing.
         tables: The tables, in the order of the page.
-        facts: Sentences for the top of the page about the runs that were read.
+        facts: Sentences about the runs that were read, for the top of the page.
 
     Returns:
         The path of the page.

@@ -33,7 +33,7 @@ _LATEX: Final = str.maketrans(
         "*": "{*}",
     }
 )
-# The places where a spreadsheet would start a formula when it reads a cell, or splits it at semicolons.
+# The places where a spreadsheet would start a formula when it reads a cell, or when it splits a cell at semicolons.
 _FORMULA: Final = re.compile(r"(^|;)(?=[=+\-@\t\r＝＋－＠])")
 # The characters that Markdown would take for a link, a picture, or the end of a cell.
 _MARKDOWN: Final = re.compile(r"[\\\[\]|]|(?<=:)//|(?<=www)\.", re.IGNORECASE)
@@ -53,8 +53,8 @@ def to_csv(table: Table) -> str:
     """Return a table as CSV, with up to five columns per metric.
 
     They are the text of the cell, its mean, its spread, the number of runs, and the paper's value. The heads of rows
-    come from runs, which may come from elsewhere, so an apostrophe precedes anything that a spreadsheet would run as a
-    formula.
+    come from runs, which may be those of other people, so an apostrophe precedes anything that a spreadsheet would run
+    as a formula.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -127,7 +127,7 @@ def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
-    """Return the text of a cell, with its number of runs unless the row shows the same number as its runs."""
+    """Return the text of a cell, with its number of runs unless the row shows this number in its column of runs."""
     is_in_head = table.head[-1] == RUNS and of[-1] == str(cell.n_runs)
     return cell.text if is_in_head or cell.n_runs == 0 else f"{cell.text} ({cell.n_runs})"
 
@@ -138,7 +138,7 @@ def _escape_markdown(text: str) -> str:
 
 
 def _escape_latex(text: str) -> str:
-    """Return text escaped for LaTeX, by the rules of the library that escapes the cells."""
+    """Return text escaped for LaTeX, with the rules of the library that escapes the cells."""
     return _lay_lines([[text]], (), "latex_booktabs").splitlines()[2].strip(" \\")
 
 

@@ -1,7 +1,7 @@
 """Layouts of tables: their rows and columns, and the numbers that the paper reports.
 
 ``paper.yaml`` defines the tables of the paper. ``found.yaml`` and the ``tables.yaml`` of each domain define the tables
-of all runs, which have a row for whatever runs there are.
+of all runs, whose rows follow from the runs that exist.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Column:
         digits: The number of decimals.
         style: The format of the numbers: ``fixed``, ``scientific``, ``significant`` (three digits), ``precise`` (six
             digits), ``percent``, ``setting`` (without a spread if all values are the same), or ``overall`` (the values
-            of the pools, with their mean in brackets).
+            of the pools, with their mean in parentheses).
         llm: The only model whose runs count; None for all models of the table.
         group: The common title above several columns.
         test: The test of the difference to show instead of the metric: ``t``, ``bootstrap`` or ``permutation``.
@@ -38,7 +38,7 @@ class Column:
             somewhere.
         note: A note for tables that show the column.
         median: Whether to show the median over the runs instead of the mean.
-        needs: What a run needs for the metric besides being complete; None if nothing.
+        needs: What the metric requires in addition to a complete run; None if nothing.
     """
 
     title: str
@@ -94,7 +94,7 @@ class Experiment:
     Attributes:
         name: The name of the file.
         models: The models of its runs.
-        fit: The way in which its runs fit candidates; None if it does not separate rows.
+        fit: The way in which its runs fit candidates; None if the table has no separate rows for ways of fitting.
         task: The only task to run; None for all.
     """
 
@@ -110,7 +110,7 @@ class Benchmark:
 
     Attributes:
         metric: The metric that it compares.
-        budget: The number of oracle calls of a run that counts.
+        budget: The budget that a run must have to count, in oracle calls.
         methods: The methods with published values.
         uncounted: The number of evaluations that each of these methods did not count as calls, as text.
         tasks: The published values of each method as text (mean ± sample standard deviation), by task.
@@ -189,7 +189,7 @@ def paper_layouts() -> tuple[Layout, ...]:
 
 @lru_cache
 def found_layouts(*files: Path) -> tuple[Layout, ...]:
-    """Return the layouts of the tables of all runs: those in the domains' files, and those for every search."""
+    """Return the layouts of the tables of all runs: those in the domains' files, and those common to all domains."""
     return tuple(layout for file in files for layout in _read(file)) + _read(_HERE / "found.yaml")
 
 

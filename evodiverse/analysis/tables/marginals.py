@@ -41,7 +41,7 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Tabl
         keys: The settings of the rows and of the columns: dotted keys, or ``task``, ``method``, ``llm``.
 
     Raises:
-        InputError: The keys are not one or two, or no run has such a setting; the message suggests a similar one.
+        InputError: There are not one or two keys, or no run has such a setting; the message suggests a similar key.
     """
     if not 1 <= len(keys) <= 2 or not all(keys):
         raise InputError(
@@ -58,7 +58,7 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Tabl
 
 
 def _with_best(result: Result) -> Result:
-    """Return a run with its best score as an additional metric, which runs of every domain have."""
+    """Return a run with its best score as an additional metric, since runs of every domain have a best score."""
     best = result.run.record.get("totals", {}).get(_BEST.metric)
     return replace(result, metrics={**result.metrics, _BEST.metric: best})
 

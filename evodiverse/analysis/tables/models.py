@@ -49,8 +49,8 @@ PAPERS_MODELS: Final[Mapping[str, PapersModel]] = {
 def identify_model(run: Run) -> str:
     """Return the model of a run.
 
-    This is ``off``, the name of a model of the paper, or the provider's name for it, without the provider prefix. If
-    the pools had different models, the result names both.
+    This is ``off``, the paper's name for one of its models, or else the provider's name for the model, without the
+    provider prefix. If the pools had different models, the result names both.
     """
     settings = run.settings
     client = settings.get("llm.client", "none" if run.llm == OFF else "litellm")
@@ -63,8 +63,9 @@ def identify_model(run: Run) -> str:
 def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str, Any]:
     """Return the settings of a run that change how its model is asked.
 
-    For a model of the paper, these are the settings that differ from the task's, no matter whether an option of ``llm``
-    or the user has set them. For another model, they are the settings that differ from its option's.
+    For a model of the paper, these are the settings that differ from those of the task, no matter whether an option of
+    ``llm`` or the user has set them. For another model, they are the settings that differ from those of the chosen
+    option of ``llm``.
 
     Args:
         run: The run that asked the model.

@@ -47,7 +47,7 @@ def note_ends(used: Sequence[Result]) -> Iterator[str]:
     ends = Counter(str(why) for why in paths.values() if why not in (None, "budget"))
     if ends:
         counts = ", ".join(f"{count:,} by {why}" for why, count in sorted(ends.items()))
-        yield f"Ended before their budget: {counts} (of {count_of(len(paths), 'run')})."
+        yield f"Ended before their budget was spent: {counts} (of {count_of(len(paths), 'run')})."
 
 
 def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> Iterator[str]:
@@ -62,7 +62,7 @@ def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> I
 
 
 def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
-    """Yield the models of the runs, with their names at the hosts."""
+    """Yield the models of the runs, with the names that their hosts use."""
     if not layout.is_about_models or not used:
         return
     names_by_model: dict[str, set[str]] = defaultdict(set)
@@ -78,7 +78,7 @@ def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
-    """Yield warnings about differences between the runs of one row or one table that the table is not about.
+    """Yield warnings if the runs of one row or one table differ in ways that the table is not meant to compare.
 
     Args:
         behind: The results behind each row.

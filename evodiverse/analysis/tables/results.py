@@ -1,4 +1,4 @@
-"""Runs with their metrics, and the terms in which tables choose among them."""
+"""Runs with their metrics, in the terms that tables use to choose among them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class Result:
         run: The run that was measured.
         metrics: The metrics by name; empty for a run that was not measured.
         kind: The name of the set of tables that the metrics belong to, such as "programs".
-        task: The name of the task, with changes of its oracle in brackets.
-        model: The language model regardless of its host, with changes of its settings in brackets.
+        task: The name of the task, with changes to its oracle in parentheses.
+        model: The language model regardless of its host, with changes to its settings in parentheses.
         subject: The problem of the run.
-        overrides: All other settings that differ from the defaults of the chosen task, method and llm. Excluded are
-            the problem, spending caps that were not reached, and, in tasks where the paper appears to count proposals
-            as its budget, a cap on proposals that equals the budget of oracle calls.
+        overrides: All other settings that differ from the defaults of the chosen task, method and llm. The problem and
+            spending caps that were not reached are excluded. So is a cap on proposals that equals the budget of oracle
+            calls, in tasks for which the paper appears to count proposals as its budget.
     """
 
     run: Run
@@ -44,8 +44,8 @@ class Result:
     def model_words(self) -> tuple[str, ...]:
         """The overrides that choose the model on the command line; for a replayed run, those that ask the model itself.
 
-        The address of a server is not recorded, so a placeholder stands for it. Values that Hydra would interpolate are
-        left out, since the record may come from elsewhere.
+        The address of a server is not recorded, so a placeholder takes its place. Values that Hydra would interpolate
+        are left out, since the record may come from somebody else.
         """
         name = str(self.run.settings.get("llm.model"))
         option = ("litellm" if "/" in name else "openai_compatible") if self.run.llm == "replay" else self.run.llm
@@ -68,7 +68,7 @@ class Result:
 
     @property
     def fit(self) -> str | None:
-        """The way in which candidates were fitted; None if it does not separate rows."""
+        """The way in which candidates were fitted; None if tables have no separate rows for ways of fitting."""
         return self.subject.fit
 
     def belongs(self, row: Row) -> bool:
@@ -86,7 +86,7 @@ class Result:
 
 
 def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> Result:
-    """Return a run with its metrics in the terms of tables.
+    """Return a run with its metrics, in the terms that tables use.
 
     Args:
         run: The run, whose record should have ``overrides``.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 takes_model: Final = True
 asks: Final = True
 
-# OpenAI's client requires a key even for a server that does not.
+# OpenAI's client requires a key even if the server does not.
 _NO_KEY: Final = "none"
 _SERVED_HERE = ("ollama", "ollama_chat")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -82,7 +82,7 @@ def _find_in_address(settings: ModelSettings) -> Iterator[str]:
         elif "@" in address.netloc:
             yield (
                 "llm.api_base must not contain a password, since it is logged; put the key into an environment "
-                "variable and name that with llm.api_key_env"
+                "variable and set llm.api_key_env to the name of that variable"
             )
     if settings.api_key_env is not None and not _VARIABLE.fullmatch(settings.api_key_env):
         yield (

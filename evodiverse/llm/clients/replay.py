@@ -1,4 +1,4 @@
-"""Replies from the cache alone: a recorded run is repeated without a network."""
+"""Replies only from the cache: a recorded run is repeated without a network."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -54,7 +54,7 @@ class CommandEvaluator:
         settings: The settings of the program.
         folder: The folder in which each job gets a folder of its own.
         journal: The journal, which records each evaluation as it arrives.
-        has_answered: Returns whether the program has answered in an earlier process of the run.
+        has_answered: A function that returns whether the program has answered in an earlier process of the run.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class CommandEvaluator:
 
         Args:
             hypotheses: The hypotheses to evaluate.
-            report: Called periodically with the number of new answers, which may be 0. It may raise to stop waiting;
-                the programs then continue.
+            report: A function that is called periodically with the number of new answers, which may be 0. It may raise
+                to stop waiting; the programs then continue.
 
         Raises:
             InputError: The program cannot be started, or the task does not accept a score.
-            ServiceError: The program has never answered, in all of its retries.
+            ServiceError: The program has never answered, not even after all retries of a candidate.
         """
         if not hypotheses:
             return []
@@ -133,7 +133,7 @@ class CommandEvaluator:
         if found:
             n_alive = sum(job.is_alive() for job in found)
             jobs = count_of(len(found), "evaluator job")
-            _LOG.info("found %s of an earlier start, %d of them still running", jobs, n_alive)
+            _LOG.info("found %s from an earlier start, %d of them still running", jobs, n_alive)
         return found
 
     def _begin(
@@ -153,7 +153,7 @@ class CommandEvaluator:
     def _collect(
         self, job: Job, waiting: Mapping[str, Hypothesis], answers: Mapping[str, TimedEvaluation]
     ) -> Iterator[tuple[str, TimedEvaluation]]:
-        """Yield the answers that a program has written since the last call; a candidate's first answer counts."""
+        """Yield the answers that a program has written since the last call; only a candidate's first answer counts."""
         for line in job.read():
             key = line.get("key")
             if not isinstance(key, str) or key not in job.keys:

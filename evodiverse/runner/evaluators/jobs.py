@@ -1,4 +1,4 @@
-"""Processes of an evaluator program, which outlive the run and are found by its next start."""
+"""Processes of an evaluator program. They outlive the run and are found when it is started again."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Job:
         pid: The identifier of its process, or None if unknown or on another machine.
         mark: A text that distinguishes its process from a later one with the same ``pid``; None if unknown.
         process: The process itself, or None if an earlier start of the run began it.
-        offset: The number of bytes of the scores that were read.
+        offset: The number of bytes of the scores that have been read.
     """
 
     folder: Path
@@ -102,7 +102,7 @@ class Job:
 
     def read(self) -> Iterator[Mapping[str, Any]]:
         """Yield the complete lines that the program has written since the last call, if they are JSON objects."""
-        is_alive = self.is_alive()  # before the file is read, since a program may write its last lines and end
+        is_alive = self.is_alive()  # checked first: the program may write its last lines and end meanwhile
         with (self.folder / SCORES).open("rb") as file:
             file.seek(self.offset)
             content = file.read(_MOST_RECORD)
@@ -148,8 +148,8 @@ def _parse(content: bytes) -> Iterator[Mapping[str, Any]]:
 def _find_mark(pid: int) -> str | None:
     """Return a text that identifies a running process; None if it does not exist or is a zombie.
 
-    Two processes with the same ``pid`` differ in their start times. The text depends on no setting of the environment,
-    such as the time zone, since the next start of the run may have other settings.
+    Two processes with the same ``pid`` differ in their start times. The text does not depend on settings such as the
+    time zone, since they may be different when the run is started again.
     """
     if not (_PROC / "self" / "stat").exists():  # for instance on macOS
         return _ask_ps(pid)

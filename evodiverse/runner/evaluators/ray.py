@@ -50,7 +50,7 @@ class RaySettings:
 class Broker:
     """An actor on the cluster that owns the Ray tasks of one run, so that they continue when the run stops or dies.
 
-    If its own node dies, its Ray tasks end with it, and Ray starts it again on another node without them.
+    If the broker's own node dies, its Ray tasks end too, and Ray restarts the broker on another node without them.
 
     Args:
         task: The task of the run.
@@ -78,10 +78,11 @@ class Broker:
 
         Args:
             batches: The batches to look at.
-            seconds: How long to wait for the first of them to finish, if none is lost.
+            seconds: The number of seconds to wait for the first of them to finish, if none is lost.
 
         Returns:
-            For each finished batch its answers or its error. If batches are lost, these alone, each with no answers.
+            The answers or the error of each finished batch. If a restart of the broker has lost batches, only the lost
+            ones are returned, each with no answers.
         """
         import ray
 
@@ -174,7 +175,7 @@ class RayEvaluator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Disconnect from the cluster. After an error, its tasks continue."""
+        """Disconnect from the cluster. After an error, the run's tasks continue there."""
         import ray
 
         if kind is None:
@@ -188,8 +189,8 @@ class RayEvaluator:
 
         Args:
             hypotheses: The hypotheses to evaluate.
-            report: Called periodically with the number of new answers, which may be 0. It may raise to stop waiting;
-                the Ray tasks then continue.
+            report: A function that is called periodically with the number of new answers, which may be 0. It may raise
+                to stop waiting; the Ray tasks then continue.
 
         Raises:
             ServiceError: The task raised an error, or the cluster is gone.
@@ -230,7 +231,7 @@ class RayEvaluator:
             else:
                 self._ask("forget", batch)
         if found:
-            _LOG.info("found %s of an earlier start on the cluster", count_of(len(found), "task"))
+            _LOG.info("found %s from an earlier start on the cluster", count_of(len(found), "task"))
         return found
 
     def _submit(
@@ -247,7 +248,7 @@ class RayEvaluator:
         answers: dict[str, TimedEvaluation],
         n_starts: Counter[Batch],
     ) -> int:
-        """Resubmit the candidates of overdue tasks, each alone, and return how many have failed for good."""
+        """Resubmit the candidates of overdue tasks, each in its own task; return how many have failed for good."""
         timeout = self._settings.timeout
         overdue = [batch for batch, began in running.items() if timeout and time.monotonic() - began > timeout]
         n_failed = 0

@@ -1,4 +1,4 @@
-"""A user's own data: CSV files with a header, one of whose columns is the target."""
+"""A user's own data: CSV files that have a header and a column for the target."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The data of a problem: generated from a builtin law and cached, from LLM-SRBench, or a user's own."""
+"""The data of a problem: generated from a builtin law and cached, or read from LLM-SRBench or a user's files."""
 
 import ast
 import hashlib
@@ -71,7 +71,7 @@ class Dataset:
 
 
 def read_dataset(settings: EquationSettings) -> Dataset:
-    """Return the data of a problem, without its names if ``task.prompts.anonymize`` hides them.
+    """Return the data of a problem, with neutral column names if ``task.prompts.anonymize`` is true.
 
     Raises:
         InputError: A user's file or LLM-SRBench cannot be used; the message names all violations.
@@ -116,7 +116,7 @@ def anonymize(dataset: Dataset) -> Dataset:
 def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
     """Return the rows to fit, in their original order, and the rows that no fit sees.
 
-    The choice depends on the number of rows and the share alone. With fewer than `FEWEST_ROWS` rows, all are fitted.
+    The choice depends only on the number of rows and the share. With fewer than `FEWEST_ROWS` rows, all are fitted.
 
     Args:
         rows: The training data.

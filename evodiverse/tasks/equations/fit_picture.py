@@ -56,8 +56,8 @@ class Panel(NamedTuple):
 def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
     """Return a PNG with one square per panel: measurements on the horizontal axis, predictions on the vertical one.
 
-    Perfect predictions lie on the diagonal. A prediction beyond the limits is drawn at the border in another color, one
-    that is not finite is not drawn, and both are counted. The font covers little more than ASCII.
+    Perfect predictions lie on the diagonal. A prediction beyond the limits is drawn at the border in another color. A
+    prediction that is not finite is not drawn. Both are counted. The font covers little more than ASCII.
 
     Args:
         panels: One to three panels, from left to right.

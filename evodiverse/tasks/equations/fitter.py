@@ -72,9 +72,10 @@ class Fitter:
         return self._run([_Order(*pair) for pair in zip(skeletons, params, strict=True)])
 
     def _run(self, orders: Sequence[_Order]) -> list[Fitted | Rejection]:
-        """Run skeletons in the sandbox, either all with given parameters or none.
+        """Run skeletons in the sandbox. Parameters are given either for all skeletons or for none.
 
-        They share one process, which saves half of the time. If it fails, each skeleton gets a process of its own.
+        The skeletons share one process, which saves half of the time. If this process fails, each skeleton gets a
+        process of its own.
         """
         (together,) = self._sandbox.run([self._job(orders)])
         if together.failure is None:

@@ -1,8 +1,8 @@
-"""The front of error against complexity, and the choice of the one equation that a run ends with.
+"""The Pareto front of error against complexity, and the choice of the one equation that a run ends with.
 
-An equation is on the front for its error on the rows it was fitted to. The choice depends on rows that no fit has seen:
-it is the simplest equation whose error there is within one standard error of the lowest (Breiman et al. 1984,
-"Classification and Regression Trees", section 3.4.3).
+Whether an equation is on the front depends on its error on the rows that it was fitted to. The choice depends on rows
+that no fit has seen: the chosen equation is the simplest one whose error on these rows is within one standard error of
+the lowest (Breiman et al. 1984, "Classification and Regression Trees", section 3.4.3).
 """
 
 from collections.abc import Iterable, Sequence
@@ -72,7 +72,7 @@ def find_front(members: Iterable[Member]) -> list[Member]:
 
 
 def choose(front: Sequence[Member]) -> Member:
-    """Return the equation of a front that a run ends with; if no row was held back, the one that fits best."""
+    """Return the equation that a run chooses from its front; if no row was held back, the one that fits best."""
     best = min(front, key=lambda member: member.held_out)
     if best.held_out == inf:
         return front[-1]

@@ -38,13 +38,16 @@ GOOD_NMSE: Final = 1e-3
 """NMSE on the fitted data below which the structure of an equation counts."""
 
 TARGETS: Final = (-1e-1, -1e-2, -1e-3, -1e-4, -1e-6, -1e-8)
-"""Scores for which the calls to reach them are counted: minus the mean squared error, in variances of the target."""
+"""The metrics include the number of calls that a run needs to reach each of these scores.
+
+A score is minus the mean squared error, in units of the target's variance.
+"""
 
 OWN_FIT: Final = "own"
-"""The ``task.fit`` of a baseline, whose engine has fitted the equations itself."""
+"""The value of ``task.fit`` for a baseline, whose engine fits the equations itself."""
 
 SAME_STRUCTURE: Final = 0.7
-"""Jaccard similarity of terms from which on two structures count as the same: the default radius of a niche."""
+"""Jaccard similarity of terms at or above which two structures count as the same; the default radius of a niche."""
 
 WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se")
 """The columns that the choice of one equation depends on, see `front`."""
@@ -69,7 +72,7 @@ class EquationMetrics:
     """The metrics of equation runs, see `evodiverse.ports.Metrics`.
 
     Args:
-        settings: The flat settings of a run.
+        settings: The settings of a run, by dotted key.
     """
 
     kind = "equations"
@@ -78,7 +81,7 @@ class EquationMetrics:
     reads_texts = True
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        is_front = settings.get("task.fit") == OWN_FIT  # whose order does not tell when an equation was found
+        is_front = settings.get("task.fit") == OWN_FIT  # the order of a front does not show when an equation was found
         self.targets = () if is_front else TARGETS
         self.subject = Subject(
             problem=str(settings.get("task.problem")),
@@ -137,9 +140,10 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     """Return the metrics of the one equation that a run chooses, and whether the law was found.
 
-    A baseline chooses the equation itself. ``chosen_*`` are the NMSE and the complexity of that equation. ``sa_1`` is 1
-    if it is the law, up to the values of the law's constants. ``sa_50`` is 1 if it or one of the 49 equations with the
-    smallest error on the fitted data is. Both are None if the law is not known.
+    For a baseline, the chosen equation is the one that its engine selected. ``chosen_*`` are the NMSE and the
+    complexity of the chosen equation. ``sa_1`` is 1 if this equation is the law, up to the values of the law's
+    constants. ``sa_50`` is 1 if this equation, or one of the 49 others with the smallest error on the fitted data, is
+    the law. ``sa_1`` and ``sa_50`` are None if the law is not known.
 
     Args:
         log: The run's log, with `COLUMNS`.
@@ -173,9 +177,9 @@ def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int
     """Return how many structures explain the fitted data, among all equations evaluated.
 
     A structure is the set of an equation's terms, regardless of its constants. ``n_structures_1e3`` counts the
-    structures of equations with an NMSE below 1e-3. ``n_different_structures_1e3`` goes through them by increasing
-    error (ties: the earlier call first), and counts a structure if its Jaccard similarity to every structure counted so
-    far is below 0.7.
+    structures of equations with an NMSE below 1e-3. ``n_different_structures_1e3`` goes through these structures by
+    increasing error (ties: the earlier call first), and counts a structure if its Jaccard similarity to every structure
+    counted so far is below 0.7.
 
     Args:
         log: The run's log.
@@ -195,9 +199,9 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
     """Return the diversity of the programs in the final pools (paper, "Diversity Evaluation").
 
     The diversity of a pool is the mean pairwise cosine distance of its programs' bodies. ``buffer_pools`` lists the
-    pools from hot to cold, followed by their mean, and ``buffer_diversity`` is that mean alone. ``top100_pools`` is the
-    same for the best 100 of each pool. Weights that depend on the set of programs, those of TF-IDF, are always computed
-    from all pools together.
+    pools from hot to cold, followed by their mean, and ``buffer_diversity`` is that mean. ``top100_pools`` is the same
+    as ``buffer_pools``, but for the best 100 programs of each pool. The weights of TF-IDF, which depend on the set of
+    programs, are always computed from all pools together.
 
     Args:
         log: The run's log.

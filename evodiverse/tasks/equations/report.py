@@ -27,7 +27,7 @@ SPLITS: Final = {
     "id": "held out, in domain",
     "ood": "held out, out of domain",
 }
-# Sent as text and not loaded in advance, since sympy takes long to load.
+# This code is sent as text and not loaded in advance, since sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
 _FORMULAS: Final = f"{_FORMULA}\n\ndrive = drive_all\n"
 _MATCHING: Final = f"from {matching.__name__} import drive\n"
@@ -50,9 +50,10 @@ def lay_out(
     Args:
         front: The best equation of each complexity, each with its discovery.
         chosen: The member of the front that the run ends with.
-        dataset: The data that it explains.
+        dataset: The data that the equations explain.
         rows: The rows that are fitted, held back and held out, in the order of `SPLITS`.
-        predictions: The predictions of the chosen equation for each of these, or None if one of them is not finite.
+        predictions: The predictions of the chosen equation for each of these splits, or None for a split in which a
+            prediction is not finite.
         sandbox: The sandbox in which sympy and the comparison with the law run.
     """
     (found,) = (found for member, found in front if member is chosen)
@@ -81,7 +82,7 @@ def lay_out(
 
 
 def _list_front(front: Sequence[tuple[Member, Discovery]], chosen: Member, target: str, sandbox: Sandbox) -> str:
-    """Return the front as CSV, the simplest equation first, with each equation as sympy writes it, if it can."""
+    """Return the front as CSV, the simplest equation first, each in sympy's notation if sympy can write it."""
     equations = [(found.candidate.genotype, read_params(found)) for _, found in front]
     job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULAS)
     (execution,) = sandbox.run([job])
@@ -138,8 +139,8 @@ def write_latex(
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
     """Return whether an equation is the law, in any form and with the law's constants changed by at most 0.1%.
 
-    Two formulas are the same if they give the same values on a box twice as wide as all data. None means that they
-    could not be compared in time.
+    Two formulas are the same if they give the same values in a box twice as wide as the data. None means that the
+    formulas could not be compared in time.
 
     Args:
         source: The skeleton of the equation.

@@ -28,19 +28,24 @@ class DataSettings:
     """``task.data``: a user's own data, and the unit of errors."""
 
     train: str | None = documented("CSV file with the data to fit, with a header; for csv/… problems", default=None)
-    test_id: str | None = documented("CSV file with held-out data from the same domain", default=None)
-    test_ood: str | None = documented("CSV file with held-out data from outside that domain", default=None)
+    test_id: str | None = documented(
+        "CSV file with held-out data from the same domain as the training data", default=None
+    )
+    test_ood: str | None = documented(
+        "CSV file with held-out data from outside the domain of the training data", default=None
+    )
     target: str | None = documented("column that the other columns are to explain", default=None)
     descriptions: dict[str, str] = documented_mapping(
         "meaning of each column by its name, for the prompts of a language model"
     )
     science: str | None = documented(
-        "science of your problem, such as physics, biology, chemistry or materials; selects its rows in the tables",
+        "science of your problem, such as physics, biology, chemistry or materials; runs count in the rows of that "
+        "science in the tables",
         default=None,
     )
     hold_back: float | None = documented(
-        "share of the training rows that no fit sees, used to choose one equation from the front; null: a fifth, or "
-        "none with task.fit=bfgs, since the paper fits all rows",
+        "share of the training rows that no fit sees, used to choose one equation from the front of error and size; "
+        "null: a fifth, or none with task.fit=bfgs, since the paper fits all rows",
         default=None,
         least=0,
         most=0.5,
@@ -59,7 +64,8 @@ class PromptSettings:
 
     dir: str | None = documented("folder with your own templates; null: the shipped ones", default=None)
     anonymize: bool = documented(
-        "call the variables x0, x1 and so on and the target y, without meanings, to see what a model knows by heart",
+        "whether to call the variables x0, x1 and so on and the target y, without meanings, to see what a model has "
+        "memorized",
         default=False,
     )
 
@@ -82,22 +88,25 @@ class EquationSettings:
         "builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data", default=None
     )
     fit: str = documented(
-        "how parameters are fitted: lm is least squares from many starts, bfgs is the released code's BFGS from ones",
+        "how parameters are fitted: lm is least squares from many starts; bfgs is the released code's BFGS from a "
+        "start with all parameters at 1",
         default="lm",
         choices=FITS,
     )
     energy: str = documented(
-        "energy in swaps: log of the error, or raw_mse, the paper's ablation", default="log", choices=ENERGIES
+        "energy in swaps: log of the mean squared error, or the error itself (raw_mse, the paper's ablation)",
+        default="log",
+        choices=ENERGIES,
     )
     timeout: float = documented(
-        "limit of CPU time for a fit; wall time is limited to three times this",
+        "limit on the CPU time of a fit; its wall time is limited to three times this",
         default=30.0,
         unit="s",
         above=0,
         below=1e6,
     )
     memory: int = documented(
-        "limit of address space for a fit, including libraries",
+        "limit on the address space of a fit, libraries included",
         default=2048,
         unit="MB",
         least=MIN_MEMORY_MB,
@@ -160,7 +169,7 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
 
 
 def _find_misnamed(settings: EquationSettings) -> list[str]:
-    """Return the violations in the name of an LLM-SRBench problem that show without its data."""
+    """Return the violations in the name of an LLM-SRBench problem that can be found without its data."""
     science, _, name = settings.name.partition("/")
     if not name or "/" in name:
         form = f"{SRBENCH}/<science>/<name>, such as {SRBENCH}/physics/PO0"

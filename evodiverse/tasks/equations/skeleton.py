@@ -1,8 +1,8 @@
 """Skeletons, the form of candidate equations: straight-line elementwise arithmetic of variables and parameters.
 
-A skeleton is a function ``equation`` of the variables and ``params``. It is extracted from any program, which is
-rejected, with the line at fault, if it does more than that. The skeleton is then written in canonical form: loops
-unrolled, parameters numbered in order of appearance, unused assignments dropped.
+A skeleton is a function ``equation`` of the variables and ``params``. It is extracted from a program. A program that
+does more than such arithmetic is rejected with a message that names the line at fault. The skeleton is then written in
+canonical form: loops are unrolled, parameters are numbered in order of appearance, and unused assignments are dropped.
 """
 
 import ast
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evodiverse.kit.python import NOT_PYTHON, parse_quietly
+from evodiverse.kit.text import count_of
 
 NAME = "equation"
 PARAMS = "params"
@@ -62,7 +63,7 @@ class Skeleton:
     Attributes:
         source: The source code in canonical form.
         n_params: The number of parameters.
-        linear: The numbers of parameters in which it is jointly linear.
+        linear: The numbers of the parameters in which the skeleton is jointly linear.
     """
 
     source: str
@@ -76,7 +77,7 @@ def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_
     Args:
         source: The source code of the program.
         variables: The names of the variables, in the order of the function's arguments.
-        most_params: The largest number of parameters it may have.
+        most_params: The largest number of parameters that the skeleton may have.
 
     Raises:
         SkeletonError: The function is not a skeleton.
@@ -128,7 +129,7 @@ def build_skeleton(
         function: The syntax tree of the function.
         variables: The names of the variables, in the order of the function's arguments.
         others: The functions that it may call, by name.
-        most_params: The largest number of parameters it may have.
+        most_params: The largest number of parameters that the skeleton may have.
 
     Raises:
         SkeletonError: The function is not a skeleton.
@@ -172,7 +173,7 @@ class _Scope(NamedTuple):
 
 
 class _Reader:
-    """Reads a function's statements into assignments and one return."""
+    """Turns a function's statements into assignments and one return."""
 
     def __init__(self, variables: Sequence[str], others: Mapping[str, ast.FunctionDef], most_params: int) -> None:
         self._variables = tuple(variables)
@@ -210,7 +211,7 @@ class _Reader:
         if arguments.vararg or arguments.kwarg:
             raise self._refused(f"{function.name} takes any number of arguments")
         if len(set(given)) != len(given):
-            raise self._refused("two arguments of one name")
+            raise self._refused("two arguments with the same name")
         return given
 
     def _body(self, function: ast.FunctionDef) -> list[ast.stmt]:
@@ -250,7 +251,7 @@ class _Reader:
     def _step(self) -> None:
         self._n_steps += 1
         if self._n_steps > MAX_STEPS:
-            raise self._refused(f"more than {MAX_STEPS:,} statements and turns of loops")
+            raise self._refused(f"more than {MAX_STEPS:,} statements and loop iterations")
 
     def _take_before(self) -> list[ast.stmt]:
         """Return and clear the statements of inlined functions that must precede the expression read last."""
@@ -264,7 +265,7 @@ class _Reader:
         except (TypeError, ValueError, OverflowError) as error:
             raise self._refused(f"range: {error}") from None
         if n_turns > MAX_TURNS:
-            raise self._refused(f"a loop of {n_turns} turns, at most {MAX_TURNS}")
+            raise self._refused(f"a loop of {n_turns} iterations, at most {MAX_TURNS}")
         for turn in turns:
             self._step()
             self._scope.bind(name, ast.Constant(turn))
@@ -366,8 +367,9 @@ class _Reader:
                 raise self._refused(f"a call of {ast.unparse(function)[:40]}")
         name = _ALIASES.get(name, name)
         if FUNCTIONS.get(name) != len(arguments):
-            known = f"{FUNCTIONS[name]} arguments" if name in FUNCTIONS else "no function that works element by element"
-            raise self._refused(f"np.{name}: {known}")
+            if name in FUNCTIONS:
+                raise self._refused(f"np.{name} takes {count_of(FUNCTIONS[name], 'argument')}, got {len(arguments)}")
+            raise self._refused(f"np.{name} is not a function that works element by element")
         if name == "full_like":  # full_like would reject a parameter of another shape
             ones = self._expression(_numpy("ones_like", [arguments[0]]))
             return ast.BinOp(self._expression(arguments[1]), ast.Mult(), ones)
@@ -382,7 +384,7 @@ class _Reader:
         missing = len(names) - len(arguments)
         self._line = line
         if not 0 <= missing <= len(defaults):
-            raise self._refused(f"{function.name} takes {len(names)} arguments, got {len(arguments)}")
+            raise self._refused(f"{function.name} takes {count_of(len(names), 'argument')}, got {len(arguments)}")
         left_out = defaults[len(defaults) - missing :]
         if not all(isinstance(default, ast.Constant) for default in left_out):
             raise self._refused(f"{function.name} has a default that is not a number")
@@ -422,7 +424,7 @@ class _Reader:
         return self._number(meant.value) if isinstance(meant, ast.Constant) else meant
 
     def _number(self, number: Any) -> ast.expr:
-        """Return a number as Python parses it: a negative one, from a loop counter, becomes a negation."""
+        """Return a number as Python parses it: a negative number, which a loop counter may be, becomes a negation."""
         if not abs(number) < 1e300:
             raise self._refused(f"the number {str(number)[:20]}")
         if number < 0:
@@ -446,7 +448,7 @@ class _Reader:
 
     def _parameter(self, index: int) -> ast.expr:
         if not 0 <= index < self._most_params:
-            raise self._refused(f"params[{index}], there are {self._most_params}")
+            raise self._refused(f"params[{index}], but at most {count_of(self._most_params, 'parameter')} may be used")
         return ast.Subscript(ast.Name(PARAMS, ast.Load()), ast.Constant(index), ast.Load())
 
     def _integer(self, node: ast.expr) -> int:
@@ -513,7 +515,7 @@ def find_linear(statements: Sequence[ast.stmt], n_params: int) -> tuple[int, ...
 
 
 def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
-    """Return some of the parameters that keep the skeleton from being jointly linear in all of them, if it is not."""
+    """Return some parameters that keep a skeleton from being jointly linear in ``linear``, or an empty set if it is."""
     scope: dict[str, set[int]] = {}
     nonlinear: set[int] = set()
 

@@ -1,6 +1,7 @@
 """The problems of LLM-SRBench: tables describe the columns, and an HDF5 file holds the numbers, the target first.
 
-All of it is untrusted input. The law in a table is not read: it is text whose constants are often missing.
+All of these files are untrusted input. The law in a table is not read, since it is text whose constants are often
+missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ class _Part(NamedTuple):
 def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], Splits]:
     """Return the columns of a problem, the target first, and its data.
 
-    A name that cannot be a variable is replaced by the nearest one that can, and the meaning then ends with the
+    A name that cannot be a variable is replaced by the nearest name that can, and the meaning then ends with the
     original name. If there are no data out of domain, that split has no rows.
 
     Args:
@@ -111,7 +112,8 @@ def _read_columns(row: Mapping[str, Any], where: str) -> list[Variable]:
         )
     if len({len(texts) for texts in lists}) > 1:
         raise DataError(
-            f"{where} has {' and '.join(str(len(texts)) for texts in lists)} entries, expected the same number in each"
+            f"{where}: the lists in {', '.join(_SYMBOLS)} have "
+            f"{' and '.join(str(len(texts)) for texts in lists)} entries, expected the same number in each"
         )
     names, meanings, properties = lists
     if properties.count(_OUTPUT) != 1 or len(names) == 1:
@@ -146,7 +148,7 @@ def _read_numbers(path: Path, group: str, name: str) -> list[_Part]:
 
 
 def _find(group: Any, name: str, kind: type) -> Any:
-    """Return the member of a group with this name and kind; None if there is none, or the name is a link."""
+    """Return the member of a group with this name and kind; None if there is no such member, or the name is a link."""
     is_own = isinstance(group.get(name, getlink=True), load("h5py").HardLink)
     return group[name] if is_own and isinstance(group[name], kind) else None
 
@@ -172,10 +174,10 @@ def _read_part(group: Any, titles: Sequence[str], where: str) -> _Part:
 
 
 def _check(names: Sequence[str], parts: Sequence[_Part]) -> None:
-    """Check that all splits have the columns of their table, finite numbers, and a target that varies.
+    """Check that all splits have the columns of their table and finite numbers, and that the training target varies.
 
     Raises:
-        DataError: A split does not; the message names all violations.
+        DataError: A check fails; the message names the violations.
     """
     violations = []
     for where, numbers in parts:

@@ -19,12 +19,12 @@ GROUPS: Final = {
     "materials": "lsr_synth/matsci",
     "transform": "lsr_transform",
 }
-"""The group of each science in the benchmark; transform has laws of physics, solved for another variable."""
+"""The group of each science in the benchmark; transform holds laws of physics that are solved for another variable."""
 
 REPOSITORY: Final = "nnheui/llm-srbench"
 HDF5: Final = "lsr_bench_data.hdf5"
 _PAGE: Final = f"https://huggingface.co/datasets/{REPOSITORY}"
-_COPY: Final = f"copy {HDF5} and the folder data from {_PAGE} into a folder and name it with task.data.root"
+_COPY: Final = f"copy {HDF5} and the folder data from {_PAGE} into a folder and set task.data.root to that folder"
 _LOG: Final = logging.getLogger("evodiverse.tasks.equations")
 
 
@@ -78,7 +78,7 @@ def load(library: str) -> ModuleType:
 
 
 def _fetch(name: str, folder: Path) -> Path:
-    """Download a file into a folder by the hub's client, which knows the user's login."""
+    """Download a file into a folder with the hub's client, which uses the user's login."""
     what = f"cannot fetch {name} of LLM-SRBench into {folder}"
     if is_offline():
         raise DataError(f"{what}: {OFFLINE_VARIABLE} is set; run with {OFFLINE_VARIABLE}=0, or {_COPY}")

@@ -1,4 +1,4 @@
-"""The units of parameters at the start of a fit, taken from what they are added to or multiplied by."""
+"""The units of parameters at the start of a fit: magnitudes that suit what each is added to or multiplied by."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log
@@ -26,7 +26,7 @@ class Range(NamedTuple):
 
 
 Unit = tuple[float, ...]
-"""The magnitude of a parameter; for a location on the axis of a variable, also its lowest and highest value."""
+"""The magnitude of a parameter; if it is added to a variable, also the variable's lowest and highest value."""
 
 
 def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:

@@ -88,7 +88,7 @@ def read_law(problem: Problem) -> str:
 
 
 def draw_points(splits: Splits) -> FloatArray:
-    """Return points ``(N_POINTS, variables)`` around the data. Variables that are never negative there stay so."""
+    """Return points ``(N_POINTS, variables)`` around the data. Variables never negative in the data stay so."""
     inputs = np.concatenate([rows.inputs for rows in splits])
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     half = (high - low) / 2

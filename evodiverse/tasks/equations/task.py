@@ -35,7 +35,9 @@ _NO_SPLIT: Final = "there are no such data"
 _NOT_FINITE: Final = f"{_NO_SPLIT}, or a prediction is not a finite number"
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "mse": OwnColumn(
-        float, "mean squared error on the rows that are fitted; `score` is minus that", "set by `task.data.normalize`"
+        float,
+        "mean squared error on the rows that are fitted; `score` is the negative of this error",
+        "set by `task.data.normalize`",
     ),
     "nmse_train": OwnColumn(float, "mean squared error on the rows that are fitted", "variance of the training target"),
     "nmse_held": OwnColumn(
@@ -50,7 +52,8 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "params": OwnColumn(str, "the fitted parameters, a JSON list of numbers"),
     "nmse_id": OwnColumn(
         float,
-        "mean squared error on the held-out data of the same domain, with the parameters fitted on the training data",
+        "mean squared error on the held-out data from the domain of the training data, with the parameters fitted on "
+        "the training data",
         "variance of these data",
         _NOT_FINITE,
     ),
@@ -59,14 +62,15 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     ),
     "acc01_id": OwnColumn(
         int,
-        "1 if every prediction for the held-out data of the same domain is within 10% of the measurement, else 0 "
-        "(the paper's Acc0.1)",
+        "1 if every prediction for the held-out data from the domain of the training data is within 10% of the "
+        "measurement, else 0 (the paper's Acc0.1)",
         null=_NO_SPLIT,
     ),
     "acc01_ood": OwnColumn(int, "as `acc01_id`, for the held-out data from outside the domain", null=_NO_SPLIT),
     "acc01_95_id": OwnColumn(
         int,
-        "1 if at least 95% of the predictions for the held-out data of the same domain are within 10%, else 0",
+        "1 if at least 95% of the predictions for the held-out data from the domain of the training data are within "
+        "10% of the measurement, else 0",
         null=_NO_SPLIT,
     ),
     "acc01_95_ood": OwnColumn(int, "as `acc01_95_id`, for the held-out data from outside the domain", null=_NO_SPLIT),
@@ -82,8 +86,9 @@ class EquationTask:
         sandbox: The sandbox that runs the equations.
         settings: The settings under ``task``.
         initial: The skeletons that every pool starts from.
-        given: The parameters of each hypothesis by its key, in any number. They are not fitted, and no rows are held
-            back, since all training rows may have been used for them. None if parameters are to be fitted.
+        given: The parameters of each hypothesis, by its key; their number is not limited. They are used instead of
+            fitted parameters, and no rows are held back, since all training rows may have been used to find them. None
+            if parameters are to be fitted.
     """
 
     columns = column_types(COLUMNS)
@@ -142,7 +147,7 @@ class EquationTask:
         self._sandbox.close()
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-        """Fit equations to the data. One that fails, or predicts a value that is not finite, has no score."""
+        """Fit equations to the data. An equation that fails, or predicts a value that is not finite, has no score."""
         return [self._evaluation(fitted) for fitted in self._fit(hypotheses)]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
@@ -155,7 +160,7 @@ class EquationTask:
         return measure_complexity(hypothesis.genotype)
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
-        """Return the equation chosen from the front, with its error on rows that no fit has seen, if there are any."""
+        """Return the equation chosen from the front and its error, on the rows held back if there are any."""
         chosen = choose(_find_front(discoveries))
         error = f"held-out NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
         best = _at(discoveries, chosen)
@@ -166,7 +171,7 @@ class EquationTask:
         return f"{self._dataset.target.name} = {right}  ({error})"
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return the files about the front and the chosen equation, by name; none if the front has not changed."""
+        """Return the files about the front and the chosen equation, by name; no files if the front has not changed."""
         front = _find_front(discoveries)
         calls = tuple(member.call for member in front)
         if not front or calls == self._shown:

@@ -29,7 +29,7 @@ def find_terms(source: str) -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def count_parts(source: str) -> Mapping[str, int]:
-    """Return how often each expression occurs in a skeleton in canonical form, spelled as by `find_terms`."""
+    """Return how often each expression occurs in a skeleton in canonical form, spelled as in `find_terms`."""
     try:
         return Counter(_spell(part) for part in _parts(read_tree(source)))
     except (TreeSizeError, RecursionError):

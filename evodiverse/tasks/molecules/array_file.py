@@ -21,14 +21,14 @@ def load_arrays(path: Path, names: Iterable[str], what: str) -> Arrays:
     Args:
         path: The ``.npz`` file.
         names: The names of the arrays to read.
-        what: What the arrays make up, such as "forest", for error messages.
+        what: What the arrays represent, such as "forest", for error messages.
 
     Raises:
         DataError: The file cannot be read.
-        Exception: The file is damaged. zipfile, zlib, numpy and its header parser raise various classes.
+        Exception: The file is damaged. zipfile, zlib, numpy and its header parser raise various exceptions.
     """
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file):  # np.load would take other formats as well
+        with path.open("rb") as file, zipfile.ZipFile(file):  # np.load would accept other formats, too
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
                 return {name: archive[name] for name in names}

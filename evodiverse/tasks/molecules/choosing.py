@@ -24,7 +24,7 @@ Choose = Callable[[AnyLibrary, int, np.random.Generator], list[Molecule]]
 """Returns the requested number of molecules of a library, or fewer if it does not have that many."""
 
 MANY: Final = 100_000
-"""The most molecules that are compared without a message about the time that this takes."""
+"""The maximum number of molecules that are compared without a message about the time that this takes."""
 _PREFIX: Final = "task.initial.score."
 _UNUSED_SCORE: Final = (
     "task.initial.score is set but not used; set task.initial.choose=score or task.initial.score=null"
@@ -40,8 +40,8 @@ def choose_any(library: AnyLibrary, size: int, rng: np.random.Generator) -> list
 class ChooseDifferent:
     """Choose molecules that are far apart, from a uniformly drawn sample.
 
-    The first molecule is drawn at random. Each next one is the molecule whose Tanimoto similarity (Morgan fingerprints)
-    to its nearest chosen neighbor is lowest (MaxMin: Ashton et al. 2002; RDKit's picker).
+    The first molecule is drawn at random. Each further molecule is the one with the lowest Tanimoto similarity (Morgan
+    fingerprints) to the most similar of those chosen before (MaxMin: Ashton et al. 2002; RDKit's picker).
 
     Attributes:
         among: The size of the sample.

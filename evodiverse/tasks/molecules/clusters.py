@@ -10,17 +10,17 @@ from rdkit.ML.Cluster import Butina
 from evodiverse.tasks.molecules.store import Bits
 
 LEAST_SIMILARITY: Final = 0.6
-"""The least Tanimoto similarity of Morgan bits to the center of a cluster that a member has."""
+"""The minimum Tanimoto similarity (Morgan bits) of a member of a cluster to the cluster's center."""
 
 
 def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
     """Return the number of each molecule's cluster (Butina 1999).
 
-    The molecule with the most similar neighbors becomes the center of a cluster, which takes all these neighbors. This
-    repeats with the remaining molecules.
+    The molecule with the largest number of neighbors (molecules at least `LEAST_SIMILARITY` similar to it) becomes the
+    center of a cluster, and all its neighbors become members. This repeats with the remaining molecules.
 
     Args:
-        fingerprints: ``n`` fingerprints, the best molecule's first.
+        fingerprints: ``n`` fingerprints of molecules, best molecule first.
 
     Returns:
         ``n`` cluster numbers, counted from 1 in the order in which the clusters first occur, so that the first

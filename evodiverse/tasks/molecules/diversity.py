@@ -1,4 +1,4 @@
-"""The diversity of sets of molecules, by the Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
+"""The diversity of sets of molecules, as Tanimoto similarities of Morgan fingerprints (radius 2, 2048 bits)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -44,8 +44,8 @@ def select_diverse(
 ) -> list[int]:
     """Select good and mutually different molecules greedily (paper, "Diversity-aware selection").
 
-    Molecules are visited by falling score. One is selected if its *average* Tanimoto similarity to those selected
-    before is below ``limit``. If fewer than ``count`` qualify, the selection stays short.
+    Molecules are visited from the highest score to the lowest. A molecule is selected if its *average* Tanimoto
+    similarity to those selected before it is below ``limit``. The selection may hold fewer than ``count`` molecules.
 
     Args:
         smiles: ``(n,)`` valid SMILES, all different.
@@ -77,7 +77,7 @@ def select_apart(
     limit: float = SIMILARITY_LIMIT,
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
-    """Select greedily by the similarity to *each* molecule selected before, and return the indices.
+    """Select molecules greedily by their similarity to *each* molecule selected before, and return their indices.
 
     Args:
         ranked: Valid SMILES, best first.
@@ -95,7 +95,7 @@ def _select(
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect],
     summary: Callable[[Sequence[float]], float],
 ) -> list[int]:
-    """Select greedily by a summary, such as the mean, of the similarities to the molecules selected before.
+    """Select molecules greedily by a summary, such as the mean, of their similarities to those selected before.
 
     Args:
         ranked: Valid SMILES, best first.

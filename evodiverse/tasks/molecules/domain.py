@@ -114,9 +114,9 @@ def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
 
 
 def sources(settings: MoleculeSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
-    """Return the input files of a run, or their SHA-256: of the oracle, of the library and of known molecules.
+    """Return the files that a run reads, or their SHA-256: the oracle, the library and the known molecules.
 
-    For a user's function, this is the file of its module.
+    For a user's function, the file is that of its module.
     """
     path = settings.initial.path
     initial = artifact_sha256("zinc250k") if path is None else expanded(path)

@@ -18,9 +18,9 @@ _WIDTH, _HEIGHT, _LINE = 320, 245, 24  # pixels: width of a cell, height of a st
 _FONT: Final = 18  # RDKit's font has no "…"
 _MOST_LINES: Final = 6  # of components in a legend
 _MOST_CHARACTERS: Final = 33  # of a legend line; RDKit shrinks longer ones
-_NUMBER_WIDTH: Final = 9  # characters, for most numbers
+_NUMBER_WIDTH: Final = 9  # characters, enough for most numbers
 _MARKED: Final = (0.4, 0.85, 0.5)
-_RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: share of the length of a bond, multiple of the width of a line
+_RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: as a share of a bond's length, as a multiple of a line's width
 
 
 def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
@@ -83,7 +83,7 @@ def _legend(rank: int, entry: Discovery, lines: Sequence[Sequence[str]]) -> str:
     shown = ["   ".join(_write(entry.details, column) for column in line) for line in lines[:_MOST_LINES]]
     n_more = sum(map(len, lines[_MOST_LINES:]))
     more = [f"... and {n_more} more"] if n_more else []
-    return "\n".join([f"{score}  (score)", *shown, *more])  # "(score)" tells it from components
+    return "\n".join([f"{score}  (score)", *shown, *more])  # "(score)" sets it apart from components
 
 
 def _name(column: str) -> str:
@@ -99,7 +99,7 @@ def _write(details: Mapping[str, Any], column: str) -> str:
 
 
 def write_number(value: float) -> str:
-    """Return a number with three significant digits, without an exponent from 0.0001 to below ten million."""
+    """Return a number with three significant digits; from 0.0001 to below ten million it has no exponent."""
     return f"{float(format(value, '.3g')):.7g}"
 
 

@@ -1,8 +1,8 @@
-"""A random forest over Morgan bits as plain arrays, loaded without unpickling objects and evaluated by numpy alone.
+"""A random forest over Morgan bits as plain arrays, loaded without unpickling objects and evaluated with numpy only.
 
 The nodes of a tree are stored in preorder, so that a node's left child, taken when the tested bit is off, is the next
-node. As only one bit in fifty is on, a traversal mostly increments the node index, and jumps only where a bit is on. A
-leaf is stored as a node that tests an extra column, which is on for every molecule, and jumps to itself; leaves thus
+node. Since only one bit in fifty is on, a traversal mostly increments the node index and jumps only when a bit is on. A
+leaf is stored as a node that tests an extra column, which is on for every molecule, and jumps to itself. Leaves thus
 need no special case.
 """
 
@@ -22,7 +22,7 @@ N_BITS = 2048
 LEAF_COLUMN = N_BITS
 _DTYPES = {"feature": "<i2", "right": "<i4", "probability": "<f8", "roots": "<i4"}
 _MOLECULES_PER_BLOCK = 256  # their bits, 512 kB, stay in the second-level cache
-_STEPS_PER_ROUND = 6  # finished traversals are removed after so many steps
+_STEPS_PER_ROUND = 6  # after this many steps, finished traversals are removed
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,7 +34,8 @@ class Forest:
         right: ``(n_nodes,)`` int32; the index of the child taken when the bit is on, or of the node itself in a leaf.
             The child taken when the bit is off is the next node.
         probability: ``(n_nodes,)`` float64 in [0, 1]; the fraction of class 1 in a leaf, 0 in other nodes.
-        roots: ``(n_trees,)`` int32, rising from 0; each tree extends to the root of the next one.
+        roots: ``(n_trees,)`` int32; the indices of the trees' roots, increasing from 0. A tree extends to the root of
+            the next tree.
 
     Raises:
         ValueError: The arrays are not a valid forest: a traversal would leave its tree or never end, or a probability
@@ -88,7 +89,7 @@ class Forest:
 
     @classmethod
     def load_npz(cls, path: Path) -> Self:
-        """Read what `save_npz` wrote.
+        """Read a forest that `save_npz` wrote.
 
         Raises:
             DataError: The file is missing, is damaged, or does not hold a forest.
@@ -103,11 +104,11 @@ class Forest:
             ) from error
 
     def save_npz(self, path: Path) -> None:
-        """Write the arrays to ``path``, see `save_arrays`."""
+        """Write the arrays to ``path`` (see `save_arrays`)."""
         save_arrays(path, self._arrays())
 
     def arrays_sha256(self) -> str:
-        """Return the SHA-256 of the arrays, see `hash_arrays`."""
+        """Return the SHA-256 of the arrays (see `hash_arrays`)."""
         return hash_arrays(self._arrays(), _DTYPES)
 
     def _arrays(self) -> Arrays:
@@ -174,7 +175,7 @@ def _check_structure(forest: Forest) -> None:
         )
     sizes = np.diff(roots, append=n_nodes)
     if len(roots) == 0 or roots[0] != 0 or sizes.min() < 1:
-        raise ValueError("roots must name at least one tree and rise from 0")
+        raise ValueError("roots must have at least one index, start at 0 and increase")
     if forest.feature.min() < 0 or forest.feature.max() > LEAF_COLUMN:
         raise ValueError(f"expected features in 0..{N_BITS - 1}, got {forest.feature.min()} to {forest.feature.max()}")
     node, end = np.arange(n_nodes), np.repeat(roots + sizes, sizes)
@@ -187,7 +188,7 @@ def _check_structure(forest: Forest) -> None:
 
 
 def _join_trees(trees: Sequence[TreeArrays]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a `Forest` of these trees, with the nodes of each in preorder.
+    """Return the arrays of a `Forest` of these trees, with the nodes of each tree in preorder.
 
     Raises:
         ValueError: ``trees`` is empty, one of them is not a tree, or a threshold or class weight makes no sense for

@@ -1,9 +1,9 @@
 """Hits of a run, and how many of them are different: metrics over all molecules evaluated, not only those in pools.
 
 A hit is a molecule whose score reaches a threshold. Two molecules are different if their Tanimoto similarity (Morgan,
-radius 2, 2048 bits) is below a limit. Different hits are selected greedily by falling score, with ties in the order of
-the oracle calls: a hit counts if it is different from *each* hit that was counted before it. Unlike the mean over a
-selection of varying size, a count cannot be raised by finding fewer molecules.
+radius 2, 2048 bits) is below a limit. Different hits are selected greedily from the highest score to the lowest, with
+ties in the order of the oracle calls: a hit counts if it is different from *each* hit counted before it. Unlike the
+mean over a selection of varying size, a count cannot be raised by finding fewer molecules.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ HIT_SCORES: Final = (0.5, 0.7)
 LIMITS: Final = (0.4, 0.6)
 HIT: Final = HIT_SCORES[0]
 LIMIT: Final = LIMITS[0]
-"""The score and the similarity limit of metrics that use a single one of each."""
+"""The score and the similarity limit of metrics that use only one score and one limit."""
 
 N_TOP: Final = 10
 PERCENTS: Final = range(10, 101, 10)
@@ -41,9 +41,10 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     - ``different_top10`` is the mean score of the ten best pairwise different molecules, hits or not. If there are
       fewer than ten, each missing one counts as 0.
     - ``no_hit_percent`` is 100 for a run without a hit and 0 otherwise, so that its mean is a share of runs.
-    - ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits after a share of the budget.
-      After an early stop they keep their last value.
-    - ``different_hits_auc`` is the mean of ``different_hits_at_<percent>`` over the budget.
+    - ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits and of different hits after a
+      share of the budget. After an early stop they keep their last value.
+    - ``different_hits_auc`` is the mean of ``different_hits_at_<percent>`` over the budget: the area under straight
+      lines from 0 through these points, divided by the budget.
 
     Args:
         log: The run's log.
@@ -56,7 +57,7 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     apart = select_apart((log.keys[call] for call in ranked), N_TOP, LIMIT, fingerprint)
     return {
         **{f"hits_{score:g}": _count(log, hits, score) for score in HIT_SCORES},
-        # Hits are visited by falling score, so lower hits do not change which of the higher ones are selected.
+        # Hits with lower scores are visited later, so they do not change which hits with higher scores are selected.
         **{
             f"different_hits_{score:g}_{limit:g}": _count(log, different[limit], score)
             for score in HIT_SCORES
@@ -79,10 +80,10 @@ def find_different(fingerprints: Sequence[Bits], limit: float) -> list[int]:
 def count_div_hits(fingerprints: Sequence[Bits]) -> float:
     """Return how many hits can be picked with Tanimoto distances above 0.7 (Renz et al. 2024, "#DivHits").
 
-    As in the paper by Renz et al., RDKit's MaxMin algorithm picks from the hits in random order: first the first one,
-    then always the one that is farthest from all picked before. The result is the mean over five orders drawn with
-    seed 0, so that the same hits always give the same number. Renz et al. count only hits with drug-like properties;
-    here all hits count.
+    As in the paper by Renz et al., RDKit's MaxMin algorithm picks from the hits in random order. It starts with the
+    first hit, and then repeatedly picks the hit that is farthest from all hits picked before. The result is the mean
+    over five orders drawn with seed 0, so that the same hits always give the same number. Renz et al. count only hits
+    with drug-like properties; here all hits count.
 
     Args:
         fingerprints: The fingerprints of the hits, in the order of the oracle calls.
@@ -95,7 +96,7 @@ def count_div_hits(fingerprints: Sequence[Bits]) -> float:
 
 
 def pick_max_min(fingerprints: Sequence[Bits]) -> list[int]:
-    """Return the indices that MaxMin picks, starting with 0, until all others are within 0.7 of a picked one."""
+    """Return the indices that MaxMin picks, starting with 0, until all others are within 0.7 of one that was picked."""
     n = len(fingerprints)
     picks, _ = MaxMinPicker().LazyBitVectorPickWithThreshold(fingerprints, n, n, DIV_HITS_DISTANCE, firstPicks=[0])
     return list(picks)
@@ -112,7 +113,7 @@ def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> 
     replace several others.
     """
     found = [[call for call in hits if 100 * call <= percent * budget] for percent in PERCENTS]
-    by_size = {len(some): some for some in found}  # selects only once where no hits were added
+    by_size = {len(some): some for some in found}  # shares with the same hits need one selection only
     sizes = {n: len(find_different([bits[call] for call in some], LIMIT)) for n, some in by_size.items()}
     different = [sizes[len(some)] for some in found]
     return {

@@ -112,12 +112,12 @@ def read_pickle(
         what: What the file should hold, such as "forest", for error messages.
         admitted: Stand-ins for the globals that the file may name, by module and name. Those of numpy's arrays are
             always admitted.
-        convert: A function that converts the top-level stand-in to the return value. If it raises because the content
-            has another structure, this becomes a `DataError`.
+        convert: A function that converts the top-level stand-in to the return value. If it raises an exception because
+            the content has another structure, `read_pickle` raises a `DataError`.
         remedy: What to do about a file that cannot be used, for error messages.
 
     Raises:
-        DataError: The file is missing, is not a pickle, names another global, or holds something else.
+        DataError: The file is missing, is not a pickle, names a global that is not admitted, or holds something else.
     """
     try:
         content = path.read_bytes()

@@ -18,9 +18,10 @@ from evodiverse.vocabulary import Rejection
 
 MAX_SHOWN = 5
 WHOLE: Final = 10_000
-"""The most records of a file that is read completely before a run; of a longer file, only drawn records are read."""
+"""The maximum number of records in a file that is read completely before a run. From a longer file, only the drawn
+records are read."""
 MOST_READ: Final = 100_000
-"""The most records that are read for one pool from a longer file."""
+"""The maximum number of records that are read from a longer file for one pool."""
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
@@ -68,7 +69,7 @@ class Library:
         return len(self.smiles)
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly, or return all in the order of the file if there are no more."""
+        """Draw ``size`` different molecules uniformly, or return all, in file order, if there are no more."""
         if len(self) <= size:
             return [self._molecule(index) for index in range(len(self))]
         return [self._molecule(index) for index in rng.choice(len(self), size=size, replace=False).tolist()]
@@ -79,7 +80,7 @@ class Library:
 
 @dataclass(slots=True)
 class StreamedLibrary:
-    """A library that is too large to load: records are drawn by their numbers, and only the drawn ones are read.
+    """A library that is too large to load: record numbers are drawn, and only the records with these numbers are read.
 
     Attributes:
         source: The file of records.
@@ -99,9 +100,9 @@ class StreamedLibrary:
         return self.n_records
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly, or fewer if the file has no more.
+        """Draw ``size`` different molecules uniformly, or fewer if the file does not have that many.
 
-        Records are visited in random order until ``size`` of them have given different molecules.
+        Records are visited in random order until they have given ``size`` different molecules.
 
         Raises:
             InputError: The file cannot be read, `MOST_READ` records hold too few molecules, or a record is invalid and
@@ -133,7 +134,7 @@ def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
     """Yield the numbers below ``n`` in random order, all orders equally likely.
 
     This is a Fisher-Yates shuffle (Durstenfeld 1964) that stores only the numbers that have moved, so that memory grows
-    with the numbers drawn, not with ``n``.
+    with the number of draws, not with ``n``.
     """
     moved: dict[int, int] = {}
     for place in range(n):
@@ -157,8 +158,8 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
         skip_invalid: Whether to skip invalid records instead of refusing the file.
 
     Raises:
-        InputError: The file cannot be read, contains no molecules, or has malformed records; names the first few of
-            them.
+        InputError: The file cannot be read, contains no molecules, or has malformed records. The message names the
+            first few of them.
     """
     source = Source(expanded(path), column)
     n_records = source.count()
@@ -170,7 +171,7 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
 
 
 class _Found:
-    """The molecules found in records of a file; ``line_of`` maps the SMILES of each to its first line."""
+    """The molecules found in records of a file; ``line_of`` maps each SMILES to its first line."""
 
     def __init__(self, source: Source, reader: Reader) -> None:
         self.line_of: dict[str, int] = {}
@@ -199,13 +200,13 @@ class _Found:
             return ""
         _, first = self._first[0]
         counted = f"{self.n_malformed:,} of {self._n_read:,} records"
-        return f"{self._source.path}: skipped {counted} that cannot be used; the first is {first}"
+        return f"{self._source.path}: skipped {counted}, which cannot be used; the first fault: {first}"
 
     def check(self, *, skip_invalid: bool) -> None:
-        """Refuse a file without molecules, and one with malformed records unless ``skip_invalid`` is set.
+        """Refuse a file without molecules, and a file with malformed records unless ``skip_invalid`` is set.
 
         Raises:
-            InputError: The file is refused; names the first few malformed records.
+            InputError: The file is refused. The message names the first few malformed records.
         """
         path = self._source.path
         if self.n_malformed and not skip_invalid:
@@ -220,7 +221,7 @@ class _Found:
 
 @lru_cache(maxsize=2)
 def _read_whole(source: Source, stamp: object, reader: Reader) -> _Found:  # noqa: ARG001 (part of the cache key)
-    """Read a complete file; cached, as a file is read once to be checked and once to be used."""
+    """Read a complete file. The result is cached, since a file is read once for the check and once for the run."""
     found = _Found(source, reader)
     for record in source.records():
         found.add(record)

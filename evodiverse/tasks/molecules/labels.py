@@ -20,7 +20,7 @@ from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS
 from evodiverse.vocabulary import Rejection
 
 MAX_BYTES: Final = 100_000_000
-"""The largest table that is read, enough for a million molecules or more."""
+"""The maximum size of a table in bytes, enough for a million molecules or more."""
 
 _MAX_QUOTED = 60
 
@@ -61,8 +61,8 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
             are refused in any case.
 
     Raises:
-        InputError: The file cannot be read, contains no molecules, has a missing column, or has malformed lines; names
-            the first few of them.
+        InputError: The file cannot be read, contains no molecules, has a missing column, or has malformed lines. The
+            message names the first few of them.
     """
     try:
         content = read_input(expanded(path), MAX_BYTES)

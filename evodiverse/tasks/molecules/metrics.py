@@ -29,7 +29,7 @@ N_TOP = 10
 PMO_STEP = 100
 DRUG_LIKE_QED = 0.5
 DRUG_LIKE_SA = 5.5
-"""QED above which, and SA score (1 to 10) below which, molecules count as drug-like (paper, figure ``mol``)."""
+"""Molecules with a higher QED and a lower SA score (1 to 10) than these count as drug-like (paper, figure ``mol``)."""
 
 Fingerprint = Callable[[str], Bits]
 
@@ -58,7 +58,7 @@ class MoleculeMetrics:
 
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
-    """Return the metrics of a molecule run; the functions that compute them define each one."""
+    """Return the metrics of a molecule run; each is defined in the function that computes it."""
     curve = diverse_top10_curve(log, store.fingerprint)
     archive = diverse_archive_curve(log, store.fingerprint)
     best = [log.scores[call] for call in select_diverse_calls(log, list(log.scores), store.fingerprint)]
@@ -120,7 +120,7 @@ def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
     """Return properties of the last iteration's diversity-aware top 10 (paper, table ``last_iter_top10_div04``).
 
     ``diverse_top10`` is the mean score of the selected molecules, and ``n_diverse_top10`` is their number, which may be
-    less than ten. In ``diverse_top10_full``, each one missing counts as 0.
+    less than ten. In ``diverse_top10_full``, each missing molecule counts as 0.
     """
     selected = select_diverse_calls(log, log.final_union, store.fingerprint)
     scores = [log.scores[call] for call in selected]
@@ -165,7 +165,7 @@ def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
 
 
 def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
-    """Return the keys of the diversity-aware top 10 of each of the last five iterations, in their order."""
+    """Return the keys of the diversity-aware top 10 of each of the last five iterations, earliest first."""
     return [
         [log.keys[call] for call in select_diverse_calls(log, union(pools), fingerprint)]
         for pools in log.states[-CONVERGED_ITERATIONS:]
@@ -260,8 +260,8 @@ def pmo_auc(scores: Sequence[float], budget: int) -> float:
 def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
     """Return the mean of one minus the Tanimoto similarity over all pairs, or None for fewer than two molecules.
 
-    A fingerprint without bits, which stands for a molecule without a scaffold, has similarity 0 to every other one,
-    empty ones included.
+    A fingerprint without bits, which stands for a molecule without a scaffold, has similarity 0 to every other
+    fingerprint, including empty ones.
     """
     distances = [
         1 - similarity

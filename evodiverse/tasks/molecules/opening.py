@@ -11,7 +11,7 @@ from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, Elsew
 from evodiverse.tasks.molecules.settings import Oracle
 
 OWN_PREFIX: Final = "task.oracle."
-"""The prefix of the keys of an oracle that alone is the score of a task."""
+"""The prefix of the keys of an oracle that provides the whole score of a task."""
 
 
 def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
@@ -48,7 +48,7 @@ def _under(prefix: str, key: str, violation: str) -> str:
 
 
 def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFunction:
-    """Return the oracle that settings name; a published one is checked on its pinned molecules first.
+    """Return the oracle that settings name; a published oracle is first checked on its pinned molecules.
 
     Args:
         oracle: The settings.

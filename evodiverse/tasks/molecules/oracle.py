@@ -49,7 +49,7 @@ class Classifier(Protocol):
 
     @classmethod
     def load_npz(cls, path: Path) -> Self:
-        """Read what `save_npz` wrote.
+        """Read a classifier that `save_npz` wrote.
 
         Raises:
             DataError: The file cannot be used.
@@ -64,7 +64,7 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published classifier: its description, and the values that pin it.
+    """A published classifier: its description, and the checksum and scores that it must have.
 
     Attributes:
         kind: The class of the classifier.
@@ -72,8 +72,8 @@ class Published:
         activity: What it predicts, in a few words, for prompts.
         meaning: One sentence on what its score measures, for prompts.
         arrays_sha256: The SHA-256 of its arrays.
-        pinned_scores: The scores of a few molecules according to scikit-learn: 1.2.2 for forests, as it can still load
-            them as objects, and 1.9.1 for others.
+        pinned_scores: The scores of a few molecules according to scikit-learn: version 1.2.2 for forests, since it can
+            still load them as objects, and version 1.9.1 for other classifiers.
     """
 
     kind: type[Classifier]
@@ -141,7 +141,7 @@ class ClassifierOracle:
     """An oracle that scores molecules by a classifier's probability of activity.
 
     It holds only the origin of the classifier, so that it is cheap to send to worker processes. Each process loads the
-    classifier once, with its first batch, and refuses a file that has changed since.
+    classifier once, with its first batch, and refuses a file that has changed since the oracle was created.
 
     Attributes:
         path: The pickle or ``.npz`` that the classifier was read from.
@@ -162,7 +162,7 @@ class ClassifierOracle:
             path: The published pickle. The ``.npz`` converted from it is stored next to it.
 
         Raises:
-            DataError: No classifier has this name, or the file holds another one.
+            DataError: No classifier has this name, or the file holds another classifier.
         """
         if name not in PUBLISHED:
             raise DataError(f"no published oracle is named {name!r}; use {join_or([*PUBLISHED])}")
@@ -198,7 +198,7 @@ class ClassifierOracle:
             smiles: ``n`` SMILES; n may be 0.
 
         Returns:
-            ``(n,)`` scores in [0, 1], higher is better; NaN where the SMILES cannot be parsed or has no atoms.
+            ``(n,)`` scores in [0, 1], higher is better; NaN if the SMILES cannot be parsed or has no atoms.
         """
         molecules = [molecule_of(text) for text in smiles]
         is_molecule = np.array([mol is not None and mol.GetNumAtoms() > 0 for mol in molecules], dtype=np.bool_)
@@ -264,13 +264,13 @@ class TargetOracle:
 
 @dataclass(frozen=True, slots=True)
 class ElsewhereOracle:
-    """A placeholder for ``task.oracle.elsewhere=true``, where the evaluator obtains the scores from outside."""
+    """A placeholder for ``task.oracle.elsewhere=true``, with which the evaluator obtains the scores from outside."""
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
         """Refuse to score molecules.
 
         Raises:
-            InputError: Always; names the evaluators that work with this oracle.
+            InputError: Always. The message names the evaluators that work with this oracle.
         """
         raise InputError(
             f"task.oracle.elsewhere=true cannot score {len(smiles)} molecules in this process; use evaluator=command "

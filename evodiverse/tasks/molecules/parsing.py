@@ -10,15 +10,15 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 # No molecule of a sensible size needs more; protects the parser from huge texts.
 MAX_CHARACTERS = 5_000
-# Limits on independent rings, of which drugs have up to a dozen, and on rings that are equally short. RDKit enumerates
-# all equally short rings, which may be exponentially many, and looks for aromaticity in sets of them; for some cages
-# this takes minutes.
+# Limits on the number of independent rings, of which drugs have up to a dozen, and on the number of shortest rings,
+# counting equally short alternatives. RDKit enumerates all of these alternatives, which may be exponentially many, and
+# looks for aromaticity in sets of them. For some cages this takes minutes.
 MAX_RINGS = 18
 MAX_SHORT_RINGS = 32
 # The numbers of atoms and bonds of an SDF entry, as versions V2000 and V3000 of the format write them.
 _THREE = r"(  \d| \d\d|\d{3})"
 _COUNTS = re.compile(rf"^{_THREE}{_THREE}.*V2000|^M  V30 COUNTS +(\d+) +(\d+)", re.MULTILINE)
-# Up to this number of rings, RDKit is fast enough to skip the check for equally short rings.
+# Up to this number of rings, RDKit is fast enough to skip the check of the number of shortest rings.
 _FEW_RINGS = 10
 
 
@@ -41,7 +41,7 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
         molecule = Chem.Mol(molecule)
         for atom in molecule.GetAtoms():
             atom.SetAtomMapNum(0)  # a label, not part of the molecule
-        # Labels may have made equivalent neighbors look different, and so an atom look like a stereocenter.
+        # Labels may have made equivalent neighbors look different, and thus made their atom look like a stereocenter.
         Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)
         canonical = Chem.MolToSmiles(molecule)
     else:
@@ -92,9 +92,9 @@ class Reader:
 
 @lru_cache(maxsize=2048)
 def molecule_of(smiles: str) -> Chem.Mol:
-    """Return the molecule that RDKit reads from a SMILES, or None if it cannot read it (RDKit's stubs omit the None).
+    """Return the molecule that RDKit reads from a SMILES, or None if it cannot (its type stubs omit the None).
 
-    The result is cached and shared, since several callers need a new molecule in turn: copy it before editing.
+    The result is cached and shared, since several callers in turn need the same new molecule. Copy it before editing.
     """
     return Chem.MolFromSmiles(smiles)
 
@@ -108,7 +108,8 @@ def canonical_form(smiles: str) -> str:
 def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
     """Return the molecule that RDKit reads from a SMILES, or why it is rejected.
 
-    It may have several fragments or placeholders, which `parse_smiles` rejects. It is shared: copy it before editing.
+    The molecule may have several fragments or placeholders, which `parse_smiles` rejects. It is shared, so copy it
+    before editing.
     """
     smiles = text.strip()
     if not smiles:
@@ -141,8 +142,8 @@ def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:
 
     Args:
         graph: The molecule as it was written, not sanitized.
-        max_heavy_atoms: The maximum number of atoms bound to more than one other. Hydrogens never are, so that explicit
-            hydrogens do not count.
+        max_heavy_atoms: The maximum number of atoms that are bound to more than one other atom. Hydrogens never are, so
+            explicit hydrogens do not count.
     """
     n_atoms = graph.GetNumAtoms()
     if n_atoms > max_heavy_atoms:
@@ -154,4 +155,4 @@ def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:
     if n_rings > MAX_RINGS:
         return f"{n_rings} rings, at most {MAX_RINGS}"
     n_short = len(Chem.GetSymmSSSR(graph)) if n_rings > _FEW_RINGS else 0
-    return f"{n_short} rings of the shortest kind, at most {MAX_SHORT_RINGS}" if n_short > MAX_SHORT_RINGS else None
+    return f"{n_short} shortest rings, at most {MAX_SHORT_RINGS}" if n_short > MAX_SHORT_RINGS else None

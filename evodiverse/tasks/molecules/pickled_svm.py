@@ -45,11 +45,11 @@ def read_machine(path: Path, n_features: int) -> MachineArrays:
 
     Args:
         path: A file written by ``pickle.dump``, protocol 3 or later.
-        n_features: The number of columns that it must have been trained on.
+        n_features: The number of columns that the classifier must have been trained on.
 
     Raises:
         DataError: The file is missing, is not a pickle, names a global that no such classifier needs, or does not hold
-            one with two classes, an RBF kernel and probabilities.
+            a classifier with two classes, an RBF kernel and probabilities.
     """
 
     def convert(classifier: Any) -> MachineArrays:
@@ -59,7 +59,7 @@ def read_machine(path: Path, n_features: int) -> MachineArrays:
         vectors = build_array(state["support_vectors_"]).astype(np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != n_features:
             refuse(f"expected vectors of {n_features} features, got an array of shape {vectors.shape}")
-        # Attributes without a trailing underscore are libsvm's own; scikit-learn flips the public ones for two classes.
+        # Attributes without a final underscore are libsvm's own; scikit-learn negates the public ones for two classes.
         coefficients = build_array(state["_dual_coef_"]).astype(np.float64)
         if coefficients.shape != (1, len(vectors)):
             refuse(f"expected two classes, got coefficients of shape {coefficients.shape}")

@@ -34,12 +34,12 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     kept = set() if pattern is None else set(child.GetSubstructMatch(pattern))
     new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
     lost = parent.GetNumAtoms() - len(kept)
-    words = f"{len(kept)} atoms kept, {len(new)} new (marked), {lost} of the parent's gone"
+    words = f"{len(kept)} atoms kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
     return tag("div", picture(_draw(child, new), f"structure of {genotype}; {words}"), tag("p", words))
 
 
 def _read(genotype: str) -> Chem.Mol | None:
-    """Return the molecule of the first word of a text, or None; a name may follow it."""
+    """Return the molecule that the first word of a text represents, or None; a name may follow the word."""
     if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
         return None
     molecule = read_molecule(genotype.split()[0], _MOST_ATOMS)

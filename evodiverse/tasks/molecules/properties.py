@@ -1,4 +1,4 @@
-"""Molecular properties that RDKit computes, by the names that objectives, filters and libraries use."""
+"""Molecular properties that RDKit computes, under the names that objectives, filters and libraries use."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

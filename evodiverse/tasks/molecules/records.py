@@ -1,6 +1,6 @@
 """Reading the records of a library of molecules: lines of SMILES, rows of a table or entries of an SDF.
 
-A library may be compressed by gzip, and may be larger than the memory, so it is read in blocks. Nothing here parses the
+A library may be compressed with gzip, and may be larger than memory, so it is read in blocks. Nothing here parses the
 chemistry.
 """
 
@@ -21,7 +21,7 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import DATA_BYTES, open_input
 
 MAX_RECORD_BYTES: Final = 1_000_000
-"""The maximum length of a line, and of an entry of an SDF."""
+"""The maximum length of a line in bytes, and of an entry of an SDF in characters."""
 COLUMNS: Final = ("smiles", "canonical_smiles")
 """The columns of a table that may hold SMILES, in order of preference; their case does not matter."""
 _BLOCK_BYTES: Final = 1 << 20
@@ -73,7 +73,7 @@ class Source:
         The result is cached until the size, the modification time or the first megabyte of the file changes.
 
         Raises:
-            InputError: The file cannot be read in the format of its suffix; names the fault and its line.
+            InputError: The file cannot be read in the format of its suffix. The message names the fault and its line.
         """
         return _count(self, self.stamp())
 
@@ -81,7 +81,7 @@ class Source:
         """Yield all records. Blank lines are skipped, and so are lines of SMILES files that start with ``#``.
 
         Raises:
-            InputError: The file cannot be read in the format of its suffix; names the fault and its line.
+            InputError: The file cannot be read in the format of its suffix. The message names the fault and its line.
         """
         if self._format in (_CSV, _TSV):
             return self._rows()
@@ -140,7 +140,7 @@ class Source:
         lines = chain.from_iterable(lines for _, lines in self._lines())
         header = next(lines, "")
         table = chain([header], lines)
-        if self._format == _TSV:  # rarely quoted, while names of molecules contain quotation marks
+        if self._format == _TSV:  # rarely quoted, but names of molecules may contain quotation marks
             rows = csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
         else:
             rows = csv.reader(table, delimiter=max(",;", key=header.count))
@@ -183,12 +183,12 @@ class Source:
             yield Record(line, rest)
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield blocks of lines without their line ends, each with the number of its first line."""
+        """Yield blocks of lines without their line endings, each block with the number of its first line."""
         for first, text in self._texts():
             yield first, text.removesuffix("\n").split("\n")
 
     def _texts(self) -> Iterator[tuple[int, str]]:
-        """Yield blocks of complete lines that end in line feeds, each with the number of its first line."""
+        """Yield blocks of complete lines that end in line feeds, each block with the number of its first line."""
         line = 1
         for block in self._blocks():
             try:
@@ -205,7 +205,7 @@ class Source:
             line += text.count("\n")
 
     def _blocks(self) -> Iterator[bytes]:
-        """Yield the decompressed content in blocks that end with a line, for all kinds of line ends."""
+        """Yield the decompressed content in blocks of complete lines, whatever line endings the file has."""
         rest, n_bytes = b"", 0
         with self._reading(), open_input(self.path, DATA_BYTES) as packed:
             file = cast("BinaryIO", gzip.GzipFile(fileobj=packed)) if self._is_packed else packed
@@ -214,7 +214,7 @@ class Source:
                 n_bytes += len(chunk)
                 if n_bytes > _UNPACKED_BYTES:
                     raise OSError(f"it decompresses to more than {_UNPACKED_BYTES:,} bytes")
-                # The last byte may be the first half of a line end.
+                # The last byte may be the first half of a line ending.
                 end = max(content.rfind(b"\n"), content.rfind(b"\r", 0, len(content) - 1)) + 1
                 rest = content[end:]
                 if len(rest) > MAX_RECORD_BYTES:

@@ -34,8 +34,8 @@ ACYCLIC: Final = "(no rings)"
 def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> dict[str, bytes]:
     """Return the content of the tables and the SDF of the best molecules, by file name.
 
-    ``top.csv`` lists the first 100 with the columns `COLUMNS` and those of the task; ``top.sdf`` holds the same with
-    two-dimensional coordinates. ``clusters.csv`` and ``scaffolds.csv`` cover all discoveries.
+    ``top.csv`` lists the first 100 molecules with the columns `COLUMNS` and those of the task. ``top.sdf`` holds the
+    same molecules with two-dimensional coordinates. ``clusters.csv`` and ``scaffolds.csv`` cover all discoveries.
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
@@ -53,7 +53,7 @@ def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> di
 
 
 def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns: Sequence[str]) -> bytes:
-    """Return the table of the first 100; ``pool`` is empty for a molecule that all pools share."""
+    """Return the table of the first 100 molecules; ``pool`` is empty for a molecule that all pools share."""
     rows = []
     for rank, (entry, cluster) in enumerate(zip(discoveries[:N_LISTED], clusters, strict=False), start=1):
         candidate, quality = entry.candidate, assess(entry.candidate.genotype)
@@ -66,7 +66,7 @@ def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns
 
 
 def _write_top(table: bytes) -> bytes:
-    """Return the molecules of ``top.csv`` as SDF, with its columns as data fields and its calls as names."""
+    """Return the molecules of ``top.csv`` as SDF, with the columns as data fields and the oracle calls as names."""
     text = io.StringIO()
     with Chem.SDWriter(text) as writer:
         for line in csv.DictReader(io.StringIO(table.decode())):

@@ -37,13 +37,13 @@ class Initial:
         "column of a table that holds SMILES; null: smiles or canonical_smiles, in any case", default=None
     )
     size: int = documented(
-        "number of molecules that a pool starts from, or fewer if the file has fewer",
+        "number of molecules that a pool starts from (all, if the file has fewer)",
         default=120,
         unit="molecules",
         least=1,
     )
     choose: str = documented(
-        "how initial molecules are chosen: uniformly, for diversity (MaxMin), or the best by a score",
+        "how initial molecules are chosen: at random, for diversity (by MaxMin), or the best by task.initial.score",
         default="random",
         choices=("random", "diverse", "score"),
     )
@@ -51,7 +51,7 @@ class Initial:
         "score for choose=score: qed, or a component as in task.objective.components that needs no oracle", default=None
     )
     among: int = documented(
-        "number of molecules drawn for each pool, from which diverse and score choose",
+        "for choose=diverse and score: number of molecules drawn for each pool, from which the initial ones are chosen",
         default=5000,
         unit="molecules",
         least=1,
@@ -83,7 +83,8 @@ class MoleculeSettings:
     oracle: Oracle = field(default_factory=Oracle)
     initial: Initial = field(default_factory=Initial)
     objective: dict[str, Any] = documented_mapping(
-        "score composed of several components, instead of the oracle's: combine and components (docs/objectives.md)"
+        "score composed of several components, instead of the oracle's score; keys: combine and components "
+        "(docs/objectives.md)"
     )
     highlight: Any = documented(
         "SMARTS, or a list of SMARTS, that best/top10.png marks; null: those that the objective rewards",
@@ -96,5 +97,7 @@ class MoleculeSettings:
         "keys (docs/filters.md)",
         default=None,
     )
-    max_heavy_atoms: int = documented("larger molecules are rejected", default=80, unit="heavy atoms", least=1)
+    max_heavy_atoms: int = documented(
+        "maximum size of a molecule; larger ones are rejected", default=80, unit="heavy atoms", least=1
+    )
     mutation_rate: float = documented("probability that Graph GA mutates a child", default=0.067, least=0, most=1)

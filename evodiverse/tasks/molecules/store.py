@@ -110,7 +110,7 @@ class MoleculeStore:
             smiles: The molecule.
             compute: A function that computes the property.
             write: A function that converts the property for the file.
-            read: A function that converts it back.
+            read: A function that converts the property back.
         """
         place = (what, smiles)
         if place not in self._known:
@@ -126,7 +126,9 @@ class MoleculeStore:
         return self._known[place]
 
     def _unusable(self, error: sqlite3.Error) -> DataError:
-        return DataError(f"{self._path} cannot be used ({describe(error)}); delete it, and it is created again")
+        return DataError(
+            f"{self._path} cannot be used ({describe(error)}); delete the file, and it will be created again"
+        )
 
 
 def _read(smiles: str) -> Chem.Mol:
@@ -142,7 +144,7 @@ def _read(smiles: str) -> Chem.Mol:
     if isinstance(molecule, Chem.Mol) and any(sign in smiles for sign in ".*~"):
         molecule = Rejection(Reason.UNPARSABLE, "several fragments, or placeholders for atoms or bonds")
     if isinstance(molecule, Rejection):
-        raise NoMoleculeError(f"{smiles[:80]} cannot be measured ({molecule}), and no run logs it")
+        raise NoMoleculeError(f"{smiles[:80]} cannot be measured ({molecule}), and no run logs such a text")
     return molecule
 
 

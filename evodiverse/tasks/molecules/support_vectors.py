@@ -1,4 +1,4 @@
-"""A support vector machine over feature counts as plain arrays, evaluated by numpy and scipy alone."""
+"""A support vector machine over feature counts as plain arrays, evaluated with numpy and scipy only."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +81,7 @@ class SupportVectorMachine:
 
     @classmethod
     def load_npz(cls, path: Path) -> Self:
-        """Read what `save_npz` wrote.
+        """Read a machine that `save_npz` wrote.
 
         Raises:
             DataError: The file is missing, is damaged, or does not hold a support vector machine.
@@ -94,11 +94,11 @@ class SupportVectorMachine:
             raise DataError(f"{path} does not hold a valid support vector machine ({describe(error)})") from error
 
     def save_npz(self, path: Path) -> None:
-        """Write the arrays to ``path``, see `save_arrays`."""
+        """Write the arrays to ``path`` (see `save_arrays`)."""
         save_arrays(path, self._arrays())
 
     def arrays_sha256(self) -> str:
-        """Return the SHA-256 of the arrays, see `hash_arrays`."""
+        """Return the SHA-256 of the arrays (see `hash_arrays`)."""
         return hash_arrays(self._arrays(), _DTYPES)
 
     def _arrays(self) -> Arrays:
@@ -137,8 +137,8 @@ def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probability of the first of two classes after libsvm's coupling (Wu, Lin and Weng 2004, algorithm 2).
 
-    For two classes the exact result would be the input itself. libsvm nevertheless iterates and stops within a
-    tolerance, and published scores are the result of that.
+    For two classes the exact result would be the input itself. libsvm nevertheless iterates until the error is within a
+    tolerance, and the published scores are the result of these iterations.
 
     Args:
         pairwise: ``(n,)`` probabilities of the first class.

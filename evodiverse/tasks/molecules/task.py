@@ -25,7 +25,7 @@ from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Rea
 LIBRARY_LINE = "library_line"
 LIBRARY_COLUMN = OwnColumn(
     int,
-    "the line of the user's file, counted from 1, on which the record of an initial molecule begins",
+    "the line of your file, counted from 1, on which the record of an initial molecule begins",
     null="the candidate is not an initial molecule",
 )
 """The column `LIBRARY_LINE` of runs that start from a user's file."""
@@ -120,7 +120,7 @@ class MoleculeTask:
         return _evaluation(score)
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-        """Return the Tanimoto similarities, by Morgan bits, of a molecule to ``n`` others, as ``(n,)`` in [0, 1]."""
+        """Return the ``(n,)`` Tanimoto similarities in [0, 1] of a molecule's Morgan bits to those of ``n`` others."""
         bits = [fingerprint(other.genotype) for other in others]
         return np.array(DataStructs.BulkTanimotoSimilarity(fingerprint(hypothesis.genotype), bits))
 
@@ -148,7 +148,7 @@ def energy(score: float) -> float:
 
 def _evaluation(score: float) -> Evaluation:
     if np.isnan(score):
-        return Evaluation(None, None, valid=False, error=str(Rejection(Reason.NON_FINITE, "the oracle answered NaN")))
+        return Evaluation(None, None, valid=False, error=str(Rejection(Reason.NON_FINITE, "the oracle returned NaN")))
     return Evaluation(score, energy(score))
 
 

@@ -153,8 +153,8 @@ def _describe_twins(
     n_leaked = int(n_test[n_test < sizes].sum())
     if n_leaked:
         yield (
-            f"warning: {count_of(n_leaked, 'molecule')} of the test part with a fingerprint that the train part has "
-            "too, which inflates the ROC AUC; change the column Split"
+            f"warning: the test part has {count_of(n_leaked, 'molecule')} with a fingerprint that also occurs in the "
+            "train part; this inflates the ROC AUC, so change the column Split"
         )
 
 

@@ -62,7 +62,7 @@ def number_twins(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
 def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Draw a quarter of the active and a quarter of the inactive molecules for the test part.
 
-    Molecules with equal fingerprints (twins) stay together, as a forest would recognize a molecule whose twin it was
+    Molecules with equal fingerprints (twins) stay together, since a forest would recognize a molecule whose twin it was
     trained on. A group of twins with both labels counts as active if at least half of it is active.
 
     Args:
@@ -71,8 +71,8 @@ def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.ran
         rng: The random generator, consumed once for each class.
 
     Returns:
-        ``(n,)`` bool, True for the test part. It has at least one group of each class that occurs, even if this leaves
-        none to train on.
+        ``(n,)`` bool, True for the test part. This part has at least one group of each class that occurs, even if no
+        group of the class is then left to train on.
     """
     sizes = np.bincount(twins)
     counts_as_active = 2 * np.bincount(twins, weights=is_active) >= sizes

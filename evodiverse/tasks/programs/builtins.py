@@ -1,4 +1,4 @@
-"""The program tasks that come with EvoDiverse, by the name that ``task.evaluator`` selects them with."""
+"""The program tasks that come with EvoDiverse, by their name in ``task.evaluator``."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

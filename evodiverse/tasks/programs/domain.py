@@ -67,7 +67,7 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the SHA-256 of the initial programs, and the user's files: an evaluator, or those that a task reads."""
+    """Return the SHA-256 of the initial programs, and the user's evaluator or the user's files that a task reads."""
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
     builtin = BUILTINS.get(settings.evaluator)
     own = {"evaluator": _evaluator_path(settings)} if builtin is None else builtin.find_sources(settings)
@@ -84,7 +84,7 @@ def build_task(
 
 
 def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
-    """Return the classical operator, with the task's own moves, or the operator that ``task.operator`` selects."""
+    """Return the operator that ``task.operator`` selects, by default the classical one with the task's own moves."""
     if settings.operator == RESEED:
         return Reseeder()
     builtin = BUILTINS.get(settings.evaluator)
@@ -110,7 +110,7 @@ def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG00
 
 
 def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
-    """Return the prompts of a language model."""
+    """Return the prompts for a language model."""
     evaluator = _build_evaluator(settings)
     return prompts.build(
         settings.prompts.dir,

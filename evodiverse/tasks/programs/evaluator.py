@@ -13,7 +13,7 @@ class Scored(NamedTuple):
 
     Attributes:
         score: A finite number, at least 0; higher is better.
-        details: The values of the evaluator's own columns of ``evaluations``, by name.
+        details: The values of the evaluator's own columns of the dataset ``evaluations``, by name.
     """
 
     score: float
@@ -21,12 +21,12 @@ class Scored(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """The call and the scoring of programs. An evaluator works outside the sandbox and sees data only.
+    """A definition of how programs are called and scored. It works outside the sandbox, on data only.
 
     Attributes:
         entry_point: The name of the function that a program must define.
-        description: The description of the task in the prompt of a language model.
-        columns: The types of the evaluator's own columns of ``evaluations``, by name.
+        description: The description of the task in the prompts for a language model.
+        columns: The types of the evaluator's own columns of the dataset ``evaluations``, by name.
     """
 
     entry_point: str
@@ -41,7 +41,7 @@ class Evaluator(Protocol):
 
         Args:
             value: The result, in the shapes and types that the job asked for, with finite numbers. Programs that
-                failed do not get here: they score 0.
+                failed score 0 without a call of this method.
         """
 
 
@@ -61,11 +61,11 @@ class Illustrated(Protocol):
 
 @runtime_checkable
 class Verifiable(Protocol):
-    """An evaluator whose results can be verified independently of their score. Only a verified result is a record."""
+    """An evaluator whose results can be verified independently of their score. Only verified results can be records."""
 
     def verify(self, discovery: Discovery) -> Verified:
         """Return the exact value of the result of a program with a score above 0.
 
         Raises:
-            ServiceError: The value differs from the logged one, which is a bug in the evaluator.
+            ServiceError: The value differs from the logged one, which means that the evaluator has a bug.
         """

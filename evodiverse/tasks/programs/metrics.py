@@ -1,6 +1,6 @@
 """The metrics of program runs: how many programs are nearly as good as the best, and the best value.
 
-Those of circle packing are the paper's (paper, "Algorithm Discovery" and "Detailed Diversity Metrics").
+The metrics of circle packing are those of the paper (paper, "Algorithm Discovery" and "Detailed Diversity Metrics").
 """
 
 from collections import Counter
@@ -18,10 +18,10 @@ from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
 NEAR_BEST: Final = 0.99
-"""The share of the best score from which a program counts as near the best."""
+"""The share of the best score that a program needs to count as near the best."""
 
 SAME_PROGRAM: Final = 0.98
-"""The cosine of token counts from which two programs count as the same; it equals the default radius of a niche."""
+"""Two programs are the same if the cosine of their token counts is at least this, the default radius of a niche."""
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
 
@@ -52,7 +52,7 @@ class TaskMetrics:
     subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return the result of `measure_programs`, and the value of the best program, of equals the oldest."""
+        """Return the result of `measure_programs`, and the value of the best program (the oldest of equals)."""
         values, valid = log.column("value"), log.column("valid")
         best = log.top([call for call in sorted(log.scores) if valid[call]], 1)
         return {"best_value": values[best[0]] if best else None, **measure_programs(log)}
@@ -87,13 +87,14 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
       mean of the best 100 (of all, if there are fewer). Each is 0 if no packing is valid.
     * ``pool_origin`` lists for each pool the percentage of these 100 that it proposed. The initial program belongs to
       no pool.
-    * ``diversity`` covers the programs of the final pools, each counted once; ``pool_diversity`` lists that of each
-      pool, cold to hot; ``run_diversity`` covers all valid programs of the run (paper, table ``mh_ablation_algo``).
+    * ``diversity`` covers the programs of the final pools, each counted once; ``pool_diversity`` lists the diversity of
+      each pool, cold to hot; ``run_diversity`` covers all valid programs of the run (paper, table
+      ``mh_ablation_algo``).
     * ``curve.sum_calls`` lists the calls whose sum was larger than all before, and ``curve.sum`` these sums.
 
     Args:
         log: The run's log, with `COLUMNS`.
-        encoders: The encoders by name; the name is appended to the names of the diversities.
+        encoders: The encoders by name. An encoder's name is appended to the names of its diversities.
     """
     genotypes, totals, strict = (log.column(name) for name in COLUMNS)
     valid = log.column("valid")
@@ -115,9 +116,9 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 def count_near_best(log: Log) -> Measurement:
     """Return how many of the valid programs of a run score within 1% of the best; 0 if the best score is 0.
 
-    No two of them have the same syntax tree. ``n_near_best`` counts them all. ``n_different_near_best`` goes through
-    them by falling score, of equal scores the older call first, and counts a program if the cosine of its token counts
-    with those of each program counted before is below 0.98.
+    No two of these programs have the same syntax tree. ``n_near_best`` counts them all. ``n_different_near_best`` goes
+    through them by falling score, and by rising call if scores are equal. It counts a program only if the cosine of its
+    token counts with those of every program counted before is below 0.98.
 
     Args:
         log: The run's log, with the column ``genotype``.

@@ -17,8 +17,8 @@ def pool_shares(scores: Sequence[float], origins: Sequence[Origin], top: int = 1
         top: The number of best candidates that count, at least 1; all count if there are fewer.
 
     Returns:
-        The share of every origin in ``origins``, from 0 to 1, pools in order and None last. The shares sum to 1. Empty
-        for no candidates.
+        The share of every origin in ``origins``, from 0 to 1, pools in order and None last. The shares sum to 1. The
+        result is empty if ``origins`` is.
 
     Raises:
         ValueError: ``scores`` and ``origins`` differ in length.

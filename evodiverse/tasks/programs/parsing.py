@@ -21,8 +21,8 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesis | Rejection:
     """Return the program in ``text``, comments included, or the reason why it is not a program.
 
-    Programs are the same if their syntax trees are: formatting, comments and docstrings make no difference. The source
-    ends with exactly one newline.
+    Programs are the same if their syntax trees are the same: formatting, comments and docstrings make no difference.
+    The returned source ends with exactly one newline.
 
     Args:
         text: Any text.
@@ -47,7 +47,7 @@ def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesi
 
 
 def unify_newlines(text: str) -> str:
-    """Return the text with LF for each CRLF and CR, also inside string literals, as Python reads it."""
+    """Return the text with LF for each CRLF and CR, also inside string literals, as Python itself reads it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -62,7 +62,7 @@ def _is_encodable(source: str) -> bool:
 def _read_tree(source: str) -> ast.Module | Rejection:
     """Return the syntax tree, or what is wrong with the source.
 
-    The source is not compiled, although that would find more errors: on hostile programs Python's compiler takes
+    The source is not compiled, although compiling would find more errors: on hostile programs, Python's compiler takes
     forever (nested ``finally``) or crashes the process (nested comprehensions, Python 3.12).
     """
     try:
@@ -85,11 +85,11 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _find_misplaced(node: ast.AST, allowed: frozenset[type[ast.AST]]) -> Iterator[str]:
-    """Yield an error for each misplaced statement, such as a ``return`` that a badly indented edit left outside.
+    """Yield an error for each misplaced statement, such as a ``return`` left outside a function by bad indentation.
 
     Args:
-        node: The node to search, itself included.
-        allowed: The kinds of statements that are allowed here although only functions or loops may hold them.
+        node: The node to check, with everything in it.
+        allowed: The kinds of statements, such as ``return``, that the functions and loops around the node allow.
     """
     place = _PLACES.get(type(node))
     if place and type(node) not in allowed:
@@ -116,7 +116,7 @@ def _describe(error: SyntaxError | ValueError) -> str:
 
 
 def _form(part: Any) -> str:
-    """Return the identity of a program as text. The output of `ast.dump` would depend on Python's version."""
+    """Return a text that identifies a program. Unlike that of `ast.dump`, it does not depend on Python's version."""
     if isinstance(part, ast.AST):
         fields = ((name, _without_docstring(part, name)) for name in part._fields if name != "kind")  # u"" equals ""
         kept = [f"{name}={_form(value)}" for name, value in fields if value not in (None, [])]

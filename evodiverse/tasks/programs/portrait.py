@@ -26,5 +26,5 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     left_out = len(lines) - _MOST_LINES
     shown = [tag("span", line + "\n", class_=_CLASSES.get(line[:1])) for line in lines[:_MOST_LINES]]
     if left_out > 0:
-        shown.append(tag("span", f"… {left_out:,} lines more\n", class_="place"))
-    return tag("pre", *shown, class_="diff", tabindex=0) if lines else tag("p", "the same lines")
+        shown.append(tag("span", f"… {left_out:,} more lines\n", class_="place"))
+    return tag("pre", *shown, class_="diff", tabindex=0) if lines else tag("p", "no line differs")

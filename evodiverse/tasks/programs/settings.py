@@ -13,7 +13,7 @@ HOT = ("same", "explore")
 RESEED = "reseed"
 OPERATORS = (RESEED,)
 MAX_CIRCLES = 500
-"""The largest number of circles. More take seconds to score, which no limit of the sandbox applies to."""
+"""The largest number of circles. More circles take seconds to score, and the sandbox's limits do not cover scoring."""
 _BUILTIN = "builtin/"
 MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
 
@@ -23,8 +23,8 @@ class Initial:
     """``task.initial``: the programs that the pools start from."""
 
     path: Any = documented(
-        "program to start from, or a list of several; builtin/layouts comes with the tasks of points and circles, "
-        "null selects the task's own program",
+        "program to start from, or a list of several; builtin/layouts comes with the tasks that place points or "
+        "circles; null selects the task's own program",
         default=None,
     )
 
@@ -35,11 +35,15 @@ class PromptSettings:
 
     dir: str | None = documented("folder of your own templates", default=None)
     mode: str = documented(
-        "how the model is to answer: by SEARCH/REPLACE blocks, by a whole program, or by either",
+        "how the model is to answer: with SEARCH/REPLACE blocks, with a whole program, or with either",
         default="diff",
         choices=MODES,
     )
-    hot: str = documented("prompt of hot pools; explore asks for another construction", default="same", choices=HOT)
+    hot: str = documented(
+        "prompt of hot pools: the same as in the cold pool, or explore, which asks for another construction",
+        default="same",
+        choices=HOT,
+    )
 
 
 @dataclass
@@ -50,7 +54,7 @@ class ProgramSettings:
         "evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py", default=""
     )
     n: int | None = documented(
-        "number of circles or points to place; at most 40 points in a triangle, 100 in the plane",
+        "number of circles or points to place; at most 40 points for heilbronn, and 100 for distances",
         default=None,
         unit="circles or points",
         least=1,
@@ -83,7 +87,7 @@ class ProgramSettings:
         "maximum length of a program; longer ones are rejected", default=10_000, unit="characters", least=1
     )
     operator: str | None = documented(
-        "operator that makes offspring without a model; null mutates and crosses programs, reseed changes only the "
+        "operator that makes offspring without a model: null mutates and crosses programs; reseed changes only the "
         "seeds of a program's random numbers",
         default=None,
         choices=OPERATORS,

@@ -86,7 +86,7 @@ class ProgramTask:
         return float(np.mean(scores)) if scores else float("nan")
 
     def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-        """Return ``best_program.py`` and the files that show its result, by name; nothing for no discoveries."""
+        """Return ``best_program.py`` and the files that show its result, by name; empty without discoveries."""
         return lay_out_best(discoveries[0], self._evaluator) if discoveries else {}
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:

@@ -40,9 +40,9 @@ class UserEvaluator:
     It may define
 
     * ``ARGUMENTS``: a list of the arguments that the function is called with;
-    * ``drive(function, *arguments)``: calls the function inside the sandbox in place of a plain call, and imports there
-      what it needs;
-    * ``COLUMNS``: a dictionary of the names and types of its own columns of the log;
+    * ``drive(function, *arguments)``: runs inside the sandbox in place of a plain call of the function; it calls the
+      function and must itself import what it needs;
+    * ``COLUMNS``: a dictionary of the names and types of the file's own columns of the log;
     * ``DESCRIPTION``: a description of the task for the prompt of a language model;
     * ``draw(columns)``: returns a picture of the best program, drawn from the values of its columns in the log.
 
@@ -71,7 +71,7 @@ class UserEvaluator:
         self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (
             None,
             {},
-        )  # the latest picture, and the call of its candidate
+        )  # the call of the last candidate drawn, and its picture
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that calls a program."""
@@ -108,7 +108,7 @@ class UserEvaluator:
         return {}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
-        """Return the picture of a candidate that the file's ``draw`` returns, by name; None removes an older picture.
+        """Return the picture that the file's ``draw`` returns for a candidate, by name; None removes an older picture.
 
         Each candidate is drawn once. An error is logged as a warning, because a missing picture is no reason to stop a
         run.
@@ -148,8 +148,8 @@ class UserEvaluator:
         number = _as_float(score)
         if not (math.isfinite(number) and number >= 0):
             raise ContractError(
-                f"the evaluator scored {number}; a score must be finite and at least 0, the score of a failed program "
-                f"({self._path}); {_REMEDY}"
+                f"the evaluator scored {number}; a score must be finite and at least 0, because a failed program "
+                f"scores 0 ({self._path}); {_REMEDY}"
             )
         return number
 

@@ -10,7 +10,7 @@ _PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _SVG_ROOT: Final = "{http://www.w3.org/2000/svg}svg"
 
 NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
-"""The picture files of ``best/`` if there is no picture: both are removed."""
+"""The entries for ``best/`` if there is no picture: both picture files are removed."""
 
 
 def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
@@ -24,7 +24,7 @@ def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
     """
     if not isinstance(drawn, bytes | str):
         expected = "the bytes of a PNG or the text of an SVG"
-        raise ValueError(f"returned a value of type {type(drawn).__name__}, expected {expected}")  # noqa: TRY004 (callers catch ValueError alone)
+        raise ValueError(f"returned a value of type {type(drawn).__name__}, expected {expected}")  # noqa: TRY004 (callers catch only ValueError)
     try:
         content = drawn.encode() if isinstance(drawn, str) else drawn
     except UnicodeEncodeError as error:

@@ -21,7 +21,7 @@ class BestKnown(NamedTuple):
 
     @property
     def unit(self) -> Fraction:
-        """One unit of the last published digit. A record must be better by more than this to rule out rounding."""
+        """One unit of the last published digit. A record must be better by more than this, which rules out rounding."""
         return Fraction(10) ** int(Decimal(self.value).as_tuple().exponent)
 
 
@@ -52,7 +52,7 @@ class Verified(NamedTuple):
 
     @property
     def is_record(self) -> bool:
-        """Whether the value is better than the best known one by more than a unit of the latter's last digit."""
+        """Whether the value is better than the best known value by more than one unit of the last published digit."""
         behind = self.behind
         return self.best_known is not None and behind is not None and -behind > self.best_known.unit
 

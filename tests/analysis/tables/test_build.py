@@ -100,7 +100,9 @@ def test_a_task_with_another_oracle_is_another_task(oracle: dict[str, str]) -> N
 def test_runs_that_ended_early_are_counted() -> None:
     ends = ["budget", "early_stop", "target", "target"]
     runs = [result({"score": 0.4}, seed=seed, more={"stopped_by": why}) for seed, why in enumerate(ends)]
-    assert fill(layout(JNK3), *runs).notes == ("Ended before their budget: 1 by early_stop, 2 by target (of 4 runs).",)
+    assert fill(layout(JNK3), *runs).notes == (
+        "Ended before their budget was spent: 1 by early_stop, 2 by target (of 4 runs).",
+    )
 
 
 def test_a_variant_of_a_metric_is_shown_only_where_it_differs() -> None:

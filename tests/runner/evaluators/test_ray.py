@@ -136,7 +136,7 @@ def test_tasks_outlive_a_killed_run_and_are_resumed(cluster: Mapping[str, str], 
     again = begin(cluster, tmp_path, f"task.diary={diary}", "task.pause=0.1")
     _, errors = again.communicate(timeout=120)
     assert again.returncode == 0, errors
-    assert "of an earlier start on the cluster" in errors
+    assert "from an earlier start on the cluster" in errors
     assert log(tmp_path / "outputs/run") == log(local)
     evaluated = diary.read_text().split()
     assert len(evaluated) == len(set(evaluated)) == 120

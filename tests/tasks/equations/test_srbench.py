@@ -122,7 +122,7 @@ def test_tables_choose_builtin_problems() -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"symbols": ["a", "x"]}, "has 2 and 3 and 3 entries, expected the same number in each"),
+        ({"symbols": ["a", "x"]}, "have 2 and 3 and 3 entries, expected the same number in each"),
         ({"symbols": "[a, x, t]"}, ": the columns symbols, symbol_descs, symbol_properties must each hold a list"),
         ({"symbol_descs": ["", None, ""]}, "must each hold a list of strings; remove the file and fetch it again"),
         (
@@ -360,7 +360,9 @@ def test_without_access_the_error_says_how_to_get_it(tmp_path: Path) -> None:
     page = "https://huggingface.co/datasets/nnheui/llm-srbench"
     refused = ended.stderr.splitlines()[-1]
     assert f"the data are gated; accept the conditions on {page}, log in with `hf auth login`" in refused
-    copy = f"copy lsr_bench_data.hdf5 and the folder data from {page} into a folder and name it with task.data.root"
+    copy = (
+        f"copy lsr_bench_data.hdf5 and the folder data from {page} into a folder and set task.data.root to that folder"
+    )
     assert refused.endswith(copy)
 
 

@@ -259,7 +259,9 @@ def test_malformed_lines_that_are_passed_over_are_counted_in_a_warning(
     initial = smi("((\nCC\n))\n")
     build(initial=initial)
     (told,) = caplog.messages
-    assert told.startswith(f"{initial.path}: skipped 2 of 3 records that cannot be used; the first is line 1: '(('")
+    assert told.startswith(
+        f"{initial.path}: skipped 2 of 3 records, which cannot be used; the first fault: line 1: '(('"
+    )
 
 
 def test_a_sound_file_gives_no_warning(smi: Callable[[str], Initial], caplog: pytest.LogCaptureFixture) -> None:

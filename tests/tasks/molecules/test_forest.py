@@ -51,10 +51,10 @@ class Touch:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"roots": []}, "at least one tree"),
-        ({"roots": [1, 5]}, "at least one tree"),
-        ({"roots": [0, 0]}, "at least one tree"),
-        ({"roots": [0, 6]}, "at least one tree"),
+        ({"roots": []}, "at least one index"),
+        ({"roots": [1, 5]}, "at least one index"),
+        ({"roots": [0, 0]}, "at least one index"),
+        ({"roots": [0, 6]}, "at least one index"),
         ({"feature": [-1, *FEATURE[1:]]}, "expected features in"),
         ({"feature": [LEAF_COLUMN + 1, *FEATURE[1:]]}, "expected features in"),
         ({"right": [5, *RIGHT[1:]]}, "each child must come after its parent, in the same tree"),

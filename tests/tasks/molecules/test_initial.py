@@ -210,7 +210,7 @@ def test_malformed_lines_are_passed_over_and_counted_on_demand(write: Callable[[
     library = read(write("#\nCCO\n((\nC.C x\n\nCC\n"), skip_invalid=True)
     assert (library.smiles, library.lines) == (("CCO", "CC"), (2, 6))
     assert re.search(
-        r"own\.smi: skipped 2 of 4 records that cannot be used; the first is line 3: '\(\('", library.notice
+        r"own\.smi: skipped 2 of 4 records, which cannot be used; the first fault: line 3: '\(\('", library.notice
     )
 
 
@@ -326,7 +326,7 @@ def test_malformed_lines_that_were_drawn_are_told_once(
     library = streamed(chains, skip_invalid=True)
     assert sample(library, 5) == sample(library, 5, pool=1) == ["CCO"]
     (told,) = caplog.messages
-    assert f"skipped {N - 1} of {N} records that cannot be used; the first is line 2: '((' is" in told
+    assert f"skipped {N - 1} of {N} records, which cannot be used; the first fault: line 2: '((' is" in told
 
 
 def test_malformed_lines_that_were_drawn_are_refused_on_demand(write: Callable[[str], Path], chains: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     ask(tmp_path)
     (file,) = tmp_path.iterdir()
     file.write_bytes(b"no database" * 1000)
-    with pytest.raises(DataError, match=r"molecules-rdkit-.*sqlite cannot be used \(DatabaseError.*delete it"):
+    with pytest.raises(DataError, match=r"molecules-rdkit-.*sqlite cannot be used \(DatabaseError.*delete the file"):
         ask(tmp_path)
 
 

@@ -110,7 +110,7 @@ def test_the_ends_of_the_range_are_scores(score: float) -> None:
 
 def test_a_molecule_that_the_oracle_answers_with_nan_is_a_failed_evaluation() -> None:
     first, failed, last = make_task(answering([0.5, np.nan, 0.25])).evaluate(molecules("C", "CC", "CCC"))
-    assert failed == Evaluation(None, None, valid=False, error="non_finite: the oracle answered NaN")
+    assert failed == Evaluation(None, None, valid=False, error="non_finite: the oracle returned NaN")
     assert (first.score, last.score) == (0.5, 0.25)
 
 

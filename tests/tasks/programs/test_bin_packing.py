@@ -126,9 +126,9 @@ def test_whatever_choices_are_made_score_and_verifier_agree_on_whether_they_are_
         ({"choices": {"0": [], "1": []}}, "choices are missing for some instances"),
         ({"choices": [[0, 0, 1, 1, 0], [0, 0, 1]]}, "instance 0: 5 choices, expected one for each of 6 items"),
         ({"choices": [7, [0, 0, 1]]}, "instance 0: 0 choices"),
-        ({"choices": [[0, 0, 1, 1, 0, 1], [0, 1, 1]]}, "instance 1: an item of 4 went into a bin that there was not"),
-        ({"choices": [[1, 0, 1, 1, 0, 1], [0, 0, 1]]}, "instance 0: an item of 6 went into a bin that there was not"),
-        ({"choices": [[0, 0, -1, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin that there was not"),
+        ({"choices": [[0, 0, 1, 1, 0, 1], [0, 1, 1]]}, "instance 1: an item of 4 went into a bin that does not exist"),
+        ({"choices": [[1, 0, 1, 1, 0, 1], [0, 0, 1]]}, "instance 0: an item of 6 went into a bin that does not exist"),
+        ({"choices": [[0, 0, -1, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin that does not exist"),
         ({"choices": [[0, 0, 10**200, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin"),
         ({"choices": [[0, 0, True, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin"),
         ({"choices": [[0, 0, 1.0, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin"),
@@ -197,7 +197,7 @@ def test_a_program_that_makes_the_driver_offer_bins_that_do_not_exist_is_invalid
         SMALL,
     )
     assert (evaluation.score, evaluation.valid) == (0.0, False)
-    assert evaluation.error.startswith("invalid: instance 0: an item of 6 went into a bin that there was not")
+    assert evaluation.error.startswith("invalid: instance 0: an item of 6 went into a bin that does not exist")
 
 
 def test_a_program_that_crashes_says_so() -> None:

@@ -1,6 +1,6 @@
 """The task: find a rule that gives short round trips through all cities.
 
-A program defines a rule that chooses the next city. Replace this file by your own task step by step:
+A program defines a rule that chooses the next city. Replace this file with your own task, step by step:
 
 1. ENTRY_POINT, ARGUMENTS and drive: what a program defines, and how it is called
 2. score: how good its result is
@@ -28,7 +28,7 @@ ARGUMENTS = [MAPS]
 # The task for a language model: what to write, the arguments, the return value, and what the score rewards.
 DESCRIPTION = """
 Write cost(distance, to_start, to_center), a rule for short round trips through 40 cities of the unit square. A trip
-begins at the first city and goes each time to the city of the lowest cost that was not visited yet. For such a city,
+begins at the first city. Each step goes to the city with the lowest cost that was not visited yet. For such a city,
 distance is how far it is from where the trip is now, to_start how far from the first city, and to_center how far from
 the center of the square. Return a number. The score is a lower bound of the length divided by the length of the trips.
 """
@@ -61,7 +61,7 @@ COLUMNS = {"length": float, "trips": str}
 
 
 def score(trips):
-    """Return the score, a finite number of at least 0 where higher is better, and the values of COLUMNS.
+    """Return the score (a finite number of at least 0; higher is better) and the values of COLUMNS.
 
     A program can manipulate `drive`, since they share a process. So do not trust the result: check it, and compute the
     score here. Raise a ValueError that says why a result is invalid; the program then scores 0.

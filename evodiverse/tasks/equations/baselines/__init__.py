@@ -1,4 +1,4 @@
-"""Other engines of symbolic regression to compare with, one file each (see ``engine.py``)."""
+"""Other engines for symbolic regression, which serve as baselines, one file each (see ``engine.py``)."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -51,7 +51,7 @@ def _end(process: BaseProcess) -> None:
 
 
 def _answer(sending: Connection, engine: str, order: Order) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both processes; the other one ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends SIGINT to both processes; the parent ends this one
     try:
         from threadpoolctl import threadpool_limits
 

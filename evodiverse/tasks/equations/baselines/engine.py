@@ -25,12 +25,12 @@ class Order:
     """A request to an engine for equations of these data, within one of two budgets.
 
     Attributes:
-        inputs: ``(n, variables)`` inputs of the training data alone.
+        inputs: ``(n, variables)`` inputs of the training data only.
         target: ``(n,)`` target of the training data.
         variables: The names of the columns of ``inputs``.
         seed: The seed of all random draws of the engine.
-        seconds: The limit of wall time, or None for no limit.
-        evaluations: The limit of evaluations, as the engine itself counts them; None for no limit.
+        seconds: The limit on the wall time, or None for no limit.
+        evaluations: The limit on the number of evaluations, as the engine itself counts them; None for no limit.
     """
 
     inputs: FloatArray
@@ -55,7 +55,7 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The answer of an engine.
+    """The result of an engine.
 
     Attributes:
         models: The final front, in the engine's own order.

@@ -44,7 +44,7 @@ _OTHERS: Final = {
 def find_models(order: Order) -> Front:
     """Return Operon's Pareto front of error and length, from which it selects by the minimum description length.
 
-    The noise that this criterion needs is estimated by the training error of a random forest, as in SRBench.
+    The noise that this criterion needs is estimated as the training error of a random forest, as in SRBench.
     """
     from pyoperon.sklearn import SymbolicRegressor  # imported here because it is optional
 
@@ -74,8 +74,8 @@ def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
     """Return the model that Operon's nodes represent.
 
     Args:
-        nodes: The nodes in postfix order, the first argument last. The value of a node is a factor of it; that of a
-            constant is the constant itself.
+        nodes: The nodes in postfix order, the first argument last. The value of a node is a factor that multiplies
+            the node; the value of a constant is the constant itself.
         names: The names of the variables, by Operon's hashes.
 
     Raises:

@@ -25,7 +25,7 @@ settings: Final[Mapping[str, Any]] = {
     "most_candidates": 2000,
     "folds": 5,
 }
-# Spread of a column, relative to its largest value, that is no more than rounding.
+# Spread of a column, relative to its largest value, that counts as rounding error.
 _ROUNDING: Final = 1e-12
 
 
@@ -52,7 +52,7 @@ def find_models(order: Order) -> Front:
             break
         pursuit = make_pipeline(StandardScaler(), OrthogonalMatchingPursuit(n_nonzero_coefs=n_terms))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # the warning that it ended early, with fewer terms
+            warnings.simplefilter("ignore", RuntimeWarning)  # the pursuit warns if it ends early, with fewer terms
             chosen = np.flatnonzero(pursuit.fit(library, order.target)[-1].coef_)
             scores = cross_val_score(pursuit, library, order.target, cv=folds, scoring="neg_mean_squared_error")
         is_finished = n_terms == most or len(chosen) < n_terms

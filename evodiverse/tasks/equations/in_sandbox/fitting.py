@@ -18,11 +18,12 @@ from evodiverse.tasks.equations.in_sandbox.linear_value import LinearValue
 FloatArray = NDArray[np.float64]
 Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 
-# The number of starts, in total at most and for each parameter in which the skeleton is not linear. The first start is
-# ones, and the others are spread over magnitudes.
+# The largest number of starts in total, and the number for each parameter in which the skeleton is not linear. All
+# values of the first start are 1. The values of the other starts are spread over magnitudes.
 N_STARTS, N_STARTS_EACH = 500, 160
 SPREAD = 1.2
-# Starts are compared on a few rows. The best ones descend there, and the best of these then on some rows, and on all.
+# Starts are compared on a few rows. The best ones descend on these rows. The best result then descends on some more
+# rows, and finally on all rows.
 N_FEW, N_SOME = 80, 800
 N_BEST = 12
 N_STEPS, N_LAST_STEPS = 30, 6
@@ -47,7 +48,7 @@ def drive(
         functions: A function that returns the functions of the skeletons.
         method: The method of the fit, bfgs or lm.
         parameters: For each skeleton, its number of parameters, those in which it is jointly linear, and the unit of
-            each.
+            each parameter.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
@@ -95,8 +96,8 @@ def fit(
         method: The method of the fit, bfgs or lm.
         n_params: The number of parameters.
         linear: The parameters in which the skeleton is jointly linear.
-        units: The magnitude of each parameter; for a location on the axis of a variable, also its lowest and highest
-            value.
+        units: The magnitude of each parameter; for a parameter that is added to a variable, also the variable's lowest
+            and highest value.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
 
@@ -139,7 +140,7 @@ def _predictor(function: Callable[..., Any], inputs: FloatArray) -> Predict:
 
 
 def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
-    """Return the parameters that scipy's BFGS finds from ones, as in the released code (the paper: "e.g., BFGS").
+    """Return the parameters that scipy's BFGS finds if all start at 1, as in the released code (paper: "e.g., BFGS").
 
     Args:
         predict: A function that returns the ``(n,)`` predictions for ``(n_params,)`` parameters.
@@ -200,8 +201,8 @@ def fit_lm(
 def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
     """Return ``(n, parameters)`` starts: ones, and others of either sign with lognormal magnitudes, evenly spread.
 
-    Every second start after the first is in units. In half of these, a location on the axis of a variable lies within
-    its range.
+    The second start, the fourth, and so on are scaled by the units. In half of these, a parameter that is added to a
+    variable is minus a value in the range of that variable.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
@@ -227,7 +228,7 @@ def _even(n: int, dimensions: int) -> FloatArray:
 
 
 class _Projected:
-    """The model as a function of its nonlinear parameters alone, with the linear ones solved for."""
+    """The model as a function of only its nonlinear parameters, with the linear ones solved for."""
 
     def __init__(
         self, function: Callable[..., Any], inputs: FloatArray, target: FloatArray, n_params: int, linear: Sequence[int]
@@ -271,7 +272,7 @@ class _Projected:
         inverse = np.linalg.inv(np.linalg.cholesky(self._square(columns)))
         basis = inverse @ columns
         solved = np.zeros(scale.shape)
-        for _ in range(2):  # the second time for what the ridge and rounding left
+        for _ in range(2):  # the second step corrects what the ridge and rounding left
             step = ((basis @ left[:, :, None]).transpose(0, 2, 1) @ inverse)[:, 0]
             left = left - (step[:, None] @ columns)[:, 0]
             solved = solved + step
@@ -279,7 +280,7 @@ class _Projected:
         return params, -left, basis
 
     def weigh(self, theta: FloatArray) -> FloatArray:
-        """Return ``(starts,)`` squared errors, with fewer correct digits than those of the residuals have."""
+        """Return ``(starts,)`` squared errors, less accurate than those computed from the residuals."""
         columns, left, _ = self._parts(theta)
         errors = _squared(left)
         if self._linear:
@@ -318,7 +319,7 @@ class _Projected:
         return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(len(self._linear))
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the ``(starts, others, n)`` Jacobian of the residuals, minus what the linear parameters compensate."""
+        """Return the ``(starts, others, n)`` Jacobian of the residuals, without what linear parameters make up for."""
         others = params[self.others]
         steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)
         moves = np.concatenate([np.zeros((len(others), 1)), np.eye(len(others))], axis=1)

@@ -1,6 +1,7 @@
-"""An equation as mathematics. This module runs in the sandbox and imports only the standard library and sympy.
+"""Equations in LaTeX and in sympy's notation. This module runs in the sandbox.
 
-Some expressions keep sympy busy forever or fill the memory; the limits of the sandbox bound that.
+It imports only the standard library and sympy. Some expressions keep sympy busy forever or fill the memory; the limits
+of the sandbox stop them.
 """
 
 import ast
@@ -170,7 +171,7 @@ def _number(value: float) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Return a power. A large one of two numbers is computed in floating point, so that power towers end at once."""
+    """Return a power. Numbers with a large exponent are raised in floating point, so that power towers end at once."""
     if base.is_number and exponent.is_number and abs(exponent) > 20:
         return sympy.Float(math.pow(base, exponent))
     return base**exponent

@@ -12,8 +12,8 @@ Factor: TypeAlias = float | NDArray[np.float64]
 class LinearValue:
     """A value that is linear in some parameters.
 
-    It supports what a skeleton does with the parameters that it is linear in: addition and subtraction, multiplication
-    and division by values that do not depend on them, and the choice between two values by `numpy.where`.
+    It supports what a skeleton does with its linear parameters: addition and subtraction, multiplication and division
+    by values that do not depend on these parameters, and the choice between two values by `numpy.where`.
 
     Args:
         offset: The value if all these parameters are 0.

@@ -1,4 +1,4 @@
-"""The factors of which laws of nature are products: functions of one expression with up to two free parameters."""
+"""The factors that laws of nature are made of: functions of one expression with up to two free parameters."""
 
 from collections.abc import Callable, Iterable
 from itertools import product
@@ -20,7 +20,7 @@ class Factor(NamedTuple):
         build: A function that returns the factor, given the expression and two parameters, which it need not use.
         weight: The relative frequency with which the factor is drawn.
         grid: A function that returns the values of the parameters to try, given the lowest and the highest value of the
-            expression. If there are none, the factor is never suggested.
+            expression. If it returns none, the factor is never suggested.
     """
 
     build: Callable[[Node, Node, Node], Node]
@@ -45,7 +45,7 @@ def _sloped(*shares: float) -> Callable[[float, float], Values]:
 
 
 def _placed(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
-    """Return a grid of slopes in units of the width, each at several places across it."""
+    """Return a grid of slopes, relative to the width of the range, each at several places in the range."""
     return lambda low, high: [
         (share / _width(low, high) ** power, low + place * _width(low, high))
         for share, place in product(shares, (0.1, 0.3, 0.5, 0.7, 0.9))

@@ -1,8 +1,8 @@
-"""Suggestions by the data, before any fit: which factors would explain most of what an equation leaves unexplained.
+"""Suggestions from the data, before any fit: which factors would explain most of what an equation leaves unexplained.
 
-On some of the fitted rows, with the constants of factors on a grid and only the coefficients of terms free, the gain
-from adding a factor to a sum of terms has a closed form. It is computed for hundreds of factors at once (orthogonal
-matching pursuit; Pati, Rezaiifar and Krishnaprasad 1993).
+Only some of the fitted rows are used. The constants of factors lie on a grid, and only the coefficients of terms are
+free, so that the gain from adding a factor to a sum of terms has a closed form. This gain is computed for hundreds of
+factors at once (orthogonal matching pursuit; Pati, Rezaiifar and Krishnaprasad 1993).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ from evodiverse.tasks.equations.operators.trees import Node, evaluate, variable
 FloatArray = NDArray[np.float64]
 
 N_ROWS: Final = 256
-# The probability of taking the best suggestion, otherwise the best of those left, and so on.
+# The probability of taking the best suggestion; otherwise the next best is taken with this probability, and so on.
 TAKEN: Final = 0.3
 USELESS: Final = 1e-3
 _DIGITS: Final = 9
 _LARGEST: Final = 1e100
-# Share of the target's squares that is no more than rounding.
+# Share of the target's sum of squares that counts as rounding error.
 _ROUNDING: Final = 1e-22
-# Share of a column's squares below which the other columns span it.
+# A column counts as a combination of others if they leave less than this share of its sum of squares unexplained.
 _RANK: Final = 1e-8
 
 
@@ -97,10 +97,11 @@ class Guide:
         """Return the indices of the terms to keep, after removing the weakest one and then all useless ones.
 
         The weakest term is the one whose removal raises the error least. A term is useless if its removal raises the
-        error by at most the share `USELESS` of it. An error smaller than rounding counts as rounding.
+        error by at most the share `USELESS` of the error. An error below the rounding error counts as the rounding
+        error.
 
         Args:
-            terms: The ``(n,)`` values of each term, at least two terms.
+            terms: The ``(n,)`` values of each of at least two terms.
         """
         kept = list(range(len(terms)))
         while len(kept) > 1:
@@ -117,7 +118,7 @@ class Guide:
 
 
 def _rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:
-    """Return the share of the target's squares that a basis leaves unexplained."""
+    """Return the share of the target's sum of squares that a basis leaves unexplained."""
     _, left = _project(target, basis)
     return float(left @ left) / (float(target @ target) or 1.0)
 
@@ -129,12 +130,12 @@ def _project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArra
 
 
 def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
-    """Return the ``(m,)`` share of the target's squares that each column explains in addition to a basis.
+    """Return the ``(m,)`` shares of the target's sum of squares that each column explains in addition to a basis.
 
     Args:
         target: ``(n,)`` values.
         basis: The ``(n,)`` columns of the basis.
-        columns: ``(m, n)`` columns, each considered alone.
+        columns: ``(m, n)`` columns, each considered separately.
     """
     lengths = np.einsum("mn,mn->m", columns, columns)
     own, squares = lengths, float(target @ target) or 1.0
@@ -147,7 +148,7 @@ def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray)
 
 
 def _unit(column: FloatArray) -> FloatArray:
-    """Return a column scaled to unit length, or zeros if a value of it is too large or not a number."""
+    """Return a column scaled to unit length, or zeros if one of its values is too large or not a number."""
     if not (np.abs(column) < _LARGEST).all():
         return np.zeros(len(column))
     return np.asarray(column / (np.sqrt(column @ column) or 1.0))

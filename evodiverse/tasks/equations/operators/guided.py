@@ -40,13 +40,17 @@ GUIDED: Final = {
     "snap": 0.7,
 }
 PRODUCT_RATE: Final = 0.5
-"""The probability that a product of factors, and not a single one, replaces the weakest term."""
+"""The probability that a product of factors, and not a single factor, replaces the weakest term."""
 
 MAX_FACTORS: Final = 4
 """The largest number of factors in a new product."""
 
 SNAP_EXPONENT, SNAP, LARGEST_FRACTION = 0.1, 0.003, 12
-"""How close, relative to its size, an exponent or another parameter must be to a fraction, and its largest size."""
+"""When a parameter may be replaced by a fraction.
+
+The first two are the largest distance from the fraction, relative to the size of the parameter: for an exponent, and
+for any other parameter. The third is the largest size of the parameter.
+"""
 
 GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
 
@@ -113,7 +117,7 @@ class GuidedEdits:
         return term if term.arguments else None
 
     def _multiply_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Multiply a term by a factor such that it explains much of what the other terms leave."""
+        """Multiply a term by a factor such that the product explains much of what the other terms leave."""
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         values = self._values(terms, params)

@@ -87,7 +87,7 @@ class EquationOperator:
     def _vary(
         self, parents: Sequence[Node], params: Sequence[float] | None, rng: np.random.Generator
     ) -> tuple[Node, list[str]]:
-        """Return a child and the names of the edits applied, none if no edit applied.
+        """Return a child and the names of its edits; there are no names if no edit applied.
 
         Args:
             parents: The parents, the first of which is changed.

@@ -1,7 +1,8 @@
 """Simplification of skeletons to shorter ones that can express the same functions.
 
-Parameters are free to take any value, so that ``params[0] * (params[1] * x)`` expresses no more than ``params[0] * x``,
-nor ``params[0] + np.exp(params[1])`` more than ``params[0]``. Only a parameter that occurs once may absorb others.
+Parameters are free to take any value. Therefore, ``params[0] * (params[1] * x)`` expresses no more than
+``params[0] * x``, and ``params[0] + np.exp(params[1])`` no more than ``params[0]``. Only a parameter that occurs once
+may absorb others.
 """
 
 import math
@@ -29,9 +30,10 @@ _ABSOLUTE: Final = ("absolute", "abs", "fabs")
 
 
 def simplify(node: Node) -> Node:
-    """Return a tree that can express all, or nearly all, that this one can, with sums and products in canonical order.
+    """Return a tree that can express all, or nearly all, functions that this tree can, in canonical order.
 
-    The exception: if a sum in a denominator gives up the parameter of a term, that term can vanish only in a limit.
+    The order is that of sums and products. Functions are lost only if a sum in a denominator loses the parameter of one
+    of its terms: that term can then vanish only in a limit.
     """
     for _ in range(_PASSES):
         counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
@@ -68,7 +70,7 @@ class _Pass:
         return _power(*node.arguments) if node.operation == "power" else _function(node)
 
     def _constant(self, node: Node) -> Node:
-        """Return an expression without variables in short: a free parameter that it contains, or its value."""
+        """Return the short form of an expression without variables: a free parameter that it contains, or its value."""
         for leaf in leaves(node, PARAMETER):
             if leaf.value in self._free:
                 return leaf
@@ -161,7 +163,7 @@ class _Pass:
                 yield factor, exponent
 
     def _unscaled(self, node: Node) -> Node:
-        """Return a sum whose terms are all scaled without the parameter of the first, any other node unchanged."""
+        """Return a sum of scaled terms without the parameter of its first term; return any other node unchanged."""
         if not self._is_scaled(node):
             return node
         (_, first), *rest = _addends(node)
@@ -285,7 +287,7 @@ def _whole(node: Node) -> float | None:
 
 
 def _fold(operation: str, values: Sequence[float]) -> float | None:
-    """Return the value of an operation on numbers, or None if it has none or should be left as it is."""
+    """Return the value of an operation on numbers, or None if it has no value or should be left as it is."""
     try:
         match operation, values:
             case "add", [one, other]:

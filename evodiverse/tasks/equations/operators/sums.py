@@ -36,7 +36,7 @@ def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
 
 
 def draw_factor_place(factors: Sequence[tuple[Node, bool]], rng: np.random.Generator) -> int | None:
-    """Draw the index of a factor that has a variable, or None if there is none."""
+    """Draw the index of a factor that has a variable, or return None if there is no such factor."""
     changeable = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
     return changeable[rng.integers(len(changeable))] if changeable else None
 

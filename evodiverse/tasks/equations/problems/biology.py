@@ -1,7 +1,7 @@
-"""Growth of populations: bacteria in a broth, and a population in time.
+"""Growth of populations: bacteria in a broth, and a population over time.
 
-``bacterial_growth`` has the factors of LLM-SR (Shojaee et al. 2025); the others add an unusual term to a textbook law
-of growth, after the recipe of LSR-Synth. Time is in hours, numbers are in thousands.
+``bacterial_growth`` has the factors of the law in LLM-SR (Shojaee et al. 2025); the others add an unusual term to a
+textbook law of growth, following the recipe of LSR-Synth. Time is in hours, and population sizes are in thousands.
 """
 
 from evodiverse.tasks.equations.problems.problem import Problem, Variable
@@ -36,7 +36,7 @@ PROBLEMS = (
             {"b": (1.0, 1.5), "temp": (40.0, 46.0)},
         ),
     ),
-    _population(  # logistic, in a tide of food
+    _population(  # logistic growth, with a periodic food supply
         "population1",
         "tP",
         "params[0] * P * (1 - P / params[1]) + params[2] * P * np.sin(params[3] * t)",
@@ -44,7 +44,7 @@ PROBLEMS = (
         0.3,
         60.0,
     ),
-    _population(  # logistic, with Holling's predators of the third kind
+    _population(  # logistic growth, with predation of Holling's type III
         "population2",
         "P",
         "params[0] * P * (1 - P / params[1]) - params[2] * P**2 / (params[3] + P**2)",
@@ -52,7 +52,7 @@ PROBLEMS = (
         0.2,
         30.0,
     ),
-    _population(  # Allee's, with a cost that grows slowly
+    _population(  # growth with an Allee effect, and a cost that grows slowly
         "population3",
         "P",
         "params[0] * P * (1 - P / params[1]) * (P / params[2] - 1) - params[3] * np.log(1 + P)",
@@ -60,7 +60,7 @@ PROBLEMS = (
         0.9,
         12.0,
     ),
-    _population(  # Gompertz's, harvested the more the more there is
+    _population(  # Gompertz growth, with a harvest that grows with the population
         "population4",
         "P",
         "params[0] * P * np.log(params[1] / P) - params[2] * P / (1 + P)",
@@ -68,7 +68,7 @@ PROBLEMS = (
         0.2,
         40.0,
     ),
-    _population(  # exponential in a vessel that ages, fed in a rhythm
+    _population(  # exponential growth at a rate that decays, with periodic feeding
         "population5",
         "tP",
         "params[0] * P * np.exp(-params[1] * t) + params[2] * np.cos(params[3] * t) * P / (1 + P)",
@@ -76,7 +76,7 @@ PROBLEMS = (
         0.2,
         60.0,
     ),
-    _population(  # von Bertalanffy's, with a crowd that disturbs itself
+    _population(  # von Bertalanffy growth, with a loss that oscillates with the size
         "population6",
         "P",
         "params[0] * P ** (2 / 3) - params[1] * P - params[2] * np.sin(P) ** 2",
@@ -84,7 +84,7 @@ PROBLEMS = (
         0.1,
         40.0,
     ),
-    _population(  # logistic with a threshold of the generalised kind
+    _population(  # generalized logistic growth, with an inflow that decays
         "population7",
         "tP",
         "params[0] * P * (1 - (P / params[1]) ** params[2]) + params[3] * np.exp(-params[4] * t)",

@@ -1,8 +1,8 @@
 """Stress of a metal or a polymer under strain, at a temperature.
 
 ``aluminium`` is Johnson and Cook's law at a reference strain rate, with the constants commonly used for 6061-T6; the
-others add an unusual term to a textbook law, after the recipe of LSR-Synth (Shojaee et al. 2025). Stress is in MPa,
-temperature in kelvin.
+others add an unusual term to a textbook law, following the recipe of LSR-Synth (Shojaee et al. 2025). Stress is in MPa,
+and temperature is in kelvin.
 """
 
 from evodiverse.tasks.equations.problems.problem import Problem, Variable
@@ -30,31 +30,31 @@ PROBLEMS = (
         "(params[0] + params[1] * strain ** params[2]) * (1 - ((T - 293) / 632) ** params[3])",
         (324.0, 114.0, 0.42, 1.34),
     ),
-    _material(  # Hollomon's, with a softening that ends
+    _material(  # Hollomon's law, softened by heat, with a term that saturates
         "material1",
         "plastic",
         "params[0] * strain ** params[1] * np.exp(-params[2] * (T - 293)) + params[3] * np.tanh(params[4] * strain)",
         (530.0, 0.26, 0.0012, 40.0, 12.0),
     ),
-    _material(  # Voce's
+    _material(  # Voce's law, softened by heat
         "material2",
         "plastic",
         "params[0] - params[1] * np.exp(-params[2] * strain) - params[3] * (T - 293) * strain",
         (410.0, 230.0, 9.0, 0.35),
     ),
-    _material(  # Ludwik's, heated
+    _material(  # Ludwik's law, softened by heat, with a periodic term
         "material3",
         "plastic",
         "(params[0] + params[1] * strain ** params[2]) * (1 - params[3] * (T - 293)) + params[4] * np.sin(10 * strain)",
         (220.0, 310.0, 0.5, 0.0011, 12.0),
     ),
-    _material(  # Hooke's, whose modulus falls, with a cubic end
+    _material(  # Hooke's law, with a modulus that falls with temperature, and a cubic term
         "material4",
         "elastic",
         "params[0] * (1 - params[1] * (T - 293)) * strain - params[2] * strain**3",
         (900.0, 0.0008, 700.0),
     ),
-    _material(  # rubber: neo-Hooke's in one direction, entropic
+    _material(  # rubber: uniaxial neo-Hookean law with entropic elasticity
         "material5",
         "engineering",
         "params[0] * T * (1 + strain - 1 / (1 + strain) ** 2) + params[1] * strain**2 * np.exp(-params[2] * strain)",
@@ -62,13 +62,13 @@ PROBLEMS = (
         (0.0, 1.5, 2.5),
         (273.0, 373.0),
     ),
-    _material(  # Zerilli and Armstrong's, for a lattice of the body-centred kind
+    _material(  # Zerilli and Armstrong's law for a body-centered cubic lattice
         "material6",
         "plastic",
         "params[0] + params[1] * np.exp(-params[2] * T) + params[3] * strain ** params[4]",
         (60.0, 900.0, 0.0045, 260.0, 0.3),
     ),
-    _material(  # Ramberg and Osgood's the other way round, with thermal stress
+    _material(  # similar to Ramberg and Osgood's law solved for stress, with thermal stress
         "material7",
         "total",
         "params[0] * strain / (1 + (strain / params[1]) ** 2) ** 0.5 - params[2] * (T - 293)"

@@ -11,21 +11,21 @@ from scipy.integrate import solve_ivp
 from evodiverse.tasks.equations.problems.problem import FloatArray, Problem, Rows, Splits
 
 N_TRAIN, N_TEST = 5_000, 500
-# Inputs are rounded, so that the last bits of a machine's arithmetic are none of the data's.
+# Inputs are rounded, so that the data do not depend on the last bits of a machine's arithmetic.
 DECIMALS = 6
-# A trajectory's share that is out of domain.
+# The share of a trajectory that is out of domain.
 LATER = 1 / 6
 
 
 def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Splits]:
     """Return a sampler of an ordinary differential equation, solved from time 0 to ``end``.
 
-    The target is the derivative of the last state: of the only one (first order), or of the velocity that comes behind
-    the position (second order). Out of domain is the last sixth of the time ``t``.
+    The target is the derivative of the last state. This is the only state (first order), or the velocity, which follows
+    the position (second order). The last sixth of the time ``t`` is out of domain.
 
     Args:
         start: The states at time 0 by their names.
-        end: Time, in the problem's unit.
+        end: The last time, in the problem's unit.
     """
 
     def sample(problem: Problem) -> Splits:
@@ -55,8 +55,8 @@ def box(
     """Return a sampler that draws inputs uniformly.
 
     Args:
-        inside: Bounds of each variable.
-        beyond: Other bounds, of the variables that leave the domain.
+        inside: The bounds of each variable in the domain.
+        beyond: The bounds out of domain, for those variables that leave the domain.
     """
 
     def sample(problem: Problem) -> Splits:

@@ -20,7 +20,7 @@ SHIPPED: Final = Path(__file__).parent
 _PROBLEM: Final = ("target?", "target_name?", "variables?", "variable_names?", "max_params?")
 _FUNCTION: Final = ("name?", "previous?", "arguments|typed_arguments", *_PROBLEM)
 _PARENT: Final = (*_FUNCTION, "body", "error?", "score?", "number?")
-# The fields of each template. A ? marks those that are optional; of two around a |, at least one is required.
+# The fields of each template. A ? marks an optional field. Of two fields joined by |, at least one is required.
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "system": _PROBLEM,  # not sent if empty

@@ -12,7 +12,7 @@ from evodiverse.vocabulary import Reason, Rejection
 
 Functions: TypeAlias = dict[str, ast.FunctionDef]
 
-_BODY = ""  # the name of a function that comes without its header
+_BODY = ""  # the name given to a function that comes without its header
 _VERSION = re.compile(rf"{NAME}(?:_v\d+)?")
 
 
@@ -99,7 +99,8 @@ def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.Functi
 def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]) -> ast.FunctionDef | None:
     """Return the function with the name asked for, else a similar name, else the expected arguments, else a body.
 
-    Of several, the last one is returned; of those with the expected arguments, the last that none of them calls.
+    Of several such functions, the last one is returned. Of several with the expected arguments, it is the last one that
+    none of the others calls.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
     alike = [function for function in new if _arguments(function) == arguments]

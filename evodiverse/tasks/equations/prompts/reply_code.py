@@ -8,7 +8,7 @@ from itertools import accumulate
 from evodiverse.kit.python import NOT_PYTHON, parse_quietly
 from evodiverse.vocabulary import Reason, Rejection
 
-# Enough for any answer, and few enough to be read at once, whatever they are. Only the end of a longer reply is read.
+# These limits are enough for any answer and keep the reading of any reply fast. Only the end of a longer reply is read.
 MAX_CHARACTERS = 50_000
 _MAX_PIECES = 20
 _MAX_DEFINITIONS = 40
@@ -41,7 +41,7 @@ def find_code(reply: str) -> Iterator[ast.Module | Rejection]:
 
 
 def _split(answer: str) -> list[list[str]]:
-    """Return the lines between code fences. Which ones are inside is uncertain, as not every fence is closed."""
+    """Return the lines of each piece between code fences. Any piece may be code, since not every fence is closed."""
     first, *others = [piece.split("\n") for piece in _FENCE.split(answer)]
     for lines in others:
         if not (_DEFINITION.match(lines[0]) or _STATEMENT.match(lines[0])):

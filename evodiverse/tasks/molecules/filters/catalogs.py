@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
-# In the order in which they are applied: those that reject the most molecules for their time come first.
+# In the order in which they are applied: those that reject the most molecules per unit of time come first.
 CATALOGS: Final = ("BRENK", "NIH", "PAINS")
 """Brenk et al. 2008 (unwanted in screening libraries), NIH (Doveston et al. 2015, Jadhav et al. 2010: reactive or
 interfering) and PAINS (Baell and Holloway 2010: hits in many assays)."""
-# PAINS names end with the number of matches in the authors' library in brackets; one BRENK name begins with ">_".
+# PAINS names end with the number of matches in the authors' library, in parentheses; one BRENK name begins with ">_".
 _NO_NAME: Final = re.compile(r"^>_|\(\d+\)$")
 # How RDKit serializes a pattern within an entry: its length, then its bytes, which start with this magic number.
 _PATTERN: Final = re.compile(rb" (\d+) (?=\xef\xbe\xad\xde)")
@@ -25,7 +25,7 @@ _Bits = NDArray[np.uint64]
 class _Catalog(NamedTuple):
     """The ``n`` substructures of a catalog, and their pattern fingerprints as ``(n, 32)`` uint64.
 
-    A molecule that has a substructure has all bits of its fingerprint.
+    A molecule that has a substructure has all bits of the substructure's fingerprint.
     """
 
     entries: tuple[Any, ...]
@@ -61,7 +61,7 @@ def _build(catalog: str) -> _Catalog:
 
 
 def _read_pattern(serialized: bytes) -> Chem.Mol:
-    """Return the pattern of an entry, or an empty one, which every molecule has, if the entry has none or several."""
+    """Return an entry's pattern. If it has none or several, return an empty pattern, which every molecule has."""
     found = list(_PATTERN.finditer(serialized))
     if len(found) != 1:
         return Chem.Mol()

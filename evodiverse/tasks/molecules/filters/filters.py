@@ -110,7 +110,7 @@ def _find_outside(molecule: Chem.Mol, allowed: Range) -> Iterator[str]:
 
 
 def _write_apart(value: float, bound: float) -> str:
-    """Format a value with one decimal, or with as many as it takes to differ from ``bound``; whole numbers get none."""
+    """Format a value with one decimal, or with more if it would look equal to ``bound``; whole numbers get none."""
     if value.is_integer():
         return f"{value:.0f}"
     texts = (f"{value:.{decimals}f}" for decimals in range(1, _MOST_DECIMALS))

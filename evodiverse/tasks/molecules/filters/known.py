@@ -36,7 +36,7 @@ class Known:
 
     Attributes:
         name: The name of the file.
-        hashes: ``(n,)`` uint64, rising.
+        hashes: ``(n,)`` uint64, in increasing order.
     """
 
     name: str
@@ -51,11 +51,12 @@ class Known:
 def read_known(path: Path) -> Known:
     """Read a file of known molecules in one of the formats of `Source`.
 
-    Each fragment of a molecule with several, such as a salt, is known as well. The result is stored in the cache
-    folder, since reading takes about 0.2 ms per molecule.
+    If a molecule has several fragments, like a salt, each fragment counts as known, too. The result is stored in the
+    cache folder, since reading takes about 0.2 ms per molecule.
 
     Raises:
-        InputError: The file cannot be read, contains no molecules, or has an invalid record; names its line.
+        InputError: The file cannot be read, contains no molecules, or has an invalid record. The message names its
+            line.
     """
     path = expanded(path)
     return _read(path, input_sha256(path, KEY))

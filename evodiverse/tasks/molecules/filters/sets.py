@@ -7,8 +7,8 @@ from typing import Any, Final
 SETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
         "medchem": {
-            "elements": ["C", "N", "S", "O", "F", "Cl", "Br"],  # as MOSES (Polykovskiy et al. 2020)
-            "max_ring_size": 8,  # as MOSES
+            "elements": ["C", "N", "S", "O", "F", "Cl", "Br"],  # as in MOSES (Polykovskiy et al. 2020)
+            "max_ring_size": 8,  # as in MOSES
             "ranges": {
                 "weight": [None, 500],  # Lipinski et al. 1997, as are the next two and logp
                 "donors": [None, 5],

@@ -20,7 +20,7 @@ _KEY: Final = "task.filters"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ -]{0,59}")
 _SET: Final = "set"
 _LISTS: Final = ("catalogs", "elements")
-# Keys that hold a group of names chosen by the user.
+# Keys that hold groups of named entries.
 _NAMED: Final = ("ranges", "smarts")
 
 
@@ -41,7 +41,7 @@ class Range:
 
 @dataclass
 class PlainFilters:
-    """The keys of ``task.filters`` with plain values; ``smarts`` and ``ranges`` hold names chosen by the user."""
+    """The keys of ``task.filters`` with plain values; ``smarts`` and ``ranges`` hold groups of named entries."""
 
     elements: list[str] | None = documented("the allowed elements, besides hydrogen", default=None)
     max_ring_size: int | None = documented("larger rings are rejected", default=None, unit="atoms", least=3)
@@ -93,7 +93,7 @@ def read_filters(value: object) -> FilterSettings | None:
             name a built-in set to extend.
 
     Raises:
-        InputError: The value is invalid; lists everything that is wrong with it, each with its key.
+        InputError: The value is invalid. The message lists everything that is wrong with it, each fault with its key.
     """
     if value is None:
         return None
@@ -171,7 +171,7 @@ def _find_no_elements(symbols: list[str] | None) -> Iterator[str]:
 
 
 def _find_no_catalogs(names: Sequence[str]) -> Iterator[str]:
-    """Yield an error for each name that is not that of a catalog."""
+    """Yield an error for each name that is not the name of a catalog."""
     for name in names:
         if name not in CATALOGS:
             yield f"{_KEY}.catalogs: {name} is unknown; {nearest(name.upper(), CATALOGS)}"

@@ -13,7 +13,7 @@ from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
 from evodiverse.vocabulary import Reason, Rejection
 
-# Enough molecules must pass among the drawn ones: this number for each one requested, but at least _LEAST in all.
+# The number of molecules drawn, among which enough must pass: _MOST_EACH for each one requested, at least _LEAST.
 _MOST_EACH: Final = 4
 _LEAST: Final = 12_000
 _MOST_TOLD: Final = 4
@@ -49,10 +49,10 @@ class FilteredLibrary:
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Draw ``size`` different molecules uniformly from those that pass, and log how many did not.
 
-        A library of at most ``size`` molecules gives all that pass, in its order.
+        From a library of at most ``size`` molecules, all that pass are returned, in the order of the library.
 
         Raises:
-            InputError: No molecule passes, or fewer than needed from a library that has more.
+            InputError: No molecule passes, or fewer than needed pass although more were drawn.
         """
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:

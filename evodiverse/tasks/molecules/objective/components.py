@@ -1,4 +1,4 @@
-"""The components of an objective: for each kind, a class of settings that builds a function that measures."""
+"""The components of an objective: for each kind, a class of settings that builds the measuring function."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -23,7 +23,7 @@ from evodiverse.tasks.molecules.properties import PROPERTIES, in_words
 from evodiverse.tasks.molecules.settings import Oracle
 
 Measure = Callable[[list[str]], Any]
-"""Maps ``n`` valid SMILES to ``(n,)`` raw values, NaN where there is none; can be sent to worker processes."""
+"""Maps ``n`` valid SMILES to ``(n,)`` raw values, NaN if a molecule has none; can be sent to worker processes."""
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Similarity(Component):
         return partial(_measure_similarity, self.fingerprint, tuple(self.smiles))
 
     def describe(self) -> str:
-        """Return which molecules are compared with."""
+        """Return the molecules to compare with, in words."""
         return f"similarity ({self.fingerprint}) to {' or '.join(self.smiles)}"
 
 

@@ -1,4 +1,4 @@
-"""The fingerprints for similarities, by their usual names."""
+"""The fingerprints for similarities, under their usual names."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -12,7 +12,7 @@ TOTAL_SIGMA = 2.0
 ELEMENTS = frozenset(Chem.GetPeriodicTable().GetElementSymbol(number) for number in range(1, 119))
 """The symbols of all elements."""
 MAX_ATOMS = 1_000
-"""The most atoms of a formula that molecules are compared with."""
+"""The maximum number of atoms in a formula that molecules are compared with."""
 _MAX_CHARACTERS = 200
 _TERM = re.compile(r"([A-Z][a-z]?)(\d*)")
 
@@ -51,7 +51,7 @@ def isomer_score(molecule: Chem.Mol, target: Counter[str]) -> float:
     """Return how close the formula of a molecule is to a target formula.
 
     The score is the geometric mean of Gaussians: one with a sigma of 1 for the number of atoms of each element in the
-    target, and one with a sigma of 2 for the number of all atoms. Hydrogens count.
+    target, and one with a sigma of 2 for the number of all atoms. Hydrogens count as atoms.
 
     Args:
         molecule: The molecule to score.
@@ -60,7 +60,7 @@ def isomer_score(molecule: Chem.Mol, target: Counter[str]) -> float:
     Returns:
         A score from 0 to 1, which is 1 only for isomers of the target.
     """
-    # CalcMolFormula appends the charge after its sign.
+    # CalcMolFormula appends the charge, sign first.
     counts = count_atoms(re.split(r"[+-]", rdMolDescriptors.CalcMolFormula(molecule))[0])
     squares = [((counts[element] - count) / ATOM_SIGMA) ** 2 for element, count in target.items()]
     squares.append(((counts.total() - target.total()) / TOTAL_SIGMA) ** 2)

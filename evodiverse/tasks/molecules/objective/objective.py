@@ -21,7 +21,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     f"<component>{RAW}": OwnColumn(
         float, "what the component of the objective measured, before its transform", "of the component"
     ),
-    f"<component>{VALUE}": OwnColumn(float, "the score that the transform made of it", "0 to 1"),
+    f"<component>{VALUE}": OwnColumn(float, "the score that the transform made of the raw value", "0 to 1"),
 }
 """The columns of ``evaluations`` that each component of an objective adds; ``<component>`` stands for its name."""
 

@@ -47,7 +47,7 @@ def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
         values: The content of ``task.objective``.
 
     Raises:
-        InputError: The content is invalid; lists everything that is wrong with it, each with its key.
+        InputError: The content is invalid. The message lists everything that is wrong with it, each fault with its key.
     """
     settings, violations = merge_typed(ObjectiveSettings, _without_components(values), PREFIX)
     components = {} if values.get("components") is None else values["components"]
@@ -129,7 +129,7 @@ def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str
 
 
 def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
-    """Yield numbers that are not finite, unless `find_beyond` yields them, and a line with equal ends."""
+    """Yield an error for each number that is not finite (unless `find_beyond` does), and for a line with equal ends."""
     for one in fields(settings):
         value = getattr(settings, one.name)
         if isinstance(value, float) and not isfinite(value) and one.metadata["bounds"].admit(value):
@@ -139,7 +139,7 @@ def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
 
 
 def _find_misshapen(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Yield which keys of a component that have a structure of their own have another one."""
+    """Yield an error for ``smiles`` and for ``transform`` of a component if the value has the wrong structure."""
     smiles, transform = values.get("smiles", ""), values.get("transform")
     if not isinstance(smiles, str) and not (isinstance(smiles, list) and all(isinstance(one, str) for one in smiles)):
         yield wrong_type(f"{prefix}smiles", "a SMILES or a list of SMILES", smiles)

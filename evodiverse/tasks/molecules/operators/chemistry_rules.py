@@ -1,4 +1,4 @@
-"""The rules that children of Graph GA obey, and the two edits of a molecular graph that its operators consist of.
+"""The rules that children of Graph GA must obey, and the two graph edits from which its operators are built.
 
 The rules are those of Jensen (2019), "A graph-based genetic algorithm and generative model/Monte Carlo tree search for
 the exploration of chemical space", Chemical Science 10, 3567. Parents are edited in Kekulé form with all hydrogens
@@ -40,7 +40,7 @@ def has_allowed_rings(mol: Chem.Mol) -> bool:
     """Return whether no ring exceeds 6 atoms, holds an allene, or is a 3- or 4-ring with a double bond.
 
     Args:
-        mol: A sanitized molecule, whose rings are known and whose aromatic bonds are not taken for double bonds.
+        mol: A sanitized molecule: its rings are known, and its aromatic bonds do not count as double bonds.
     """
     sizes = [len(ring) for ring in mol.GetRingInfo().AtomRings()]
     if not sizes:
@@ -55,7 +55,7 @@ def canonical_smiles(mol: Chem.Mol) -> str | None:
 
     Reading it back also drops the stereo marks of atoms and bonds that an edit has made achiral.
     """
-    Chem.SetDoubleBondNeighborDirections(mol)  # without them the writer forgets cis and trans in an edited molecule
+    Chem.SetDoubleBondNeighborDirections(mol)  # without them the SMILES of an edited molecule lacks cis and trans
     smiles = Chem.MolToSmiles(mol)
     parsed: Chem.Mol | None = molecule_of(smiles)
     return None if parsed is None else canonical_form(smiles)
@@ -90,7 +90,7 @@ def editable_molecule(smiles: str) -> Chem.Mol:
 
 def _make_hydrogens_implicit(mol: Chem.Mol) -> None:
     """Make hydrogens implicit wherever valence implies the same number of them (radicals keep theirs explicit)."""
-    for atom in map(mol.GetAtomWithIdx, range(mol.GetNumAtoms())):  # far faster than mol.GetAtoms()
+    for atom in map(mol.GetAtomWithIdx, range(mol.GetNumAtoms())):  # much faster than mol.GetAtoms()
         if not atom.GetNoImplicit():
             continue
         n_explicit, n_hydrogens = atom.GetNumExplicitHs(), atom.GetTotalNumHs()
@@ -106,7 +106,7 @@ def _set_hydrogens(atom: Chem.Atom, n_explicit: int, *, fixed: bool) -> None:
 
 
 def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
-    """Store double-bond stereo on the bond alone; a mark on a neighboring bond could affect an edited bond."""
+    """Store double-bond stereo on the bond itself only; a mark on a neighboring bond could affect an edited bond."""
     names = {Chem.BondStereo.STEREOE: Chem.BondStereo.STEREOTRANS, Chem.BondStereo.STEREOZ: Chem.BondStereo.STEREOCIS}
     for bond in mol.GetBonds():
         bond.SetBondDir(Chem.BondDir.NONE)
@@ -118,8 +118,8 @@ def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
 def detach(mol: Chem.RWMol, first: int, second: int) -> None:
     """Remove a bond so that the next bond added at either end, or a hydrogen, takes its place in space.
 
-    RDKit interprets a chiral tag by the order of the atom's bonds, in which a new bond or an implicit hydrogen comes
-    last. A tag is therefore inverted if the removed bond was an odd number of places before the last.
+    RDKit interprets a chiral tag relative to the order of the atom's bonds, in which a new bond or an implicit hydrogen
+    comes last. A tag is therefore inverted if the removed bond was an odd number of places before the last.
     """
     bond = mol.GetBondBetweenAtoms(first, second)
     for end in (bond.GetBeginAtom(), bond.GetEndAtom()):
@@ -132,7 +132,7 @@ def detach(mol: Chem.RWMol, first: int, second: int) -> None:
 
 def attach(mol: Chem.RWMol, first: int, second: int, order: Chem.BondType) -> None:
     """Connect two atoms by a bond of this order, replacing an existing bond between them."""
-    bond = cast("Chem.Bond | None", mol.GetBondBetweenAtoms(first, second))  # the stubs promise a bond
+    bond = cast("Chem.Bond | None", mol.GetBondBetweenAtoms(first, second))  # the type stubs omit the None
     if bond is None:
         mol.AddBond(first, second, order)
         return

@@ -2,7 +2,7 @@
 
 Either one acyclic single bond is cut in each parent and the fragments are joined there, or two ring bonds are cut in
 each parent and the fragments are joined by two bonds, which form a new ring. Among the children of a pair of cuts that
-obey the chemistry rules, one is drawn uniformly: children are tried in random order until one obeys them.
+obey the chemistry rules, one is drawn uniformly: children are tried in random order until one obeys the rules.
 """
 
 from collections import deque
@@ -97,7 +97,7 @@ class Fragment:
 
 
 class Join(NamedTuple):
-    """A plan for a child: the ends of two fragments are joined, pair by pair, by bonds of these orders.
+    """A plan for a child: the ends of two fragments are joined, pair by pair, by bonds of given orders.
 
     Attributes:
         first: One fragment.
@@ -179,15 +179,15 @@ def _ring_fragment(parent: Parent, distances: dict[int, int], cut_bonds: tuple[t
 
 
 def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
-    """Return the highest order of a new bond in place of the cut one, which may use up the hydrogens of ``end``."""
+    """Return the highest order of a bond that replaces the cut bond and may use up the hydrogens of ``end``."""
     atom = mol.GetAtomWithIdx(end)
-    if atom.GetAtomicNum() > 9 or atom.GetNoImplicit():  # valence varies beyond the second period; sanitizing decides
+    if atom.GetAtomicNum() > 9 or atom.GetNoImplicit():  # valence varies beyond the second period; left to sanitization
         return len(ORDERS)
     return int(mol.GetBondBetweenAtoms(end, gone).GetBondTypeAsDouble()) + atom.GetTotalNumHs()
 
 
 def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tuple[int, int]]) -> list[Join]:
-    """Return the possible children of one acyclic cut in each parent: either side of one with either of the other."""
+    """Return the possible children of one acyclic cut per parent: each side of one joined to each side of the other."""
     return [
         Join(left, right, (SINGLE,)) for left, right in product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
     ]
@@ -278,7 +278,7 @@ def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str 
 
 
 def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
-    """Cross two molecules, with up to 10 tries of a chain crossover or, equally likely, a ring crossover.
+    """Cross two molecules in up to 10 tries, each with equal probability a chain crossover or a ring crossover.
 
     Args:
         first: The SMILES of one parent.

@@ -1,7 +1,7 @@
 """The seven kinds of mutation of Graph GA (Jensen 2019), as tables of weighted rules on the Kekulé form of a molecule.
 
 A rule consists of a SMARTS pattern that finds sites and an edit of one site. Among the children of a rule that obey the
-chemistry rules, one is drawn uniformly: sites are tried in random order until a child obeys them.
+chemistry rules, one is drawn uniformly: sites are tried in random order until a child obeys these rules.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondTy
 
 
 class AtomEdit(Protocol):
-    """An edit that adds an atom of ``element`` with a bond of this order."""
+    """An edit that adds an atom of ``element`` with a bond of ``order``."""
 
     def __call__(self, mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
         """Change ``mol`` in place."""
@@ -169,7 +169,7 @@ _CHANGE_ATOM: Final = {
 
 
 def _draw_change_atom(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
-    """Draw an element of the molecule and one to replace it, or return None if it has none of `ELEMENTS`."""
+    """Draw an element of the molecule and its replacement, or return None if the molecule has none of `ELEMENTS`."""
     numbers = {atom.GetAtomicNum() for atom in mol.GetAtoms()}
     present = [choice for choice in ELEMENTS if choice[0] in numbers]
     if not present:
@@ -199,13 +199,13 @@ _TABLES: Final[dict[str, RuleTable]] = {
 
 
 def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
-    """Draw a kind of mutation and one of its rules, or return None if ``change_atom`` finds none of `ELEMENTS`."""
+    """Draw a kind of mutation and one of its rules; None if ``change_atom`` is drawn and finds none of `ELEMENTS`."""
     kind = pick(KINDS, rng)
     return _draw_change_atom(mol, rng) if kind == "change_atom" else pick(_TABLES[kind], rng)
 
 
 def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | None:
-    """Return a child drawn uniformly over the sites at which the rule gives an allowed one.
+    """Return a child drawn uniformly over the sites at which the rule gives an allowed child.
 
     Args:
         rule: The rule to apply.
@@ -228,14 +228,14 @@ def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | Non
 
 
 def mutate(smiles: str, rng: np.random.Generator) -> str | None:
-    """Change a molecule at one site, with up to 10 tries of a drawn rule.
+    """Change a molecule at one site, in up to 10 tries, each with a newly drawn rule.
 
     Args:
         smiles: The molecule. With fewer than 5 atoms, no child can obey the size rule.
         rng: The random generator, consumed as often as needed.
 
     Returns:
-        The canonical isomeric SMILES of the child, or None if no rule gave an allowed one.
+        The canonical isomeric SMILES of the child, or None if no rule gave an allowed child.
     """
     mol = editable_molecule(smiles)
     for _ in range(TRIES):

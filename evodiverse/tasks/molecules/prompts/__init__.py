@@ -63,7 +63,8 @@ def read_templates(folder: Path) -> dict[Prompt, str]:
     """Return the templates of a folder, ``cold.txt`` and ``hot.txt``.
 
     Raises:
-        InputError: A template is missing, has no field for the parents, or names an unknown field; lists all faults.
+        InputError: A template is missing, has no field for the parents, or names an unknown field. The message
+            lists all faults.
     """
     texts = templates.read_templates(folder, dict.fromkeys(Prompt, FIELDS))
     return {prompt: texts[prompt] for prompt in Prompt}
@@ -105,7 +106,7 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
             *(
                 f"task.prompts.{key} has no value; set it to {what}, or set task.prompts.name_target=false"
                 for key, value, what in (
-                    ("target", target, "the name of what your own oracle scores molecules for"),
+                    ("target", target, "the name of the target of your own oracle"),
                     ("meaning", meaning, "one sentence on what your own oracle measures"),
                 )
                 if value is None

@@ -27,8 +27,8 @@ from evodiverse.tasks.programs.verified import BestKnown, Verified
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 SHARPNESS: Final = 25
-"""The power of bound / bins in the score. Rules differ by a few percent of their bins, too little for selection to see;
-with this power, one percent more bins lowers the score by a fifth."""
+"""The power to which bound / bins is raised in the score. The bins of two rules differ by a few percent, too little to
+affect selection; with this power, one percent more bins lowers the score by a fifth."""
 
 FUNSEARCH: Final = MappingProxyType(
     {
@@ -36,7 +36,8 @@ FUNSEARCH: Final = MappingProxyType(
         "or3": BestKnown("2.7660", "FunSearch's published rule for OR instances, run on these instances"),
     }
 )
-"""The results of the best published rules on our instances, which they had not seen, in percent above the bound."""
+"""The results of the best published rules on our instances, in percent above the bound. The rules were found on other
+instances."""
 
 _DRIVER: Final = Path(__file__).with_name("driver.py").read_text(encoding="utf-8")
 _SEED: Final = Path(__file__).with_name("seed.py")
@@ -49,11 +50,12 @@ _FAULTS: Final[Mapping[object, str]] = MappingProxyType(
 )
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
-    "value": OwnColumn(float, "excess of bins over the lower bound, over all instances together; lower is better", "%"),
+    "value": OwnColumn(float, "excess of bins over the lower bound, for all instances together; lower is better", "%"),
     "bins": OwnColumn(int, "number of bins in all instances, counted outside the sandbox by packing the items again"),
     "choices": OwnColumn(
         str,
-        "choice for each item (0 for a new bin, k for the k-th smallest space), as JSON in zlib and base64",
+        "choice for each item (0 for a new bin, k for the bin with the k-th smallest space), as JSON, compressed with "
+        "zlib and encoded in base64",
     ),
 }
 """The columns of ``evaluations`` that bin packing adds."""
@@ -62,10 +64,10 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 class BinPacking:
     """The evaluator of rules for online bin packing.
 
-    The score is (bound / bins)^25, at most 1. The bound is the number of bins that the total size of the items fills,
-    and both numbers are sums over all instances. Three columns are logged: ``bins``, the number of bins; ``value``, its
-    excess over the bound in percent, as FunSearch counts it; and ``choices``, the rule's choice for each item, so that
-    the log alone proves a record.
+    The score is (bound / bins)^25, at most 1. Both numbers are sums over all instances. The bound of an instance is the
+    number of bins that its items would need if every bin could be filled completely (`bound_bins`). Three columns are
+    logged: ``bins``, the number of bins; ``value``, its excess over the bound in percent, as FunSearch counts it; and
+    ``choices``, the rule's choice for each item, so that the log alone proves a record.
 
     Args:
         named: The name of a set of instances, or the path of the file that they come from.
@@ -142,7 +144,7 @@ class BinPacking:
         return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(discovery, best_fit))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact excess over the bound of the bins that `count_filled_bins` counts.
+        """Return the exact excess over the bound of the number of bins, which `count_filled_bins` counts.
 
         Raises:
             ServiceError: The number of bins differs from the logged one, or the choices are not a packing.
@@ -161,7 +163,7 @@ class BinPacking:
         return Verified(
             "bins above the L1 bound, in percent of it",
             100 * Fraction(bins - bound, bound),
-            "every item put into its bin again and every bin weighed, in integer arithmetic",
+            "every item put into its bin again and the items of every bin added up, in integer arithmetic",
             FUNSEARCH.get(self._set or ""),
             is_larger_better=False,
         )

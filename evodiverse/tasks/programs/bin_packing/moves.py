@@ -1,7 +1,7 @@
 """A small grammar of terms that change a rule's priorities, as additional mutations of bin-packing programs.
 
 A move expects the names ``item``, ``spaces`` and ``values`` (the priorities) and knows nothing about good rules. It
-adds a term in the space that would be left, of a shape common in rules of thumb, with numbers drawn from wide ranges.
+adds a term in ``item`` and ``spaces``, of a form common in rules of thumb, with numbers drawn from wide ranges.
 """
 
 import ast

@@ -34,7 +34,7 @@ def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
             different free spaces of open bins in which the item fits.
 
     Raises:
-        ValueError: There is not one choice for each item, or a choice is invalid.
+        ValueError: The number of choices differs from the number of items, or a choice is invalid.
     """
     if len(choices) != len(instance.items):
         raise ValueError(f"{len(choices)} choices, expected one for each of {len(instance.items)} items")
@@ -43,7 +43,7 @@ def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
     for item, choice in zip(instance.items, choices, strict=True):
         spaces = open_spaces[bisect_left(open_spaces, item) :]
         if type(choice) is not int or not 0 <= choice <= len(spaces):
-            raise ValueError(f"an item of {item} went into a bin that there was not")
+            raise ValueError(f"an item of {item} went into a bin that does not exist")
         space = spaces[choice - 1] if choice else instance.capacity
         yield Step(item, spaces, space)
         if choice:

@@ -38,7 +38,7 @@ def draw_rule(instances: Sequence[Instance], choices: Choices, best_fit: Choices
     """Return a PNG with two panels.
 
     The left panel shows for each item size and each free space how often the rule took the space when it could. The
-    right panel is a histogram of how full its bins are in the end, next to that of best fit.
+    right panel is a histogram of how full the rule's bins are in the end, next to the histogram of best fit.
 
     Args:
         instances: The packed instances, at least one.

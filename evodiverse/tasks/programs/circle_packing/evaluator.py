@@ -34,7 +34,7 @@ BEST_KNOWN: Final = MappingProxyType(
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "sum_radii": OwnColumn(
-        float, "sum of the radii as returned; `score` is this over `task.reference`", "side of the square"
+        float, "sum of the radii as returned; `score` is this sum divided by `task.reference`", "side of the square"
     ),
     "strict_sum": OwnColumn(
         float,

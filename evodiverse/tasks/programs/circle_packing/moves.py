@@ -25,7 +25,7 @@ CENTERS: Final = Place(_CENTERS, unbound=frozenset({"radii"}), own=_CENTERS, who
 """Any place after the centers are assigned and before the radii are, in the function that assigns the centers."""
 
 RADII: Final = Place(_BOTH, whole=_CENTERS)
-"""Any place after the radii are assigned. Moves do not change the centers here, so these may be a parameter."""
+"""Any place after the radii are assigned. Moves do not change the centers here, so the centers may be a parameter."""
 
 BOTH: Final = Place(_BOTH, own=_CENTERS, whole=_CENTERS)
 """Any place after the radii are assigned, in the function that assigns the centers."""

@@ -18,12 +18,12 @@ def find_violation(centers: FloatArray, radii: FloatArray, tolerance: float = TO
     """Return why circles are not a packing of the unit square, or None if they are one.
 
     The tests are those of OpenEvolve's verification script, which the paper uses. They look for negative radii, crossed
-    walls and overlaps, in this order. The worst violation of the first kind found is reported, of equals the one with
-    the lowest index.
+    walls and overlaps, in this order. The worst violation of the first kind found is reported; if several are equally
+    bad, it is the one with the lowest index.
 
     Args:
         centers: ``(n, 2)`` centers, n ≥ 1, finite.
-        radii: ``(n,)`` radii, finite; a negative one is a violation with any tolerance.
+        radii: ``(n,)`` radii, finite; a negative radius is a violation with any tolerance.
         tolerance: How far a circle may cross a wall or overlap another circle, at least 0.
     """
     negative = int(radii.argmin())
@@ -47,11 +47,11 @@ def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
     """Return the radii lowered until no circle crosses a wall and no two circles overlap.
 
     The result is exact in rational arithmetic on the values of the floats. First, each radius is lowered to the
-    distance to the nearest wall. Then each of two overlapping circles gives up half of their overlap; a circle smaller
-    than its half shrinks to 0, and the other gives up the rest. A circle in several overlaps gives up the largest
-    of its parts. All overlaps are measured before any radius is lowered, so that neither the order of the circles nor
-    a symmetry of the square makes a difference beyond rounding. Overlaps that rounding leaves are removed by lowering
-    the larger circle ulp by ulp.
+    distance to the nearest wall. Then each of two overlapping circles gives up half of their overlap; a circle with a
+    radius below this half shrinks to 0, and the other gives up the rest. A circle in several overlaps gives up the
+    largest of these parts. All overlaps are measured before any radius is lowered, so that neither the order of the
+    circles nor a symmetry of the square makes a difference beyond rounding. Overlaps that remain because of rounding
+    are removed by lowering the larger radius, one unit in the last place (ulp) at a time.
 
     Args:
         centers: ``(n, 2)`` centers, n ≥ 1, finite; a circle whose center lies outside the square gets the radius 0.
@@ -61,7 +61,7 @@ def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
         ``(n,)`` radii, at least 0 and at most the given radius (or 0, if that is negative). Radii without a violation
         are returned bit for bit.
     """
-    # Exact: where the subtraction rounds, x is below 1/2 and therefore itself the smaller of the two.
+    # This is exact: if the subtraction rounds, x is below 1/2 and is therefore itself the smaller of the two.
     walls = np.minimum(centers, 1 - centers).min(axis=1)
     walled = np.minimum(radii, walls).clip(min=0.0)
     overlapping = _find_overlapping(centers, walled, np.column_stack(np.triu_indices(len(radii), 1)))
@@ -72,7 +72,7 @@ def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -
     """Return the pairs of circles that overlap.
 
     Floats decide the cases in which they cannot be wrong: circles with the same center, and circles whose overlap or
-    gap is far larger than rounding errors. The other circles, which touch up to rounding, are decided in integers.
+    gap is far larger than rounding errors. The other pairs, which touch up to rounding, are decided in integers.
 
     Args:
         centers: ``(n, 2)`` centers; those of circles with a radius above 0 lie in the square.

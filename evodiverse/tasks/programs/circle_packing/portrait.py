@@ -13,7 +13,7 @@ _MOST_CHARACTERS: Final = 400_000
 
 
 def draw_packing(text: str) -> Markup | None:
-    """Return circles in the unit square, larger ones darker, or None if the text holds no packing.
+    """Return a picture of circles in the unit square, larger ones darker, or None if the text holds no packing.
 
     Args:
         text: A value of the column ``packing``: JSON with ``centers``, which are pairs, and ``radii``.

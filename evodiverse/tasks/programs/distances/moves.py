@@ -1,4 +1,4 @@
-"""A small grammar of statements that place points in the plane, as additional mutations of such programs.
+"""A small grammar of statements that place points in the plane, used as additional mutations of programs.
 
 A move expects the array ``points`` under this name and knows nothing about good placements. It lays out the points from
 scratch, takes a step from the current placement, or polishes the placement to a local optimum with the building blocks

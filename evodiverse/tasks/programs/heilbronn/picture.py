@@ -41,7 +41,7 @@ def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
 
 
 def find_smallest(points: Points) -> list[tuple[int, ...]]:
-    """Return the triangles, as indices of their points, whose area equals the smallest within the share `EQUAL`."""
+    """Return the triangles, as indices of points, whose area exceeds the smallest by at most the share `EQUAL`."""
     whole, _ = to_integers(points)
     areas = {}
     for one in combinations(range(len(points)), 3):

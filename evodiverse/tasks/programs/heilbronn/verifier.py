@@ -11,7 +11,7 @@ def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
     The share is the absolute value of the determinant of the three points' barycentric coordinates.
 
     Raises:
-        ValueError: A point has a negative coordinate and therefore lies outside the triangle.
+        ValueError: A point has a negative barycentric coordinate and therefore lies outside the triangle.
     """
     rows = [(1 - Fraction(x) - Fraction(y), Fraction(x), Fraction(y)) for x, y in points]
     for number, row in enumerate(rows):

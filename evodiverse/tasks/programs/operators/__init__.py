@@ -1,1 +1,1 @@
-"""The classical operator of programs, which mutates and crosses syntax trees, and its parts."""
+"""The classical operator of programs, which mutates and crosses syntax trees."""

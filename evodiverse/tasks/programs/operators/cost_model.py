@@ -1,4 +1,4 @@
-"""A static estimate of a program's running time, by which the operator limits the work of the programs it makes."""
+"""A static estimate of a program's running time; the operator uses it to limit the work of the programs it makes."""
 
 import ast
 import math
@@ -49,7 +49,7 @@ class Work(NamedTuple):
 
     Attributes:
         own: The microseconds that the statement takes without the functions that it calls.
-        names: How often the statement evaluates each name, which may be that of a function.
+        names: How often the statement evaluates each name, including names of functions.
     """
 
     own: float
@@ -57,7 +57,7 @@ class Work(NamedTuple):
 
 
 def estimate_work(tree: ast.Module, entry_point: str) -> float:
-    """Return about how many microseconds a program takes at most.
+    """Return a rough upper estimate of the running time of a program, in microseconds.
 
     Trip counts of loops are known if they are computed from numbers and from names that hold numbers; any other loop
     counts as `UNKNOWN_TRIPS` trips. Both branches of an ``if`` count, and a function counts wherever its name is read.
@@ -70,7 +70,7 @@ def estimate_work(tree: ast.Module, entry_point: str) -> float:
 
 
 def statement_works(tree: ast.Module) -> dict[int, float]:
-    """Return the microseconds that each statement in the bodies of a module's functions takes per call, by its `id`."""
+    """Return the microseconds per call of each statement in the bodies of a module's functions, by the node's `id`."""
     estimate = _Estimate(tree)
     return {
         id(statement): estimate.statement(statement, integers)
@@ -252,7 +252,7 @@ def _integers_of(block: list[ast.stmt], outside: Integers) -> Integers:
 
 @lru_cache(maxsize=4096)
 def _assignments(statement: ast.stmt) -> tuple[tuple[str, ast.expr | None], ...]:
-    """Return the names that a statement binds, with the assigned expressions; None for other names, as in loops."""
+    """Return the names that a statement binds, with the assigned expressions; None for other bindings, as in loops."""
     if isinstance(statement, SCOPES):
         return ()
     nodes = nodes_of(statement)

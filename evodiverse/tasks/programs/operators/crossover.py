@@ -37,11 +37,11 @@ Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], a
 """A function that returns a random child of two trees, or None if they have nothing to exchange."""
 
 BOTH_RATE: Final = 0.3
-"""The probability that the child keeps its own statements, too, in a place where it takes those of the other parent."""
+"""The probability that the child also keeps its own statements in a place where it takes those of the other parent."""
 
 
 MAX_EQUAL: Final = 20_000
-"""The most pairs of equal statements that are compared; functions with more differ in one hunk that spans them both."""
+"""The most pairs of equal statements that are compared; with more, the whole functions count as one hunk."""
 
 
 class Hunk(NamedTuple):
@@ -73,7 +73,7 @@ def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Genera
 def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
     """Merge two functions of the same name and arity: where they differ, take the statements of one, or of both.
 
-    At least one place takes those of the other program.
+    In at least one place, the child takes the statements of the other program.
     """
     pairs = [pair for pair in twins(tree, other) if not any(declares_scope(function) for function in pair)]
     if not pairs:
@@ -96,9 +96,9 @@ def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Gene
 
 
 def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Take numbers from the other program in statements that differ in numbers alone.
+    """Take numbers from the other program in statements that differ only in numbers.
 
-    Each number that differs is replaced with probability 1/2: by the other number or, for floats, possibly by one
+    Each number that differs is replaced with probability 1/2: by the other number or, for floats, possibly by a number
     between the two.
     """
     theirs = {shape_of(statement): statement for _, statement in statements_of(other)}
@@ -148,7 +148,10 @@ def twins(tree: ast.Module, other: ast.Module) -> list[tuple[Function, Function]
 
 
 def are_interchangeable(one: ast.stmt, other: ast.stmt) -> bool:
-    """Return whether one definition can replace another of the same name: both of one type, functions of one arity."""
+    """Return whether one definition can replace another of the same name.
+
+    Both must be of the same type, and functions must have the same arity.
+    """
     if isinstance(one, FUNCTIONS) and isinstance(other, FUNCTIONS) and _arity(one) != _arity(other):
         return False
     return type(one) is type(other)

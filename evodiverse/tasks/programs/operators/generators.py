@@ -11,9 +11,9 @@ CONSTRUCTORS: Final = frozenset({"default_rng", "RandomState", "Random"})
 
 
 def without_unread_generators(tree: ast.Module) -> ast.Module:
-    """Return a module without the random generators that its functions assign and never read.
+    """Return a module without the random generators that its functions assign but never read.
 
-    Edits leave many of them behind. A child that only changed the seed of one would behave like its parent.
+    Edits leave many of these behind. A child that only changed the seed of one would behave like its parent.
     """
     body = [_tidied(statement) if isinstance(statement, FUNCTIONS) else statement for statement in tree.body]
     is_same = all(one is other for one, other in zip(body, tree.body, strict=True))

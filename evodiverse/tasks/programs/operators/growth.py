@@ -1,8 +1,8 @@
 """Mutations that let programs grow and shrink, by arithmetic on the names that are available.
 
 Each mutation is an `Edit` of one function of the module. Types are not known, so names and expressions count as numbers
-or arrays of numbers if the source suggests it (`evodiverse.tasks.programs.operators.numeric`). A child of a wrong guess
-fails and scores 0.
+or arrays of numbers if the source suggests it (`evodiverse.tasks.programs.operators.numeric`). If that guess is wrong,
+the child fails and scores 0.
 """
 
 import ast
@@ -120,7 +120,7 @@ def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] 
 
 
 def _draw_function(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str]) -> Grown | None:
-    """Draw a function that is not fixed, in proportion to its size, and find its places; None if it has none."""
+    """Draw a function that is not fixed, in proportion to its size, and find its places; None if there are none."""
     last = functions_of(tree)
     functions = [
         (index, function)
@@ -166,7 +166,7 @@ def _operation(
     rng: np.random.Generator,
     kinds: Sequence[tuple[str, float]] = _KINDS,
 ) -> ast.expr:
-    """Return an operation on two operands, or a function such as the square root of the first one alone."""
+    """Return an operation on two operands, or a function of only the first one, such as its square root."""
     kind = pick(_ON_TWO if isinstance(one, ast.Constant) else kinds, rng)
     if kind == "curve":
         return _curve(_CURVES[rng.integers(len(_CURVES))], one, library)
@@ -188,7 +188,7 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
     Args:
         name: The function: ``abs``, or ``sqrt``, ``exp`` or ``log`` in a form that accepts negative values.
         value: The argument.
-        library: The libraries that the module imports. Without any, ``sqrt`` stands for all functions but ``abs``.
+        library: The libraries that the module imports. Without any, ``sqrt`` replaces all functions except ``abs``.
     """
     size = _call(library.numpy, "abs", value)
     module = library.numpy or library.math

@@ -34,7 +34,7 @@ class Draw(NamedTuple):
     """The distribution of a move's parameter.
 
     Attributes:
-        kind: ``whole`` for integers, both bounds included, ``real`` for uniform or ``log`` for log-uniform floats.
+        kind: ``whole`` for integers, both bounds included; ``real`` for uniform floats; ``log`` for log-uniform floats.
         low: The lower bound; above 0 for ``log``.
         high: The upper bound.
     """
@@ -60,7 +60,8 @@ class Place(NamedTuple):
         bound: The names that must be bound there.
         unbound: The names that must not be bound there yet.
         own: The names that must not be parameters of the function, because its caller would not see the change.
-        whole: The names that no later statement may change by an assignment such as ``+=``, which would spoil the move.
+        whole: The names that no later statement may change by an assignment such as ``+=``, because such a change would
+            spoil the move.
     """
 
     bound: frozenset[str]
@@ -173,7 +174,7 @@ def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
 
 
 def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> ast.Module:
-    """Return a module with the missing building blocks added that new statements call, directly or indirectly.
+    """Return a module extended by the missing building blocks that new statements call, directly or indirectly.
 
     Args:
         tree: The module, which already holds the new statements.
@@ -200,7 +201,7 @@ def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> 
 
 
 def _imports_of(blocks: ast.Module) -> dict[str, ast.stmt]:
-    """Return for each name that a module imports a statement that imports only this name."""
+    """Return, for each name that a module imports, a statement that imports only this name."""
     return {
         alias.asname or alias.name: rebuilt(statement, names=[alias])
         for statement in blocks.body

@@ -1,8 +1,8 @@
 """Mutations of syntax trees that apply to any program.
 
 Each mutation is an `Edit` of the statements in a module and in its functions. Mutations do not change ``while`` loops
-(which might never end), strings, names, imports, the headers of functions, a function's last ``return``, and what a
-task declares fixed.
+(which might then never end), strings, names, imports, the headers of functions, a function's last ``return``, or
+anything that a task declares fixed.
 """
 
 import ast
@@ -33,7 +33,7 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 MAX_INTEGER: Final = 1_000
-"""No integer grows beyond this or its old value, because it may be the size of an array."""
+"""No integer grows beyond the larger of this and its old value, because it may be the size of an array."""
 
 MAX_TRIPS: Final = 1_000_000
 """The largest integer in a loop's bounds that is changed."""
@@ -61,7 +61,7 @@ _NAMESAKES: Final = dict([*_PAIRS, *((other, one) for one, other in _PAIRS)])
 
 
 class Grammar(NamedTuple):
-    """The mutations that make sense for one task alone.
+    """The mutations that make sense only for one task.
 
     Attributes:
         edits: The mutation functions by kind.
@@ -80,7 +80,8 @@ class Site(NamedTuple):
     Attributes:
         path: The path of the number.
         value: The number as it is in the source.
-        weight: The relative probability of drawing it; low if it seems part of the program's logic, not a parameter.
+        weight: The relative probability of drawing the number; low if it seems to belong to the program's logic rather
+            than to be a parameter.
     """
 
     path: Path
@@ -119,7 +120,7 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: froze
 
 
 def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
-    """Return the numbers that can be perturbed, in the order of the text, except in what is named in ``fixed``."""
+    """Return the numbers that can be perturbed, in the order of the text, except in definitions of ``fixed`` names."""
     sites: list[Site] = []
     for path, statement in statements_of(tree, fixed):
         if len(path) > 2:
@@ -164,8 +165,8 @@ def perturb_float(value: float, rng: np.random.Generator) -> float:
     """Return a number near another one, rounded to six significant digits.
 
     With probability 0.6 the value is multiplied by a log-normal factor, with 0.3 a normal term is added, and otherwise
-    the value is rounded or negated; 0 is never multiplied. The standard deviation of the noise is drawn from `SCALES`;
-    for the added term it is in units of ``|value|`` or, half of the time and for 0, of 1.
+    the value is rounded or negated; 0 is never multiplied. The standard deviation of the noise is drawn from `SCALES`.
+    That of an added term is in units of ``|value|`` half of the time, and in units of 1 otherwise and for 0.
     """
     noise = SCALES[rng.integers(len(SCALES))] * rng.normal()
     kind = rng.random()
@@ -224,7 +225,7 @@ def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
 def change_operator(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Replace an operator of arithmetic, comparison or logic, or a function such as ``min``, with a related one."""
+    """Replace an arithmetic, comparison or logical operator, or a function such as ``min``, with a related one."""
     sites = [
         (path + step, node)
         for path, statement in statements_of(tree, fixed)

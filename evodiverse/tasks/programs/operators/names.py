@@ -25,7 +25,7 @@ class Names(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def names_of(statement: ast.stmt) -> Names:
-    """Return the names of a statement. A function or a class inside it counts as reading its names when defined."""
+    """Return the names of a statement. A function or class in it counts as reading its names when it is defined."""
     bound: set[str] = set()
     reads = _unbound([statement], bound)
     return Names(frozenset(reads), frozenset(bound))
@@ -47,7 +47,7 @@ def binds(statement: ast.stmt) -> frozenset[str]:
 
 
 def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
-    """Return the names that a module defines but that neither the entry point nor its other statements ever need."""
+    """Return the names that a module defines but that neither the entry point nor other statements need."""
     definitions = [statement for statement in tree.body if is_definition(statement)]
     reads: dict[str, set[str]] = {}
     for statement in definitions:
@@ -109,7 +109,7 @@ def missing_names(statements: Iterable[ast.stmt], bound: Iterable[str]) -> set[s
 
 
 def _unbound(nodes: Iterable[ast.AST], bound: set[str]) -> set[str]:
-    """Return the names that nodes, evaluated in order, read unbound, and add the names that they bind to ``bound``."""
+    """Return the names that nodes, in order, read before binding them; add the names that they bind to ``bound``."""
     return set().union(*(_unbound_in(node, bound) for node in nodes))
 
 

@@ -15,7 +15,7 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 Weighted: TypeAlias = tuple[tuple[str, float], ...]
-"""Names with the weights by which they are drawn."""
+"""Names with the weights that they are drawn with."""
 
 # Functions from numbers to numbers. In the second group only the first argument is a number to compute with; the others
 # are axes and the like.
@@ -47,7 +47,7 @@ _NON_NUMERIC: Final = (
     ast.BoolOp,
 )
 _HOLDERS: Final = (ast.BinOp, ast.ListComp, ast.GeneratorExp, ast.IfExp, ast.Call, ast.List, ast.Tuple)
-"""Types of arguments of any function that may contain numbers."""
+"""Types of arguments that may contain numbers, whatever function is called."""
 
 _METHODS: Final = frozenset(["normal", "uniform", "integers", "random", "choice", "permutation", "append", "items"])
 """Methods of objects that are not numbers, such as random generators and lists."""
@@ -56,7 +56,8 @@ _WRITTEN: Final = (ast.Constant, ast.BinOp, ast.UnaryOp)
 _LEAVES: Final = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 IN_ARITHMETIC, PARAMETER, CONSTANT, OTHER, UNLIKELY = 3.0, 2.0, 1.0, 1.0, 0.2
-"""Weights of names: used in arithmetic, parameters, constants of the module, other names, names with other uses."""
+"""Weights of names, in this order: names used in arithmetic, parameters, constants of the module, other names, and
+names that are only iterated over, indexed or accessed by attribute."""
 
 
 class Place(NamedTuple):
@@ -66,7 +67,7 @@ class Place(NamedTuple):
         path: The path of the expression from the module.
         node: The syntax tree of the expression.
         names: The names that are certainly bound at the expression and may be numbers.
-        outer_names: The same for the start of the statement, without the names of comprehensions.
+        outer_names: The names of this kind at the start of the statement, without those that comprehensions bind.
         block: The path of the innermost block of statements around the expression, and the position of its statement
             in that block.
         is_returned: Whether the expression is a returned value or an item of one.
@@ -88,7 +89,7 @@ class Part(NamedTuple):
 
 
 def numeric_parts(node: ast.expr) -> list[Part]:
-    """Return the operands that are numbers if the expression is one; empty for an expression without operands."""
+    """Return the operands that are numbers if the expression is a number; empty if it has no operands."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
         right = (
             [] if isinstance(node.op, ast.Pow) else [Part(("right",), node.right)]
@@ -122,7 +123,7 @@ def is_numeric(node: ast.expr) -> bool:
 def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
     """Return the numeric expressions of a function, in the order of the text.
 
-    Not included are ``while`` loops, nested functions and classes, loop bounds, sizes and indices.
+    Expressions in ``while`` loops, nested functions and classes, loop bounds, sizes and indices are left out.
 
     Args:
         function: The function to search, a part of ``tree``.
@@ -207,8 +208,8 @@ class _Finder:
             node: The syntax tree of the expression.
             path: The path of the expression from the module.
             bound: The names that are certainly bound at the expression.
-            outer: The names that are certainly bound before its statement.
-            block: The path of the innermost block around it, and the position of its statement in that block.
+            outer: The names that are certainly bound before the statement that holds the expression.
+            block: The path of the innermost block around the expression, and the position of the statement in it.
             is_returned: Whether the expression is a returned value or an item of one.
             is_operand: Whether the expression is an operand.
         """
@@ -241,7 +242,7 @@ class _Finder:
             yield from self._expression(part, path + step, bound, outer, block, is_returned=is_item)
 
     def _is_place(self, node: ast.expr, *, is_operand: bool) -> bool:
-        """Return whether an expression counts as a number; items, attributes and unknown calls do only as operands."""
+        """Return whether an expression counts as a number; items, attributes and unknown calls only do as operands."""
         if not is_numeric(node):
             return False
         if isinstance(node, ast.Call):

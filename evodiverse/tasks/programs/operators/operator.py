@@ -22,13 +22,13 @@ FAILED: Final = "mutation"
 
 MAX_CHARACTERS: Final = 9_000
 MAX_WORK: Final = 300_000.0
-"""The most work of a child, in microseconds as `estimate_work` counts them."""
+"""The most work that a child may take, in microseconds as estimated by `estimate_work`."""
 
 TRIES: Final = 10
 CROSSOVER_RATE: Final = 0.4
 MOVE_RATE: Final = 0.55
 MORE_EDITS: Final = (0.4, 0.35, 0.25)
-"""The probabilities of 0, 1 or 2 edits after a crossover or after a first edit."""
+"""The probabilities of 0, 1 and 2 edits after a crossover or after a first edit."""
 
 MAX_TRIMMED: Final = 8
 """The most statements that are removed from a child that is too long or takes too much work."""
@@ -56,7 +56,7 @@ class Parent(NamedTuple):
         tree: The syntax tree of the program.
         source: The source that `write_program` returns for the tree.
         undefined: The names that the program seems to read before anything binds them; see `undefined_names`.
-        dead: The names that the program defines and never reads.
+        dead: The names that the program defines but never reads.
         work: The estimated work of the program, in microseconds; see `estimate_work`.
     """
 
@@ -80,18 +80,20 @@ def read_parent(source: str, entry_point: str) -> Parent | None:
 class ProgramOperator:
     """The classical operator: edits of a program, sometimes after a crossover with another program.
 
-    The operator changes the first parent, or, if that one failed, the first that did not. The donor is the best of the
-    other parents that did not fail. With probability `CROSSOVER_RATE` the child takes a function, statements or
-    constants from the donor (`CROSSOVERS`), followed by 0, 1 or 2 edits (`MORE_EDITS`). Otherwise there are 1, 2 or 3
-    edits. With a grammar, an edit is one of its moves with probability `MOVE_RATE`; all other edits are mutations
-    (`MUTATIONS`).
+    The operator changes the first parent that did not fail, or the first parent if all failed. The other program of a
+    crossover, the donor, is the best of the other parents that did not fail. With probability `CROSSOVER_RATE` the
+    child takes a function, statements or constants from the donor (`CROSSOVERS`), followed by 0, 1 or 2 edits
+    (`MORE_EDITS`). Otherwise there are 1, 2 or 3 edits. If the task has its own moves, an edit is one of them with
+    probability `MOVE_RATE`; all other edits are mutations (`MUTATIONS`).
 
     A child defines the entry point, reads no undefined name that its parent did not read, and differs from its parent.
-    It has at most ``max_characters`` characters and about 0.3 s of work, or no more of either than its parent; a child
-    above these limits is trimmed. Definitions and generators that it no longer reads are removed. The operator makes up
-    to `TRIES` children until one meets these conditions.
+    It has at most ``max_characters`` characters, or as many as its parent if that has more, and at most about 0.3 s of
+    work, or as much as its parent if that takes more. A child above these limits is trimmed. Definitions and random
+    generators that it no longer reads are removed. The operator makes up to `TRIES` children until one meets these
+    conditions.
 
-    The operator name of a proposal joins what was done, as in ``crossover_statements+mutation_constant+move_walk``.
+    The operator name of a proposal joins the names of the changes, as in
+    ``crossover_statements+mutation_constant+move_walk``.
 
     Args:
         entry_point: The function that a program must define.
@@ -134,7 +136,7 @@ class ProgramOperator:
     def _vary(
         self, tree: ast.Module, other: ast.Module | None, rng: np.random.Generator
     ) -> tuple[ast.Module, list[str]]:
-        """Return a child and the names of the changes that made it, of which there may be none."""
+        """Return a child and the names of the changes that made it, possibly none."""
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:

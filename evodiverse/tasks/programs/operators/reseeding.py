@@ -11,7 +11,7 @@ from evodiverse.tasks.programs.settings import RESEED
 from evodiverse.vocabulary import Proposal, Request
 
 MAX_SEED: Final = 2**31
-"""The bound that all seeds are below; every generator accepts such seeds."""
+"""All new seeds are below this bound; every generator accepts such seeds."""
 
 NO_SEEDS: Final = "the program draws no random numbers from a generator that it makes or seeds"
 
@@ -89,10 +89,10 @@ def _replace_seed(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast
 
 
 def seeds_of(tree: ast.Module) -> list[Seed]:
-    """Return the places that set the seeds of the generators that a program makes or seeds.
+    """Return the places in a program that set the seeds of random generators.
 
-    A constant of the module that is read only as a seed counts as one seed. A generator without a seed gets one. To any
-    other integer expression a constant is added, so that generators with different seeds keep different seeds.
+    A constant of the module that is read only as a seed counts as one seed. A generator without a seed gets one. A
+    constant is added to any other integer expression, so that generators with different seeds keep different seeds.
     """
     modules = _modules(tree)
     arguments: list[tuple[Path, ast.expr]] = []
@@ -120,7 +120,7 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
 
 
 def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
-    """Return the seeds in the argument of a generator; empty if the argument may not be an integer."""
+    """Return the seeds in the argument of a generator; empty if the argument might not be an integer."""
     if isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
         return [Seed(path, number)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):

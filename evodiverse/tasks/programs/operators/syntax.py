@@ -1,7 +1,7 @@
 """Syntax trees of programs: parsing, writing and walking trees, and replacing parts of them.
 
-Trees are immutable by convention: an edit makes a new tree that shares the unchanged parts with the old one. Results
-about a statement can therefore be cached by the identity of its node, and equal statements share one node.
+Trees are immutable by convention: an edit makes a new tree that shares the unchanged parts with the old one. Equal
+statements share one node where possible. Results about a statement can therefore be cached by the identity of its node.
 """
 
 import ast
@@ -15,7 +15,7 @@ import numpy as np
 from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
 
 Edit: TypeAlias = Callable[[ast.Module, np.random.Generator], ast.Module | None]
-"""A random change of a tree, which returns the new tree, or None if it does not apply."""
+"""A function that changes a tree at random and returns the new tree, or None if the change does not apply."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """The path of a part of a tree: names of fields and indices in lists, from the outside in."""
@@ -76,7 +76,7 @@ def _read_lines(text: str) -> ast.stmt | None:
 
 
 def write_program(tree: ast.Module) -> str:
-    """Return the source of a tree, the same for equal trees."""
+    """Return the source of a tree; equal trees have the same source."""
     texts: list[str] = []
     previous: ast.stmt | None = None
     for statement in tree.body:
@@ -188,8 +188,8 @@ def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> I
 def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, list[ast.stmt]]]:
     """Yield the lists of statements in a module's functions, from the outside in.
 
-    Blocks in ``while`` loops, in functions that declare ``global`` or ``nonlocal`` names (which must come first), and
-    in functions named in ``without`` are left out.
+    Blocks in ``while`` loops, in functions that declare ``global`` or ``nonlocal`` names (such declarations must come
+    first), and in functions named in ``without`` are left out.
     """
     for index, function in enumerate(tree.body):
         if isinstance(function, FUNCTIONS) and function.name not in without and not declares_scope(function):

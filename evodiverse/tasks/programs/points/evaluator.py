@@ -20,9 +20,9 @@ _DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
         float,
-        "measured quantity, rounded to the worse side: for `heilbronn` the area of the smallest "
-        "triangle as a share of the whole triangle, higher is better; for `distances` the squared ratio of the largest "
-        "to the smallest distance, lower is better",
+        "measured quantity, rounded to the worse adjacent float: for `heilbronn`, the area of the smallest "
+        "triangle as a share of the whole triangle, higher is better; for `distances`, the squared ratio of the "
+        "largest to the smallest distance, lower is better",
     ),
     "points": OwnColumn(str, "the points as JSON, exact to the last bit, so that the log alone proves a record"),
 }
@@ -33,8 +33,8 @@ class PointPlacing:
     """The evaluator of point placements.
 
     The score is value / reference, or reference / value if smaller values are better. The value is computed in exact
-    arithmetic and rounded to the worse of the two adjacent floats. It is logged as ``value``, and the points, exact to
-    the last bit, as ``points``, so that the log alone proves a record.
+    arithmetic, rounded to the worse of the two adjacent floats, and logged as ``value``. The points are logged as
+    ``points``, exact to the last bit, so that the log alone proves a record.
 
     Args:
         problem: The problem that the points solve.

@@ -1,4 +1,4 @@
-"""The places of moves in programs that place points."""
+"""The places where moves make sense in programs that place points."""
 
 from typing import Final
 

@@ -20,7 +20,7 @@ Pixel = tuple[float, float]
 
 
 class Brush(NamedTuple):
-    """A brush that draws on an enlarged picture, in pixel coordinates of the final one."""
+    """A brush that draws on an enlarged picture, in pixel coordinates of the final picture."""
 
     draw: ImageDraw.ImageDraw
 

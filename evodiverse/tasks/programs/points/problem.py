@@ -18,13 +18,13 @@ class Problem(NamedTuple):
         quantity: The name of the quantity.
         n: The default number of points.
         reference: The value that scores 1 for the default number of points.
-        fewest, most: The smallest and largest number of points; more would take too long to measure.
+        fewest, most: The smallest and largest number of points; more points would take too long to measure.
         is_larger_better: Whether larger values are better.
         best_known: The best published values by the number of points.
-        seed: The program that a search starts from, with the line ``N = n``.
+        seed: The file of the program that a search starts from, which has the line ``N = n``.
         measure: A function that returns the exact value of points, at least 0. It raises ``ValueError`` with the reason
             if they are invalid.
-        verify: A function that returns the same value by an independent method, and raises the same error.
+        verify: A function that finds the same value by an independent method, and raises the same error.
         how: A description of the method of ``verify``.
         draw: A function that returns a PNG of valid points with lines of text below.
         describe: A function that returns the description for a language model, from ``n``, ``reference`` and the CPU

@@ -162,7 +162,7 @@ def describe_heilbronn(n: int, reference: float, timeout: float) -> str:
 
     Args:
         n: The number of points.
-        reference: The share of the whole triangle's area that scores 1 if the smallest triangle has it.
+        reference: The area of the smallest triangle that scores 1, as a share of the whole triangle's area.
         timeout: The limit of a run, in CPU seconds.
     """
     return _describe_placing("heilbronn", n, reference, timeout)

@@ -9,7 +9,7 @@ from evodiverse.vocabulary import Reason, Rejection
 
 # More than a program needs, and few enough to apply each of them to a long text.
 MAX_BLOCKS = 50
-# The most lines of a program after a block, since the next block is searched for in all of them.
+# The most lines of a program after a block is applied, because the next block is searched for in all of them.
 MAX_LINES = 50_000
 _MAX_SHOWN = 80
 _MARKER = re.compile(
@@ -29,8 +29,9 @@ class Block(NamedTuple):
 def find_blocks(reply: str) -> list[Block] | Rejection:
     """Return the blocks of a reply in order, or the reason why they are malformed.
 
-    A marker has five to nine characters and a line of its own. Text outside of the blocks is ignored, so blocks may
-    stand in code fences. A divider outside of a block, or a second one inside, is ordinary text.
+    A marker has a line of its own and five to nine of the characters ``<``, ``=`` or ``>``. Text outside of the blocks
+    is ignored, so blocks may be inside code fences. A divider outside of a block, or a second one inside, is ordinary
+    text.
     """
     text = unify_newlines(reply)
     blocks: list[Block] = []
@@ -80,7 +81,7 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
 def extract_program(reply: str, entry_point: str) -> str | None:
     """Return the content of the last code fence that defines the entry point.
 
-    Without one, return the whole reply if it defines the entry point, else None.
+    If no fence does, return the whole reply if it defines the entry point, else None.
     An unclosed fence ends where the next one opens or at the end of the reply.
     """
     text = unify_newlines(reply)
