@@ -1,4 +1,4 @@
-"""Fits of the true skeletons of all builtin problems by both methods, side by side, and what the parts of one cost.
+"""Fits of the true skeletons of all built-in problems by both methods, side by side, and what the parts of one cost.
 
 OMP_NUM_THREADS=1 python benchmarks/equation_fit.py, with one thread as in the sandbox
 """

@@ -34,7 +34,7 @@ PHOTO_ITERATION = 45
 TITLE = "outputs/jnk3/pt/off/default/seed0"
 WATCHED: dict[str, list[tuple[type, str]]] = {
     "live panel": [(RichDisplay, "update"), (RichDisplay, "finish")],
-    "journal": [(Journal, "append"), (Journal, "clear")],
+    "journal": [(Journal, "append"), (Journal, "replace")],
     "best/": [(MoleculeTask, "show_best")],
 }
 

@@ -57,7 +57,7 @@ class Run:
 
     Attributes:
         path: The run directory.
-        record: The content of ``run.json``: status, reason of the stop, versions, totals, seconds.
+        record: The content of ``run.json``: the status, why the run ended, versions, totals and seconds.
     """
 
     path: Path

@@ -12,7 +12,7 @@ def cache_folder() -> Path:
     """Return the cache folder, which may not exist yet: ``EVODIVERSE_CACHE``, or the platform's default.
 
     Raises:
-        DataError: ``EVODIVERSE_CACHE`` names an unknown home directory.
+        DataError: ``EVODIVERSE_CACHE`` starts with ``~``, and that home directory is unknown.
     """
     chosen = os.environ.get("EVODIVERSE_CACHE")
     try:

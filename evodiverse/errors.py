@@ -1,4 +1,4 @@
-"""The errors that EvoDiverse raises on purpose, each with the exit code of the command.
+"""The errors that EvoDiverse raises on purpose; each determines the exit code of the command.
 
 Any other exception that reaches the command line is a bug. A bad candidate is never an error: it is a `Rejection`.
 """

@@ -42,7 +42,7 @@ class Task(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's own columns of ``evaluations``: the keys of `Evaluation.details`, with float, int or str."""
+        """The domain's own columns of ``evaluations``: each key of `Evaluation.details` with float, int or str."""
 
     def initial(self, stream: Stream) -> list[str]:
         """Return the genotypes that a pool starts from, drawn with ``stream``."""
@@ -65,7 +65,7 @@ class LanguageModel(Protocol):
     """Answers all queries of an iteration at once. Asking the same query again gives the same answer at no cost."""
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost; for one that was answered before, at the price of that time."""
+        """Return the most that each query can cost; for a query that was answered before, at the price paid then."""
 
     def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query.
@@ -340,7 +340,7 @@ class Snapshot:
         iteration: The number of the last committed iteration.
         oracle_calls: The number of finished evaluations, including those of the current iteration.
         budget: The number of oracle calls that the run may make.
-        best: The highest score; None before the first.
+        best: The highest score; None before the first score.
         best_genotype: The genotype with the highest score; None if it takes several lines.
         headline: The line of a `Choosing` task about the chosen candidate; None for other tasks.
         summary_name: The name of a `Summarizer`'s number; None for other tasks.
@@ -354,7 +354,7 @@ class Snapshot:
         calls_per_second: The rate of oracle calls in this process.
         seconds_left: The time until the budget is spent at this rate, in seconds; None if it cannot be estimated.
         seconds: The wall time of the run and of its parts, in seconds, by name.
-        llm: The use made of the language model; None without one.
+        llm: The requests, tokens and cost of the language model so far; None if no model has been asked.
         awaited: How many replies of the current round have arrived, and how many were requested; None outside a round.
         stopped_by: Why the run ended; None while it is running.
     """
@@ -482,7 +482,7 @@ class Subject:
         group: The group of problems that tables aggregate the problem with; None if it is in no group.
         fit: How candidates are fitted, if tables have separate rows for each way of fitting; otherwise None.
         keys: The prefixes of the settings that define the problem. They do not count as overrides.
-        counts_proposals: Whether the paper seems to count the model's proposals instead of evaluations.
+        counts_proposals: Whether the paper's budget seems to count the model's proposals instead of evaluations.
     """
 
     problem: str | None = None
@@ -514,7 +514,7 @@ class Metrics(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's columns of ``evaluations`` that are needed, with float or str. A log may lack some of them."""
+        """The domain's columns of ``evaluations`` that are needed, each with float or str. A log may lack some."""
 
     @property
     def targets(self) -> Sequence[float]:

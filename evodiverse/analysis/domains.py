@@ -45,7 +45,7 @@ def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
 
 
 def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
-    """Return the module ``domain`` of a domain's package as in `find_module`; None if the module has no metrics."""
+    """Return the module ``domain`` of a domain's package (see `find_module`); None if the module has no metrics."""
     domain = find_module(name, own)
     return domain if isinstance(domain, Measured) else None
 

@@ -76,7 +76,7 @@ def print_run(path: Path, console: Console) -> None:
 
 
 def read_whole_log(path: Path) -> Log:
-    """Return the log of a run of any status so far, after checking that no part is missing.
+    """Return the log that a run of any status has written so far, after checking that no part is missing.
 
     Args:
         path: The run directory, with a ``run.json``.
@@ -99,7 +99,7 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
     """Print a table with one row per run, best first, and a column for each setting in which the runs differ.
 
     Args:
-        logs: The logs of the runs so far, at least one.
+        logs: The logs that the runs have written so far, at least one.
         console: The console, with markup and emoji disabled.
     """
     compared = compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
@@ -122,7 +122,7 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
 
 
 def read_overrides(path: Path) -> list[str] | None:
-    """Return the overrides that the user wrote on the command line; None if the run did not save them.
+    """Return the overrides that the user wrote on the command line; None if the run directory does not have them.
 
     Raises:
         InputError: The file is damaged; the message names it.

@@ -42,7 +42,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "mlflow": "tracking=mlflow",
     "optuna": "hydra/sweeper=optuna",
     "ray": "evaluator=ray, launcher=ray",
-    "screen": "method=diverse and the other methods that screen proposals; forests of your own",
+    "screen": "method=diverse and the other methods that screen proposals; training your own random forests",
     "slurm": "launcher=slurm",
     "srbench": "the problems of LLM-SRBench",
 }
@@ -145,8 +145,7 @@ def check_sandbox() -> Iterator[Finding]:
     gaps = find_gaps()
     if gaps:
         remedy = (
-            "run programs that models write on Linux 5.13 or later, outside of containers that forbid Landlock or "
-            "seccomp; "
+            "run model-written programs on Linux 5.13 or later, outside of containers that forbid Landlock or seccomp; "
             "sandbox.require=strict refuses to run here"
         )
         yield Finding("kernel", Status.LIMITED, f"the kernel cannot protect {' and '.join(gaps)} from programs", remedy)

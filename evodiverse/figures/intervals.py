@@ -59,8 +59,8 @@ def estimate(values: Sequence[float], strata: Sequence[Hashable] | None = None) 
     """Return the mean of one value per run, with its 95% t interval.
 
     Runs differ far more between problems than between seeds. The mean is therefore the mean of the problems' means, and
-    the variance is pooled within problems, so the interval covers what other seeds on the same problems would change.
-    There is no interval if each problem has a single seed.
+    the variance is pooled within problems, so the interval reflects only how much the mean would change with other
+    seeds on the same problems. There is no interval if each problem has a single seed.
 
     Args:
         values: ``(n,)`` finite values, at least one.

@@ -180,7 +180,7 @@ def budget_of(results: Sequence[Result]) -> int:
 
 
 def best_run(results: Sequence[Result], metric: str) -> Result | None:
-    """Return the run with the highest value of a metric, the first if several have it; None if none has the metric."""
+    """Return the run with the highest value of a metric, the first in a tie; None if no run has the metric."""
 
     def number(result: Result) -> float:
         value = result.metrics.get(metric)

@@ -86,9 +86,9 @@ def _picture(kind: str, *about: str, grid: Grid) -> Picture:
     return Picture(
         "_".join(filter(None, [NAME, *about, *filter(None, grid.keys)])),
         f"{', '.join(filter(None, about))}: {measure.words} by {settings}, {mean} over runs, with their number in "
-        f"brackets; n = {n}. Runs differ from the defaults in nothing else. Lighter is better.",
+        f"parentheses; n = {n}. Runs differ from the defaults in nothing else. Lighter is better.",
         partial(draw, grid, measure),
-        f"n = {n} runs; in brackets, the number of runs in a cell",
+        f"n = {n} runs; in parentheses, the number of runs in a cell",
     )
 
 

@@ -122,7 +122,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def join_or(names: Sequence[str]) -> str:
-    """Return names as an alternative in words, such as ``a, b or c``."""
+    """Return names joined as alternatives, such as ``a, b or c``."""
     *first, last = names
     return f"{', '.join(first)} or {last}" if first else last
 

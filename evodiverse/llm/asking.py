@@ -16,7 +16,7 @@ from evodiverse.llm.failures import LONGEST_RETRY_AFTER, REMEDIES, RefusedError,
 from evodiverse.vocabulary import Finish, Query, Reply
 
 _LOG = logging.getLogger("evodiverse.llm")
-# Refusals that are about one prompt, not about the account or the model.
+# The HTTP status of refusals that are about one prompt, not about the account or the model.
 SPENT_STATUS = frozenset({400, 413, 422})
 # How often the caller is asked whether to stop while no reply arrives.
 _HEARTBEAT_SECONDS = 0.2

@@ -121,7 +121,7 @@ class ReplyCache:
         that repeating either run gives the same log.
 
         Raises:
-            ServiceError: The disk is full or gone.
+            ServiceError: The disk is full or no longer available.
         """
         rows = [(query_key(query), query.model, _encode(entry)) for query, entry in bought]
         began = time.perf_counter()

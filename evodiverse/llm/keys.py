@@ -60,8 +60,8 @@ def redact(text: str, *secrets: str | None) -> str:
 def redact_reply(text: str, *secrets: str) -> str:
     """Return a model's reply without secrets.
 
-    A reply is data, and may contain the value of a harmless variable such as MAX_TOKENS. So only the variables that
-    hold providers' keys are hidden.
+    A reply is data, and may contain the value of a harmless variable whose name only looks secret, such as MAX_TOKENS.
+    So only the values of the variables that hold providers' keys are hidden.
 
     Args:
         text: The reply.

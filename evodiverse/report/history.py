@@ -44,7 +44,7 @@ class History:
 
     @cached_property
     def best(self) -> list[Row]:
-        """The rows of charged calls with a score, best first; of equal scores, the older one comes first."""
+        """The rows of charged calls with a score, best first; among equal scores, the older one comes first."""
         scored = [row for row in self.by_call.values() if row["score"] is not None]
         return sorted(scored, key=lambda row: (-row["score"], row["call"]))
 

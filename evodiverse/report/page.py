@@ -1,4 +1,4 @@
-"""The frame of every page. A page loads nothing, and runs no script except its own."""
+"""The frame of every page. A page loads no other files, and runs no script except its own."""
 
 import base64
 import hashlib

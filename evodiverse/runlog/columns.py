@@ -234,8 +234,8 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
 """The datasets of every run, in the order of the reference."""
 
 FORECAST_COLUMNS: Final[Mapping[str, Column]] = {
-    "predicted": _number(_PREDICTED, "of the task", "no forecast was made for it"),
-    "spread": _number(_SPREAD, "of the task", "no forecast was made for it"),
+    "predicted": _number(_PREDICTED, "of the task", "no forecast was made for the candidate"),
+    "spread": _number(_SPREAD, "of the task", "no forecast was made for the candidate"),
 }
 """Additional columns of ``evaluations`` in a run whose proposals are screened."""
 

@@ -8,7 +8,7 @@ from evodiverse.runlog.runs import Run
 
 DOCKING: Final = "docking"
 DOCKING_RECORD: Final = "docking.json"
-"""The file in that folder that records the docking target and the docking settings."""
+"""The file in the folder `DOCKING` that records the docking target and the docking settings."""
 
 _MOST_BYTES: Final = 1 << 20
 

@@ -105,7 +105,7 @@ def union(pools: Pools) -> list[int]:
 
 
 def calls_by_iteration(log: Log) -> list[int]:
-    """Return the number of calls that each iteration charged, the initial one first."""
+    """Return the number of calls that each iteration charged, starting with iteration 0."""
     counts = Counter(log.attempts["iteration"][at] for at in log.charged)
     return [counts[iteration] for iteration in range(len(log.states))]
 

@@ -38,7 +38,7 @@ BEST: Final = "best"
 """The folder with files for people about the best candidates."""
 
 CHOSEN: Final = "chosen.txt"
-"""The file in that folder with the task's line about the candidate that it chooses."""
+"""The file in the folder `BEST` with the task's line about the candidate that it chooses."""
 
 CODE: Final = "code/"
 """The prefix of the roles of a user's code files among the sources."""

@@ -90,7 +90,7 @@ class Run:
         Args:
             dataset: The name of the dataset.
             names: The columns to read that every run has.
-            own: The columns of the domain to read, with float or str. They are None throughout if the version that
+            own: The columns of the domain to read, each with float or str. They are None throughout if the version that
                 wrote the log did not have them.
 
         Raises:
@@ -134,9 +134,10 @@ def _kinds(dataset: str, names: Sequence[str]) -> dict[str, pa.DataType]:
 
 
 def find_records(folder: Path) -> list[Path]:
-    """Return the path of the ``run.json`` in a run directory, or of those of all runs below any other folder, sorted.
+    """Return the paths of the ``run.json`` files in and below a folder, sorted.
 
-    Links are followed. Folders whose names begin with a dot are skipped, since runs are moved into one to be deleted.
+    The search does not go below a run directory. Links are followed. Folders whose names begin with a dot are skipped,
+    since a run is moved into one to be deleted.
     """
     found, seen = [], set()
     for path, folders, files in os.walk(folder, followlinks=True):

@@ -62,7 +62,7 @@ class Sheet(Protocol):
 
 
 class Overview:
-    """A watcher of a sweep's runs through their files, which any process may write. Use it as a context manager.
+    """Watches the runs of a sweep by reading their files, whichever process writes them. Use it as a context manager.
 
     Args:
         listed: The runs that are about to start.
@@ -99,7 +99,7 @@ class Overview:
             self._sheet.show(self.standings, [number])
 
     def end(self, number: int, error: str | None) -> None:
-        """Record that a run has ended; ``error`` is the message it failed with, or None if it did not fail."""
+        """Record that a run has ended; ``error`` is the message of its failure, or None if it did not fail."""
         with self._lock:
             is_shown, standing = self.standings[number].is_over, read_standing(self._listed[number].path)
             if error is not None:
@@ -193,7 +193,7 @@ class PlainSheet(NoSheet):
 
 
 class RichSheet(NoSheet):
-    """A table that is redrawn in place: one row per run, as many as fit on the terminal, running ones first.
+    """A table that is redrawn in place, one row per run. If not all fit on the terminal, running ones take precedence.
 
     Args:
         listed: The runs.
@@ -244,7 +244,7 @@ class RichSheet(NoSheet):
 
 
 def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
-    """Return a line with the number of runs in each state, and the time left if runs take as long as those so far."""
+    """Return a line with the number of runs in each state, and the time left if runs take as long as completed ones."""
     counts = Counter(standing.state for standing in standings.values())
     counts["complete"] += n_runs - len(standings)
     parts = [f"{count:,} {state}" for state, count in sorted(counts.items()) if count]

@@ -21,7 +21,9 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def find_uncut(evaluations: Rows, last: int, slots: int, oracle_calls: int) -> int:
-    """Return the last iteration that the budget did not cut short; up to it, a run with a larger budget is the same.
+    """Return the last iteration that the budget did not cut short.
+
+    Up to this iteration, a run with a larger budget has the same log.
 
     Args:
         evaluations: All rows of the dataset, with ``iteration`` and ``call``.

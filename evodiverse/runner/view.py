@@ -73,7 +73,7 @@ class View:
         self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
 
     def resume(self, swaps: Sequence[Mapping[str, Any]]) -> None:
-        """Continue after the logged rows were added; ``swaps`` are the logged exchanges."""
+        """Continue an earlier process, after `note_logged` has added its attempts; ``swaps`` holds all logged swaps."""
         self.n_evaluated = self._n_before = self._archive.n_calls
         names = [field.name for field in fields(SwapTrial)]
         for _, rows in groupby(swaps, key=itemgetter("iteration")):
@@ -109,14 +109,17 @@ class View:
         )
 
     def best_discoveries(self) -> list[Discovery]:
-        """Return the `N_BEST` best candidates of the run and the best of each grade, best first, ties by age."""
+        """Return the `N_BEST` best candidates of the run and the best of each grade, best first.
+
+        Of several with the same score, the older comes first.
+        """
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, the score of failed evaluations, sorts last
         calls = {*(ranked[~np.isnan(scores[ranked])] + 1).tolist(), *self._graded().values()}
         return [self._discovery(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
 
     def new_improvements(self) -> list[Discovery]:
-        """Return the candidates better than all before them that were evaluated since the last call."""
+        """Return those candidates evaluated since the last call that are better than all before them."""
         scores = self._archive.scores
         records = []
         for call in range(self._n_seen + 1, scores.size + 1):

@@ -111,8 +111,8 @@ class Workers:
     Args:
         bench: The objects that do the work.
         n: The number of processes or threads.
-        batch: The number of evaluations in a batch. None takes the number that a `Batching` task gives, and for other
-            tasks adapts it to their speed, see `BATCH_SECONDS`.
+        batch: The number of evaluations in a batch. If it is None, a `Batching` task gives the number; for other tasks,
+            the number adapts to their speed (see `BATCH_SECONDS`).
         proposes: Whether the operator will be asked for proposals.
     """
 
@@ -181,8 +181,10 @@ class Workers:
             for _ in range(self._n):
                 self._pool.submit(os.getpid)
             self._processes = [process for process in multiprocessing.active_children() if process not in others]
-        except (EOFError, OSError) as error:  # the fork server was killed
-            raise _dead_worker() from error
+        except (EOFError, OSError) as error:
+            raise ServiceError(
+                "the process that starts the workers was killed; run the same command again to resume"
+            ) from error
         except Exception as error:  # anything that pickling a user's objects raises
             _check_sendable(self._bench)
             raise RuntimeError("the workers cannot be started") from error

@@ -111,7 +111,7 @@ class Forker:
         return pid, [job, *reads]
 
     def end(self) -> Ending:
-        """Kill the forked process, if there is one, and its descendants. The returned object is valid until `renew`."""
+        """Kill the forked process, if any, and its descendants; return how it ended, which is valid until `renew`."""
         if self._pid is not None:
             end(self._pid, self._ending)
             self._pid = None

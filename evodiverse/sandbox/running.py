@@ -26,8 +26,8 @@ class Running:
 
     Args:
         pid: The id of the process.
-        fds: Our ends of the pipes to it: the one to write its job to, then those to read its stdout, stderr and result
-            from.
+        fds: Our ends of its pipes, in this order: one to write the job to, and three to read its stdout, its stderr and
+            the result from.
         job: The packed job to write.
         limits: The limits of the program.
     """

@@ -1,6 +1,7 @@
 """The control of a warm parent (see `parent`): starting it, asking it for processes, and ending it.
 
-This module runs in the process that uses the sandbox. Jobs and results stay there, out of reach of all programs.
+This module runs in the process that uses the sandbox. It keeps jobs and results out of the warm parent, so that no
+program can reach those of another.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 """The exchange of candidates between the pools of the ladder (paper, Algorithm "Swap operator").
 
-A pool is a sorted array of calls. Each key is evaluated once per run, so equal keys are the same call.
+A pool is a sorted array of call numbers. Each key is evaluated once per run, so equal keys mean the same call.
 """
 
 from collections.abc import Callable, Sequence
@@ -214,7 +214,7 @@ def all_(event: Event) -> range:
 
 @schedules
 def even_odd_random(event: Event) -> range:
-    """Return the even or the odd pairs, as a fair coin decides (reversible parallel tempering)."""
+    """Return the even or the odd pairs, chosen at random with equal probability (reversible parallel tempering)."""
     parity = int(event.streams.at(Purpose.SCHEDULE, event.iteration).rng().integers(2))
     return range(parity, event.method.n_pools - 1, 2)
 

@@ -19,8 +19,8 @@ def keep_apart(
 ) -> list[int]:
     """Choose ``size`` hypotheses, of which at most ``share`` are similar to each other, and return their indices.
 
-    A hypothesis is skipped if ``share`` of those taken before are similar to it. If too few are left, the skipped ones
-    fill up the rest, in their order.
+    A hypothesis is skipped if at least ``share`` of those taken before are similar to it. If too few are left, the
+    skipped ones fill up the rest, in their order.
 
     Args:
         hypotheses: The hypotheses, the preferred ones first.

@@ -38,7 +38,11 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Niche:
-    """The limit on similar candidates: a pool keeps at most ``share[rung]`` whose similarity is at least ``radius``."""
+    """The limit on similar candidates in a pool.
+
+    At most ``share[rung]`` members have a similarity of at least ``radius`` to each other, as long as there are
+    dissimilar candidates.
+    """
 
     radius: float
     share: tuple[int, ...]

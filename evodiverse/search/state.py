@@ -49,7 +49,7 @@ class Attempt:
         key: The canonical identity; None if the genotype was rejected.
         call: The number of the charged call; None if nothing was charged.
         reused_call: The earlier call whose evaluation was reused; None if none was.
-        evaluation: The evaluation of either call; None without one.
+        evaluation: The evaluation of the charged or the reused call; None if there is no such call.
         error: Why the genotype was rejected or its evaluation failed; empty otherwise.
         llm_call: The number of the request to a language model; None for a classical operator.
         forecast: The surrogate's forecast; None without screening.

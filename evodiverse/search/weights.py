@@ -35,7 +35,7 @@ def score_power(scores: FloatArray, beta: float) -> FloatArray:
 
 @weights
 def boltzmann(scores: FloatArray, beta: float) -> FloatArray:
-    """Weight by ``exp(beta * s)``: mating in the program domain, where s is the log-probability ℓ."""
+    """Weight by ``exp(beta * s)``: mating in the program domain, where s is the paper's log-probability ℓ."""
     return best_first(scores) if np.isinf(beta) else beta * scores
 
 

@@ -188,7 +188,7 @@ def _workers(plan: Plan, task: Task) -> Workers:
 
 @contextmanager
 def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterator[Evaluator | None]:
-    """Open the evaluator, and yield it, or None if the workers themselves evaluate.
+    """Yield the open evaluator, or None if the workers themselves evaluate.
 
     Raises:
         InputError: The task does not accept scores from outside the run, or the cluster does not exist.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def find_conf() -> Path:
-    """Return the folder of the YAML files, which lies inside an installed package but next to it in a checkout."""
+    """Return the folder of the YAML files: inside an installed package, but next to the package in a checkout."""
     package = Path(__file__).parents[1]
     installed = package / "conf"
     return installed if installed.is_dir() else package.parent / "conf"

@@ -28,7 +28,7 @@ Function = Callable[..., Any]
 
 
 def import_domain(name: object) -> Domain:
-    """Return the module ``domain`` of a domain's package, which may lie in the current folder.
+    """Return the module ``domain`` of a domain's package, which may be in the current folder.
 
     The functions of the returned module raise a `ServiceError` for an exception in a user's code, and a `ContractError`
     for a return value that the port does not allow.

@@ -11,7 +11,8 @@ from evodiverse.search.settings import EarlyStop, MatingPool, Method, Niche, Scr
 from evodiverse.settings import schema
 from evodiverse.vocabulary import Decoding, Prompt, Sampler
 
-# Default for the classical operator. Proposals of a language model cost more than most oracle calls.
+# The default number of proposals per slot with the classical operator. With a language model it is 1, since proposals
+# of a model cost more than most oracle calls.
 _PROPOSALS: Final = 8
 
 

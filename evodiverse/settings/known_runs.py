@@ -83,7 +83,7 @@ class KnownRuns:
         """Save the new notes.
 
         Raises:
-            ServiceError: The disk is full or not available.
+            ServiceError: The disk is full or no longer available.
         """
         if self._new:
             self._folder.mkdir(parents=True, exist_ok=True)

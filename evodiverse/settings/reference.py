@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 from evodiverse.settings.identity import show
@@ -10,10 +10,11 @@ from evodiverse.settings.identity import show
 _KINDS = {
     int: "integer",
     float: "number",
-    str: "text",
+    str: "string",
     bool: "true or false",
+    list[int]: "list of integers",
     list[float]: "list of numbers",
-    list[str]: "list of texts",
+    list[str]: "list of strings",
 }
 _HEAD = "| key | meaning | default | unit | type | values |\n|---|---|---|---|---|---|\n"
 
@@ -63,7 +64,6 @@ def _kind(kind: Any) -> str:
         return "keys"
     if kind is Any:
         return "any"
-    if kind in _KINDS:
-        return _KINDS[kind]
-    plain = [_KINDS[option] for option in get_args(kind) if option is not NoneType]
-    return " or ".join([*plain, "null"])
+    if get_origin(kind) is UnionType:
+        return " or ".join([*(_KINDS[option] for option in get_args(kind) if option is not NoneType), "null"])
+    return _KINDS[kind]

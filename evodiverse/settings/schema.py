@@ -67,14 +67,14 @@ class Niche:
     """The keys of ``method.niche``."""
 
     radius: float = documented(
-        "least similarity, as the task measures it, at which two candidates count as alike",
+        "least similarity, as the task measures it, at which two candidates count as similar",
         default=MISSING,
         above=0,
         most=1,
     )
     share: list[int] = documented(
-        "maximum number of similar members of a pool as long as dissimilar candidates are available, for each rung, "
-        "cold first; the last entry applies to all further rungs",
+        "maximum number of similar candidates that a pool keeps as long as dissimilar ones are available, for each "
+        "rung, cold first; the last entry applies to all further rungs",
         default=MISSING,
         unit="candidates",
         least=1,
@@ -93,18 +93,18 @@ class Screen:
         least=1,
     )
     explore: float = documented(
-        "weight of the spread of the surrogate's forecasts in that choice; their mean has weight 1",
+        "weight of the spread of the surrogate's forecasts in the choice of proposals; their mean has weight 1",
         default=0.5,
         least=0,
     )
     radius: float = documented(
-        "least similarity, as the task measures it, at which two proposals count as alike",
+        "least similarity, as the task measures it, at which two proposals count as similar",
         default=0.4,
         above=0,
         most=1,
     )
     at_most: int = documented(
-        "maximum number of similar proposals to evaluate in a round as long as dissimilar ones are available",
+        "maximum number of similar proposals to evaluate per pool and round as long as dissimilar ones are available",
         default=2,
         unit="proposals",
         least=1,
@@ -123,7 +123,7 @@ class Method:
         least=0,
     )
     samplers: list[str] = documented(
-        "key of llm.pools that each rung samples with, cold first; the last entry applies to all further rungs",
+        "sampler of each rung, a key of llm.pools, cold first; the last entry applies to all further rungs",
         default=MISSING,
         choices=SAMPLERS,
     )
@@ -256,7 +256,7 @@ class Search:
     """The keys of ``search``: limits that do not depend on the method."""
 
     attempts: int = documented(
-        "maximum number of attempts to fill a slot (the place of one offspring), which then stays empty",
+        "maximum number of attempts to fill a slot (the place of one offspring) before it stays empty",
         default=MISSING,
         least=1,
     )

@@ -32,7 +32,7 @@ class SweptRun:
 
     Attributes:
         number: The position of the run in the sweep, from 1.
-        overrides: The overrides that would start this run alone.
+        overrides: The overrides that would start only this run.
         varied: The keys that the sweep varies, with their values as written on the command line.
         path: The run directory.
         complete: A line that says that the run is complete; None if it is not.
@@ -48,7 +48,7 @@ class SweptRun:
 
 
 class Composer:
-    """A faster composition of the runs of a sweep.
+    """Composes the configurations of a sweep's runs, faster than Hydra does.
 
     Hydra takes a tenth of a second for each composition. Runs that choose the same options differ only in plain values,
     so Hydra composes each choice of options once, and the values are set on a copy.
@@ -65,7 +65,7 @@ class Composer:
         self._bases: dict[tuple[str, ...], tuple[DictConfig, HydraConf]] = {}
 
     def compose(self, overrides: Sequence[str]) -> tuple[DictConfig, HydraConf]:
-        """Return the run's configuration and Hydra's own part, which the next composition may change.
+        """Return the run's configuration and Hydra's own part; the next composition may change the latter.
 
         Raises:
             HydraException: The run does not compose.

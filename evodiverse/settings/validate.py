@@ -49,8 +49,8 @@ def _rungs(method: Method) -> Iterator[str]:
         yield f"method.ladder must have no equal neighbors if method.swap.rule={rule}, got {ladder}"
     if "score_power" in _weights(method) and any(MAX_POWER < beta < inf for beta in ladder):
         yield (
-            f"method.ladder must not exceed {MAX_POWER} (or be .inf) if a weight is score_power, got {ladder}: "
-            "above that, the floor of 1e-10 makes even good scores equal; use method.survivors.weight=rank"
+            f"method.ladder: each value must be at most {MAX_POWER} or .inf if a weight is score_power, got {ladder}: "
+            f"above {MAX_POWER}, the floor of 1e-10 makes even good scores equal; use method.survivors.weight=rank"
         )
     if method.survivors.rule == "niche" and method.niche is None:
         yield "method.survivors.rule=niche needs method.niche, got null; set method.niche={radius: 0.4, share: [10]}"

@@ -76,9 +76,10 @@ class RunDirectory:
     A committed iteration is written at once if writing has taken at most ``write_share`` of the time so far. Otherwise
     it waits, for at most ``max_wait`` seconds, and is written into one part together with the next ones.
 
-    A write puts one part per dataset in place, each through a temporary file that is then renamed. It ends by replacing
-    the checkpoint; only then are the parts valid. Parts that are newer than the checkpoint are deleted on resume, and
-    written again later with the same content. Evaluations that are not written yet are in ``journal``.
+    A write adds one part to each dataset that has new rows; each part is a temporary file first, which is then renamed.
+    At the end, the checkpoint is replaced; only then are the parts valid. Parts that are newer than the checkpoint are
+    deleted on resume, and written again later with the same content. Evaluations that are not written yet are in
+    ``journal``.
 
     Args:
         path: The run directory, which is created if it is missing.

@@ -19,7 +19,7 @@ BAD = [
     ),
     (
         ["method.ladder=[12,0.2]"],
-        "method.ladder must not exceed 10 (or be .inf) if a weight is score_power, got [12",
+        "method.ladder: each value must be at most 10 or .inf if a weight is score_power, got [12",
     ),
     (["method.survivors.rule=niche"], "method.survivors.rule=niche needs method.niche, got null; set "),
     (["method=niche_ga", "method.niche.share=[]"], "method.niche.share must hold a number for each rung, got []"),

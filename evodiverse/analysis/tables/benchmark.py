@@ -18,9 +18,9 @@ _DIGITS: Final = 3
 def benchmark_table(layout: Layout, benchmark: Benchmark, results: Sequence[Result]) -> Table:
     """Return the table of a benchmark; the table has no lines if no run counts.
 
-    A run counts if it has the budget of the benchmark and one of its tasks, with an unchanged oracle. The last two
-    lines show the sum over all tasks, averaged over the seeds with runs of all tasks, and the number of evaluations
-    that were not counted as calls.
+    A run counts if its task belongs to the benchmark, its oracle is unchanged, and its budget is that of the benchmark.
+    The last two lines show the sum over all tasks, averaged over the seeds with runs of all tasks, and the number of
+    evaluations that were not counted as calls.
 
     Args:
         layout: The layout of the table.

@@ -16,7 +16,7 @@ from evodiverse.analysis.tables.models import OFF
 
 _HERE: Final = Path(__file__).parent
 FIT: Final = "task.fit"
-"""The configuration key of the way in which candidates are fitted."""
+"""The configuration key that chooses how candidates are fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Column:
         group: The common title above several columns.
         test: The test of the difference to show instead of the metric: ``t``, ``bootstrap`` or ``permutation``.
         extra: Whether the paper has no such column.
-        unlike: The metric of which this one is a variant. The column is shown only if the two differ by more than 0.01
-            somewhere.
+        unlike: The metric of which ``metric`` is a variant. The column is shown only if the two differ by more than
+            0.01 somewhere.
         note: A note for tables that show the column.
         median: Whether to show the median over the runs instead of the mean.
         needs: What the metric requires in addition to a complete run; None if nothing.
@@ -62,7 +62,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table of the paper: the runs it takes, and the values that the paper reports.
+    """A row of a table of the paper: the runs that fill it, and the values that the paper reports.
 
     Attributes:
         of: The heads of the row.

@@ -41,7 +41,8 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Tabl
         keys: The settings of the rows and of the columns: dotted keys, or ``task``, ``method``, ``llm``.
 
     Raises:
-        InputError: There are not one or two keys, or no run has such a setting; the message suggests a similar key.
+        InputError: The number of keys is not one or two, or no run has one of the settings; the message then suggests a
+            similar key.
     """
     if not 1 <= len(keys) <= 2 or not all(keys):
         raise InputError(

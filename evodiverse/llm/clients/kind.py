@@ -36,7 +36,7 @@ class Kind(Protocol):
 
         Args:
             settings: The settings of the models.
-            artifact_sha256: A function that returns the SHA-256 of a published file by its name.
+            artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
 
         Raises:
             InputError: The file cannot be read.
@@ -47,7 +47,7 @@ class Kind(Protocol):
 
         Args:
             settings: The settings of the models.
-            artifact: A function that returns the path of a published file by its name.
+            artifact: A function that returns the path of a published file, given its name.
 
         Raises:
             InputError: A file cannot be obtained.

@@ -1,4 +1,4 @@
-"""Evaluation outside of the run: the run writes a table of candidates, ends, and resumes with their scores."""
+"""Evaluation outside the run: the run writes a table of candidates, ends, and resumes with their scores."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ COLUMNS = ("key", "genotype", "score")
 
 
 class AskingEvaluator:
-    """An evaluator that writes the candidates the run is waiting for to a table, and ends the run.
+    """An evaluator that writes a table of the candidates that need scores, and ends the run.
 
     Args:
         path: The CSV file to write.

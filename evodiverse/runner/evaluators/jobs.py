@@ -1,4 +1,4 @@
-"""Processes of an evaluator program. They outlive the run and are found when it is started again."""
+"""Processes of an evaluator program. They outlive the run, and the next start of the run finds them."""
 
 import json
 import os

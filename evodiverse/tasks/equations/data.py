@@ -1,4 +1,4 @@
-"""The data of a problem: generated from a builtin law and cached, or read from LLM-SRBench or a user's files."""
+"""The data of a problem: generated from a built-in law and cached, or read from LLM-SRBench or a user's files."""
 
 import ast
 import hashlib
@@ -50,7 +50,7 @@ class Dataset:
         target: The column to be explained.
         variables: The other columns, in the order of an equation's arguments.
         splits: The training data, and the data that are held out.
-        problem: The builtin problem with the law behind the data, or None if the law is not known.
+        problem: The built-in problem with the law behind the data, or None if the law is not known.
     """
 
     target: Variable
@@ -154,7 +154,7 @@ def _files(data: DataSettings) -> list[Path | None]:
 
 @lru_cache(maxsize=4)
 def builtin_splits(builtin: Problem) -> Splits:
-    """Return the data of a builtin problem from the cache folder, generating and storing them there if needed."""
+    """Return the data of a built-in problem from the cache folder, generating and storing them there if needed."""
     path = cache_folder() / "equations" / f"{builtin.name}-{_version()}.npz"
     try:
         if path.exists():

@@ -101,7 +101,7 @@ def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:
-    """Return the command-line override that selects the builtin problems of some sciences; None stands for all."""
+    """Return the command-line override that selects the built-in problems of some sciences; None stands for all."""
     names = [name for name, problem in PROBLEMS.items() if None in groups or problem.domain in groups]
     return [f"task.problem={','.join(f'{BUILTIN}/{name}' for name in names)}"]
 

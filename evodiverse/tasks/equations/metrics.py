@@ -112,7 +112,7 @@ def find_science(settings: Mapping[str, Any]) -> str | None:
 def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     """Return the errors, accuracies, structures and diversities of an equation run.
 
-    ``best_*`` are the values of the best equation, ``top10_*`` means over the best ten. ``acc`` is 1 if every
+    ``best_*`` are the values of the best equation, and ``top10_*`` are means over the best ten. ``acc`` is 1 if every
     prediction is within 10% of the measurement, ``acc_95`` if at least 95% of them are. A value is None if nothing was
     held out. An NMSE is infinite if a prediction is not finite.
 

@@ -28,7 +28,7 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return the terms added to, removed from and kept of the first parent; ``c`` stands for any constant."""
+    """Return the terms that were added to the first parent, removed from it, or kept; ``c`` stands for any constant."""
     if _read(parents[0]) is None or _read(genotype) is None:
         return None
     before, after = find_terms(parents[0]), find_terms(genotype)
@@ -45,7 +45,7 @@ def _read(genotype: str) -> Node | None:
 
 
 def _read_params(text: object) -> list[float]:
-    """Return the fitted constants, an empty list if the log has no list of finite numbers."""
+    """Return the fitted constants, or an empty list if the log has no list of finite numbers."""
     try:
         params = json.loads(text) if isinstance(text, str) else []
     except (ValueError, RecursionError):
@@ -128,7 +128,7 @@ def _write_number(value: float) -> tuple[Markup, int]:
 
 
 def _within(part: tuple[Markup, int], least: int) -> Markup:
-    """Return an expression, in brackets if it binds less strongly than its place requires."""
+    """Return an expression, in parentheses if it binds less strongly than its place requires."""
     written, binding = part
     return written if binding >= least else _bracket(written)
 

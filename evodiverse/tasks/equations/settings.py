@@ -51,7 +51,7 @@ class DataSettings:
         most=0.5,
     )
     root: str | None = documented(
-        "folder with your copy of LLM-SRBench, for srbench/… problems; null: fetch it into the cache", default=None
+        "folder with your copy of LLM-SRBench, for srbench/… problems; null: download it into the cache", default=None
     )
     normalize: str = documented(
         "unit of the squared error: the training target's variance, or none", default="target", choices=NORMALIZATIONS
@@ -88,8 +88,8 @@ class EquationSettings:
         "builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data", default=None
     )
     fit: str = documented(
-        "how parameters are fitted: lm is least squares from many starts; bfgs is the released code's BFGS from a "
-        "start with all parameters at 1",
+        "how parameters are fitted: lm is least squares from many starts; bfgs is the BFGS of the paper's released "
+        "code, from one start with all parameters at 1",
         default="lm",
         choices=FITS,
     )

@@ -1,4 +1,4 @@
-"""The units of parameters at the start of a fit: magnitudes that suit what each is added to or multiplied by."""
+"""The units of parameters at the start of a fit: magnitudes that suit what a parameter is added to or multiplied by."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log

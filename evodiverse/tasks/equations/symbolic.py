@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 N_POINTS: Final = 256
 N_BEST: Final = 50
 RESIDUE: Final = 1e-6
-"""Largest difference, relative to the size of the values, between equal formulas, which differ only by rounding."""
+"""Largest difference between formulas that count as equal, relative to the size of the values; allows for rounding."""
 
 FACTOR: Final = 2.0
 """Factor by which a constant of the law may be larger or smaller than its true value."""
@@ -42,7 +42,7 @@ class Law:
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
-        """Return whether an equation is the law, whose constants may differ from the true ones by `FACTOR`.
+        """Return whether an equation is the law, with each constant within a factor of `FACTOR` of its true value.
 
         An equation with an additional term, even a small one, is not the law. Constants may not become zero, since the
         law would then cover simpler laws too.
@@ -88,7 +88,10 @@ def read_law(problem: Problem) -> str:
 
 
 def draw_points(splits: Splits) -> FloatArray:
-    """Return points ``(N_POINTS, variables)`` around the data. Variables never negative in the data stay so."""
+    """Return points ``(N_POINTS, variables)`` around the data.
+
+    A variable that is never negative in the data is never negative at these points either.
+    """
     inputs = np.concatenate([rows.inputs for rows in splits])
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     half = (high - low) / 2

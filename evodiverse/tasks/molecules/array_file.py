@@ -45,7 +45,12 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def hash_arrays(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> str:
-    """Return the SHA-256 over the names, types, lengths and bytes of arrays; the file format does not matter."""
+    """Return the SHA-256 of the names, types, lengths and bytes of arrays.
+
+    Args:
+        arrays: The arrays by name.
+        types: The type that each array is converted to before it is hashed, by name.
+    """
     digest = hashlib.sha256()
     for name, dtype in types.items():
         array: NDArray[Any] = np.ascontiguousarray(arrays[name], dtype=dtype)

@@ -19,7 +19,7 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str) -> NDArray[n
         name: The name of the function in error messages, such as "the oracle".
 
     Returns:
-        ``(n,)`` float64, NaN where the function has no value.
+        ``(n,)`` float64; NaN for a molecule for which the function has no value.
 
     Raises:
         ServiceError: The function raised an exception.

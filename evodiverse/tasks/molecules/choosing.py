@@ -40,8 +40,8 @@ def choose_any(library: AnyLibrary, size: int, rng: np.random.Generator) -> list
 class ChooseDifferent:
     """Choose molecules that are far apart, from a uniformly drawn sample.
 
-    The first molecule is drawn at random. Each further molecule is the one with the lowest Tanimoto similarity (Morgan
-    fingerprints) to the most similar of those chosen before (MaxMin: Ashton et al. 2002; RDKit's picker).
+    The first molecule is drawn at random. Each further molecule is the one whose largest Tanimoto similarity (Morgan
+    fingerprints) to those already chosen is the smallest (MaxMin: Ashton et al. 2002; RDKit's picker).
 
     Attributes:
         among: The size of the sample.

@@ -38,7 +38,7 @@ def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
 
 
 def count_clusters(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the number, the size and the index of the first molecule of each cluster."""
+    """Return for each cluster its number, its size and the index of its first molecule."""
     sizes = Counter(numbers)
     return [(number, sizes[number], numbers.index(number)) for number in sorted(sizes)]
 

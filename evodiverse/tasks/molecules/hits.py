@@ -71,7 +71,7 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
 
 
 def find_different(fingerprints: Sequence[Bits], limit: float) -> list[int]:
-    """Return the indices of fingerprints, in order, whose similarity to each one returned before is below ``limit``."""
+    """Return the indices of fingerprints selected in order, each less than ``limit`` similar to all selected before."""
     if not fingerprints:
         return []
     return list(LeaderPicker().LazyBitVectorPick(fingerprints, len(fingerprints), 1 - limit))
@@ -96,7 +96,7 @@ def count_div_hits(fingerprints: Sequence[Bits]) -> float:
 
 
 def pick_max_min(fingerprints: Sequence[Bits]) -> list[int]:
-    """Return the indices that MaxMin picks, starting with 0, until all others are within 0.7 of one that was picked."""
+    """Return the indices that MaxMin picks, 0 first, until all others are within a distance of 0.7 of a pick."""
     n = len(fingerprints)
     picks, _ = MaxMinPicker().LazyBitVectorPickWithThreshold(fingerprints, n, n, DIV_HITS_DISTANCE, firstPicks=[0])
     return list(picks)
@@ -113,7 +113,7 @@ def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> 
     replace several others.
     """
     found = [[call for call in hits if 100 * call <= percent * budget] for percent in PERCENTS]
-    by_size = {len(some): some for some in found}  # shares with the same hits need one selection only
+    by_size = {len(some): some for some in found}  # one selection for all shares of the budget with the same hits
     sizes = {n: len(find_different([bits[call] for call in some], LIMIT)) for n, some in by_size.items()}
     different = [sizes[len(some)] for some in found]
     return {

@@ -237,7 +237,7 @@ def calls_auc(curve: Sequence[float], calls: Sequence[int], budget: int) -> floa
 
 
 def pmo_auc(scores: Sequence[float], budget: int) -> float:
-    """Return the area under the mean of the ten best over oracle calls, as PMO defines it (Gao et al. 2022).
+    """Return the area under the curve of the top-10 mean score over oracle calls, as PMO defines it (Gao et al. 2022).
 
     The mean score of the ten best molecules so far, diverse or not, is taken every 100 calls and at the end. These
     points are joined by straight lines, starting from 0 at 0 calls, and the last value is kept after an early stop. The

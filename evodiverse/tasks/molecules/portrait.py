@@ -25,7 +25,7 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return a picture of the child in which atoms that the first parent does not have are marked."""
+    """Return a picture of the child with the atoms marked that its first parent lacks; None for invalid SMILES."""
     parent, child = _read(parents[0]), _read(genotype)
     if parent is None or child is None:
         return None

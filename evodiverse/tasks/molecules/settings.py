@@ -34,7 +34,7 @@ class Initial:
         "file to start from instead of ZINC-250K: .smi, .csv, .tsv or .sdf, optionally followed by .gz", default=None
     )
     column: str | None = documented(
-        "column of a table that holds SMILES; null: smiles or canonical_smiles, in any case", default=None
+        "column of a table that holds SMILES; null: smiles or canonical_smiles, in upper or lower case", default=None
     )
     size: int = documented(
         "number of molecules that a pool starts from (all, if the file has fewer)",

@@ -21,7 +21,7 @@ class Scored(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """A definition of how programs are called and scored. It works outside the sandbox, on data only.
+    """An object that defines how programs are called, and scores their results outside the sandbox, as plain data.
 
     Attributes:
         entry_point: The name of the function that a program must define.

@@ -21,7 +21,7 @@ NEAR_BEST: Final = 0.99
 """The share of the best score that a program needs to count as near the best."""
 
 SAME_PROGRAM: Final = 0.98
-"""Two programs are the same if the cosine of their token counts is at least this, the default radius of a niche."""
+"""Programs count as the same if the cosine of their token counts is at least this, the default radius of a niche."""
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
 

@@ -44,7 +44,7 @@ class Verified(NamedTuple):
 
     @property
     def behind(self) -> Fraction | None:
-        """The distance from the best known value, negative if this value is better; None if no value is published."""
+        """How far the value is behind the best known one, negative if it is better; None if no value is published."""
         if self.best_known is None:
             return None
         gap = Fraction(self.best_known.value) - self.value

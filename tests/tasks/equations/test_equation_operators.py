@@ -168,7 +168,7 @@ def test_roots_and_logarithms_get_no_negative_numbers(never_negative: frozenset[
 
 @pytest.mark.parametrize("name", ["oscillator1", "reaction3"])
 def test_the_grammar_holds_no_law(name: str) -> None:
-    """No random expression is a builtin law as a whole, nor are the weights made for one."""
+    """No random expression is a built-in law as a whole, nor are the weights made for one."""
     problem = PROBLEMS[name]
     names = tuple(variable.name for variable in problem.variables)
     law = read_skeleton(problem.skeleton, names).source

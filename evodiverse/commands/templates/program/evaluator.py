@@ -28,7 +28,7 @@ ARGUMENTS = [MAPS]
 # The task for a language model: what to write, the arguments, the return value, and what the score rewards.
 DESCRIPTION = """
 Write cost(distance, to_start, to_center), a rule for short round trips through 40 cities of the unit square. A trip
-begins at the first city. Each step goes to the city with the lowest cost that was not visited yet. For such a city,
+begins at the first city. Each step goes to the unvisited city with the lowest cost. For such a city,
 distance is how far it is from where the trip is now, to_start how far from the first city, and to_center how far from
 the center of the square. Return a number. The score is a lower bound of the length divided by the length of the trips.
 """

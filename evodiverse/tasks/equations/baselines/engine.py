@@ -22,7 +22,7 @@ from evodiverse.vocabulary import Hypothesis
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A request to an engine for equations of these data, within one of two budgets.
+    """A request to an engine for equations that explain these data, within a limit on time or on evaluations.
 
     Attributes:
         inputs: ``(n, variables)`` inputs of the training data only.

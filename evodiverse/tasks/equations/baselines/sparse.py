@@ -96,7 +96,7 @@ def _solve(terms: list[Node], columns: FloatArray, target: FloatArray) -> Model:
     """Return the sum of some terms and an offset, with the factors and the offset of least squared error."""
     from sklearn.linear_model import LinearRegression
 
-    scales = np.std(columns, axis=0)  # a column 1e17 times as large would drown the others
+    scales = np.std(columns, axis=0)  # else a column 1e17 times as large would hide the others
     fitted = LinearRegression().fit(columns / scales, target)
     constants = Constants()
     tree = constants.add(fitted.intercept_)

@@ -202,7 +202,7 @@ def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
     """Return ``(n, parameters)`` starts: ones, and others of either sign with lognormal magnitudes, evenly spread.
 
     The second start, the fourth, and so on are scaled by the units. In half of these, a parameter that is added to a
-    variable is minus a value in the range of that variable.
+    variable is set to the negative of a value in that variable's range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))

@@ -12,7 +12,7 @@ FloatArray = NDArray[np.float64]
 TOLERANCE = 1e-3
 """Relative tolerance of the law's constants."""
 
-# Largest difference, relative to the size of the law, between equal formulas, which differ only by rounding.
+# Largest difference between formulas that count as equal, relative to the size of the law; it allows for rounding.
 RESIDUE = 1e-6
 
 

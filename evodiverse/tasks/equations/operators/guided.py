@@ -46,9 +46,9 @@ MAX_FACTORS: Final = 4
 """The largest number of factors in a new product."""
 
 SNAP_EXPONENT, SNAP, LARGEST_FRACTION = 0.1, 0.003, 12
-"""When a parameter may be replaced by a fraction.
+"""The limits within which a parameter may be replaced with a fraction.
 
-The first two are the largest distance from the fraction, relative to the size of the parameter: for an exponent, and
+The first two are the largest distances from the fraction, relative to the size of the parameter: for an exponent, and
 for any other parameter. The third is the largest size of the parameter.
 """
 
@@ -153,7 +153,7 @@ class GuidedEdits:
         return build_total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
 
     def _exchange(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Replace the weakest term by one that explains much of the remaining error."""
+        """Replace the weakest term with one that explains much of the remaining error."""
         shorter = self._prune(tree, params, rng)
         if shorter is None:
             return None
@@ -168,7 +168,7 @@ class GuidedEdits:
 
 
 def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-    """Replace a parameter by a small fraction that it is close to."""
+    """Replace a parameter with a small fraction that it is close to."""
     near: dict[str | float, float] = {}
     for _, node, kind in places(tree):
         if node.operation == PARAMETER:

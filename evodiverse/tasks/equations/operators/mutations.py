@@ -107,7 +107,7 @@ class Mutations:
         return build_total(terms)
 
     def _replace_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Replace a factor of a term by another one, mostly of the same variable."""
+        """Replace a factor of a term with another one, mostly of the same variable."""
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         factors = find_factors(terms[at])
@@ -151,7 +151,7 @@ class Mutations:
         return put(tree, path, self._draw(kind, next_parameter(tree), rng))
 
     def _point(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Replace one operation, variable or number by another of its kind."""
+        """Replace one operation, variable or number with another of its kind."""
         found = [place for place in places(tree) if place[1].operation not in (PARAMETER, "where")]
         if not found:
             return None
@@ -176,7 +176,7 @@ class Mutations:
         )
 
     def _hoist(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Replace an expression by a part of it."""
+        """Replace an expression with a part of it."""
         found = [(path, node, kind) for path, node, kind in places(tree) if node.arguments]
         if not found:
             return None
@@ -197,7 +197,7 @@ class Mutations:
                 return put(tree, path, call("multiply", node, free))
 
     def _remove_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Replace an operation on a parameter by its other argument."""
+        """Replace an operation on a parameter with its other argument."""
         found = [
             (path, other)
             for path, node, kind in places(tree)

@@ -30,10 +30,10 @@ _ABSOLUTE: Final = ("absolute", "abs", "fabs")
 
 
 def simplify(node: Node) -> Node:
-    """Return a tree that can express all, or nearly all, functions that this tree can, in canonical order.
+    """Return a simplified tree that can express all, or nearly all, functions that this tree can express.
 
-    The order is that of sums and products. Functions are lost only if a sum in a denominator loses the parameter of one
-    of its terms: that term can then vanish only in a limit.
+    The sums and products of the result are in canonical order. A function is lost only if a sum in a denominator loses
+    the parameter of one of its terms, since that term can then vanish only in a limit.
     """
     for _ in range(_PASSES):
         counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))

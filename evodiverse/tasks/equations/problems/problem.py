@@ -1,4 +1,4 @@
-"""The definition of a builtin problem: a law, its constants, and the way its data are sampled."""
+"""The definition of a built-in problem: a law, its constants, and the way its data are sampled."""
 
 import re
 from collections.abc import Callable

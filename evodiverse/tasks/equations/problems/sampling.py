@@ -1,4 +1,4 @@
-"""The sampling of data for builtin problems: along a solution of the law, or at random from a box of inputs."""
+"""The sampling of data for built-in problems: along a solution of the law, or at random from a box of inputs."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -20,12 +20,12 @@ LATER = 1 / 6
 def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Splits]:
     """Return a sampler of an ordinary differential equation, solved from time 0 to ``end``.
 
-    The target is the derivative of the last state. This is the only state (first order), or the velocity, which follows
-    the position (second order). The last sixth of the time ``t`` is out of domain.
+    The target is the derivative of the last state. That state is the only one (first order), or the velocity, which
+    comes after the position (second order). The last sixth of the time ``t`` is out of domain.
 
     Args:
         start: The states at time 0 by their names.
-        end: The last time, in the problem's unit.
+        end: The time at which the solution ends, in the problem's unit.
     """
 
     def sample(problem: Problem) -> Splits:

@@ -97,10 +97,10 @@ def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.Functi
 
 
 def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]) -> ast.FunctionDef | None:
-    """Return the function with the name asked for, else a similar name, else the expected arguments, else a body.
+    """Return the function with the requested name, else with a similar name, else with the expected arguments.
 
     Of several such functions, the last one is returned. Of several with the expected arguments, it is the last one that
-    none of the others calls.
+    none of the others calls. If there is no such function, the result is a body without a header, or None.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
     alike = [function for function in new if _arguments(function) == arguments]

@@ -25,7 +25,7 @@ _Bits = NDArray[np.uint64]
 class _Catalog(NamedTuple):
     """The ``n`` substructures of a catalog, and their pattern fingerprints as ``(n, 32)`` uint64.
 
-    A molecule that has a substructure has all bits of the substructure's fingerprint.
+    The fingerprint of a molecule that has a substructure has all bits of the substructure's fingerprint.
     """
 
     entries: tuple[Any, ...]

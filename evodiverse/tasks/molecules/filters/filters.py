@@ -86,7 +86,7 @@ def _judge(filters: Filters, smiles: str) -> Rejection | None:
 
 
 def _find_elements(molecule: Chem.Mol, allowed: tuple[str, ...] | None) -> Iterator[str]:
-    """Yield each element that is not allowed once, in the order of the atoms; hydrogen is always allowed."""
+    """Yield one fault for each element that is not allowed, in the order of the atoms; hydrogen is always allowed."""
     if allowed is not None:
         symbols = dict.fromkeys(atom.GetSymbol() for atom in molecule.GetAtoms())
         yield from (f"element {symbol}" for symbol in symbols if symbol not in (*allowed, "H"))

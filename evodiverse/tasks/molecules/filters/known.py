@@ -55,8 +55,8 @@ def read_known(path: Path) -> Known:
     cache folder, since reading takes about 0.2 ms per molecule.
 
     Raises:
-        InputError: The file cannot be read, contains no molecules, or has an invalid record. The message names its
-            line.
+        InputError: The file cannot be read, contains no molecules, or has an invalid record, whose line the message
+            names.
     """
     path = expanded(path)
     return _read(path, input_sha256(path, KEY))

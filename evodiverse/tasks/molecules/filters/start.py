@@ -13,7 +13,7 @@ from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
 from evodiverse.vocabulary import Reason, Rejection
 
-# The number of molecules drawn, among which enough must pass: _MOST_EACH for each one requested, at least _LEAST.
+# The number of molecules drawn, of which enough must pass: _MOST_EACH for each molecule requested, at least _LEAST.
 _MOST_EACH: Final = 4
 _LEAST: Final = 12_000
 _MOST_TOLD: Final = 4
@@ -52,7 +52,7 @@ class FilteredLibrary:
         From a library of at most ``size`` molecules, all that pass are returned, in the order of the library.
 
         Raises:
-            InputError: No molecule passes, or fewer than needed pass although more were drawn.
+            InputError: No molecule passes, or fewer than needed pass although more than needed were drawn.
         """
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:

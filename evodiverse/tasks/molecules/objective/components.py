@@ -67,7 +67,7 @@ class Component:
 
     @abstractmethod
     def describe(self) -> str:
-        """Return what is measured in a few words, for prompts."""
+        """Return a few words on what is measured, for prompts."""
 
 
 @dataclass
@@ -113,7 +113,7 @@ class OracleComponent(Oracle, Component):
         return open_oracle(self, artifact)
 
     def describe(self) -> str:
-        """Return what a published oracle predicts, or the name of the user's own."""
+        """Return what a published oracle predicts, or the name of the user's own oracle."""
         if self.is_own:
             return str(self._target_ or Path(str(self.path)).stem)
         return PUBLISHED[str(self.published)].activity
@@ -165,7 +165,7 @@ class Smarts(Component):
         return partial(_measure_smarts, self.smarts, present=self.present)
 
     def describe(self) -> str:
-        """Return what is searched for."""
+        """Return in words which substructure must be present or absent."""
         return f"{'presence' if self.present else 'absence'} of the substructure {self.smarts}"
 
 

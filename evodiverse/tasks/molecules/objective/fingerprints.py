@@ -54,8 +54,9 @@ _GENERATORS: Final[Mapping[str, Callable[[], Callable[[Chem.Mol], Fingerprint]]]
     }
 )
 FINGERPRINTS: Final = tuple(_GENERATORS)
-"""Count vectors of extended and functional connectivity, of atom pairs (at most 10 bonds apart) and of topological
-torsions; bit vectors of RDKit's paths, of MACCS keys and of Gobbi and Poppinger's two-dimensional pharmacophores."""
+"""The names of the fingerprints. The first six are count vectors: of extended and functional connectivity, of atom
+pairs (at most 10 bonds apart) and of topological torsions. The others are bit vectors: of RDKit's paths, of MACCS keys
+and of Gobbi and Poppinger's two-dimensional pharmacophores."""
 
 
 @cache

@@ -21,7 +21,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     f"<component>{RAW}": OwnColumn(
         float, "what the component of the objective measured, before its transform", "of the component"
     ),
-    f"<component>{VALUE}": OwnColumn(float, "the score that the transform made of the raw value", "0 to 1"),
+    f"<component>{VALUE}": OwnColumn(float, "score of the component, after its transform", "0 to 1"),
 }
 """The columns of ``evaluations`` that each component of an objective adds; ``<component>`` stands for its name."""
 
@@ -38,7 +38,7 @@ class Measured:
     """The measurements of an objective with ``k`` components for ``n`` molecules.
 
     Attributes:
-        scores: ``(n,)`` combined scores from 0 to 1, NaN where a component has no value.
+        scores: ``(n,)`` combined scores from 0 to 1; NaN for a molecule for which a component has no value.
         raw: ``(n, k)`` raw values of the components.
         values: ``(n, k)`` scores of the components from 0 to 1, after their transforms.
     """
@@ -55,7 +55,7 @@ class Objective:
     Attributes:
         combine: The name of the combination in `COMBINATIONS`.
         parts: The components with their names and transforms.
-        measures: The function that measures each component.
+        measures: The measuring function of each component.
     """
 
     combine: str
@@ -90,8 +90,8 @@ class Objective:
 
         Raises:
             ServiceError: A user's function raised an exception.
-            ContractError: A component did not return one number for each molecule, or returned one outside [0, 1]
-                without having a transform.
+            ContractError: A component did not return one number for each molecule, or has no transform and returned a
+                number outside [0, 1].
         """
         raw = np.empty((len(smiles), len(self.parts)))
         values = np.empty_like(raw)

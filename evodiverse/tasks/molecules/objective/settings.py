@@ -129,7 +129,7 @@ def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str
 
 
 def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
-    """Yield an error for each number that is not finite (unless `find_beyond` does), and for a line with equal ends."""
+    """Yield errors for non-finite numbers that `find_beyond` does not report, and for a `Linear` with equal ends."""
     for one in fields(settings):
         value = getattr(settings, one.name)
         if isinstance(value, float) and not isfinite(value) and one.metadata["bounds"].admit(value):

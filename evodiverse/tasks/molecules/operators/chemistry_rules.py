@@ -14,7 +14,7 @@ from rdkit import Chem
 from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
 
 TRIES: Final = 10
-"""The number of tries at each level of Graph GA."""
+"""The maximum number of tries in each of Graph GA's loops, which are nested."""
 
 MIN_ATOMS: Final = 5
 MEAN_SIZE_LIMIT: Final = 39.15

@@ -52,7 +52,7 @@ class MoleculePrompts:
         return (Message("user", text.strip()),)
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
-        """Return the content of the last box in a reply, without code fences, spaces and a final period."""
+        """Return the content of the last ``<box>`` in a reply, without code fences, outer spaces and a final period."""
         opened = reversed(_OPENING.split(reply)[1:])
         boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in opened if _CLOSING.search(box))
         text = _FENCE.sub("", next(boxes, "")).strip().rstrip(".").strip()

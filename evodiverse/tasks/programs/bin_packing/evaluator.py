@@ -27,8 +27,8 @@ from evodiverse.tasks.programs.verified import BestKnown, Verified
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 SHARPNESS: Final = 25
-"""The power to which bound / bins is raised in the score. The bins of two rules differ by a few percent, too little to
-affect selection; with this power, one percent more bins lowers the score by a fifth."""
+"""The power to which bound / bins is raised in the score. The numbers of bins of two rules differ by a few percent, too
+little to affect selection; with this power, one percent more bins lowers the score by a fifth."""
 
 FUNSEARCH: Final = MappingProxyType(
     {
@@ -122,7 +122,7 @@ class BinPacking:
         return Scored((self._bound / bins) ** SHARPNESS, details)
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the bins of each instance under a candidate's rule as ``packing.json``."""
+        """Return the number of bins of each instance under a candidate's rule as ``packing.json``."""
         choices = decompress(str(discovery.details["choices"]))
         packed = [
             {
@@ -144,7 +144,7 @@ class BinPacking:
         return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(discovery, best_fit))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact excess over the bound of the number of bins, which `count_filled_bins` counts.
+        """Return the exact excess of the number of bins, counted by `count_filled_bins`, over the bound.
 
         Raises:
             ServiceError: The number of bins differs from the logged one, or the choices are not a packing.

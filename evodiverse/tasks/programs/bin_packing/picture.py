@@ -81,7 +81,7 @@ def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
 
 
 def count_fillings(instances: Sequence[Instance], choices: Choices) -> dict[int, float]:
-    """Return the share of bins by how full they are in the end, in percent rounded down."""
+    """Return the share of bins, from 0 to 1, by how full they are in the end, in percent rounded down."""
     counts: Counter[int] = Counter()
     for instance, chosen in zip(instances, choices, strict=True):
         bins: Counter[int] = Counter()

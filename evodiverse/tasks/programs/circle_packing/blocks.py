@@ -11,7 +11,7 @@ from scipy.optimize import linprog, minimize
 
 
 def soften(centers: np.ndarray, radii: np.ndarray, stiffness: float) -> tuple[np.ndarray, np.ndarray]:
-    """Let circles overlap at a price, so that they can pass through each other; move and resize them to the optimum."""
+    """Move and resize circles to an optimum where overlaps cost a penalty, so that they can pass through each other."""
     n = len(radii)
     price = 2 * stiffness * np.sqrt(n)
 
@@ -49,7 +49,7 @@ def polish(centers: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def climb(circles: np.ndarray, i: np.ndarray, j: np.ndarray, reach: float) -> np.ndarray:
-    """Climb from rows x, y, r to a local maximum of sum(r); circles i, j stay apart, none crosses a wall in reach."""
+    """Climb from rows x, y, r to a local maximum of sum(r); pairs i, j stay apart, circles inside any wall in reach."""
     n = circles.shape[1]
     one, zero, pair = np.eye(n), np.zeros((n, n)), np.arange(len(i))
     walls = np.block([[one, zero, -one], [zero, one, -one], [-one, zero, -one], [zero, -one, -one]])
@@ -77,7 +77,7 @@ def climb(circles: np.ndarray, i: np.ndarray, j: np.ndarray, reach: float) -> np
 
 
 def fit_radii(centers: np.ndarray) -> np.ndarray:
-    """Return the radii of the largest sum for given centers, by linear programming."""
+    """Return the radii with the largest sum for the given centers, by linear programming."""
     n = len(centers)
     i, j = np.triu_indices(n, 1)
     rows = np.eye(n)[i] + np.eye(n)[j]
@@ -88,7 +88,7 @@ def fit_radii(centers: np.ndarray) -> np.ndarray:
 
 
 def lay_rows(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n circles in rows of about equal numbers, every other row perhaps shifted as in a hexagonal packing."""
+    """Lay out n circles in rows of similar length; every other row may be shifted, as in a hexagonal packing."""
     n_rows = max(1, round(np.sqrt(n)) + rng.integers(-1, 3))
     cuts = n * (np.arange(1, n_rows) + rng.normal(0, 0.1, n_rows - 1)) / n_rows
     row = np.searchsorted(np.sort(cuts), np.arange(n))
@@ -98,7 +98,7 @@ def lay_rows(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def lay_rings(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n circles on rings around the center of the square, drawn out towards its corners."""
+    """Lay out n circles on rings around the center of the square, stretched toward its corners."""
     inner = rng.integers(1, max(2, n // 5))
     ring = np.searchsorted([inner, inner + rng.integers(n // 4, n // 2 + 1)], np.arange(n), side="right")
     angle = 2 * np.pi * (rng.random(3)[ring] + np.arange(n) / np.bincount(ring, minlength=3)[ring])

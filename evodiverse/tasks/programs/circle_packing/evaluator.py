@@ -51,9 +51,9 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 class CirclePacking:
     """The evaluator of circle packings, whose score is ℓ = Σr / reference (paper, appendix on circle packing).
 
-    Two sums are logged: ``sum_radii`` of the radii as returned, which may cross a wall or overlap within the paper's
-    tolerance, and ``strict_sum`` of the radii after `shrink`, which tolerates nothing. ``packing`` holds the centers
-    and radii as JSON, exact to the last bit, so that the log alone proves a record.
+    Two sums are logged: ``sum_radii`` of the radii as returned, with which circles may cross a wall or overlap within
+    the paper's tolerance, and ``strict_sum`` of the radii after `shrink`, which tolerates nothing. ``packing`` holds
+    the centers and radii as JSON, exact to the last bit, so that the log alone proves a record.
 
     Args:
         n: The number of circles, at least 1.

@@ -36,7 +36,7 @@ def construct_packing() -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def compute_radii(centers: np.ndarray) -> np.ndarray:
-    """Let each circle grow to the nearest wall, but not past the middle of the way to its nearest neighbor."""
+    """Let each circle grow to the nearest wall, but not beyond half the distance to its nearest neighbor."""
     radii = np.zeros(len(centers))
     for i in range(len(centers)):
         x, y = centers[i]
@@ -49,7 +49,7 @@ def compute_radii(centers: np.ndarray) -> np.ndarray:
 
 
 def lay_rows(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n circles in rows of about equal numbers, every other row perhaps shifted as in a hexagonal packing."""
+    """Lay out n circles in rows of similar length; every other row may be shifted, as in a hexagonal packing."""
     n_rows = max(1, round(np.sqrt(n)) + rng.integers(-1, 3))
     cuts = n * (np.arange(1, n_rows) + rng.normal(0, 0.1, n_rows - 1)) / n_rows
     row = np.searchsorted(np.sort(cuts), np.arange(n))
@@ -74,7 +74,7 @@ def polish(centers: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def soften(centers: np.ndarray, radii: np.ndarray, stiffness: float) -> tuple[np.ndarray, np.ndarray]:
-    """Let circles overlap at a price, so that they can pass through each other; move and resize them to the optimum."""
+    """Move and resize circles to an optimum where overlaps cost a penalty, so that they can pass through each other."""
     n = len(radii)
     price = 2 * stiffness * np.sqrt(n)
 
@@ -97,7 +97,7 @@ def soften(centers: np.ndarray, radii: np.ndarray, stiffness: float) -> tuple[np
 
 
 def climb(circles: np.ndarray, i: np.ndarray, j: np.ndarray, reach: float) -> np.ndarray:
-    """Climb from rows x, y, r to a local maximum of sum(r); circles i, j stay apart, none crosses a wall in reach."""
+    """Climb from rows x, y, r to a local maximum of sum(r); pairs i, j stay apart, circles inside any wall in reach."""
     n = circles.shape[1]
     one, zero, pair = (np.eye(n), np.zeros((n, n)), np.arange(len(i)))
     walls = np.block([[one, zero, -one], [zero, one, -one], [-one, zero, -one], [zero, -one, -one]])

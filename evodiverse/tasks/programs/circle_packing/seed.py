@@ -29,7 +29,7 @@ def construct_packing() -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def compute_radii(centers: np.ndarray) -> np.ndarray:
-    """Let each circle grow to the nearest wall, but not past the middle of the way to its nearest neighbor."""
+    """Let each circle grow to the nearest wall, but not beyond half the distance to its nearest neighbor."""
     radii = np.zeros(len(centers))
     for i in range(len(centers)):
         x, y = centers[i]

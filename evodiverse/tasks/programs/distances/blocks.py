@@ -10,14 +10,14 @@ from scipy.optimize import minimize
 
 
 def quality(points: np.ndarray) -> float:
-    """Return the smallest distance between two points over the largest, squared."""
+    """Return the square of the ratio of the smallest to the largest distance between two points."""
     i, j = np.triu_indices(len(points), 1)
     squares = ((points[i] - points[j]) ** 2).sum(axis=1)
     return float(squares.min() / squares.max())
 
 
 def polish(points: np.ndarray) -> np.ndarray:
-    """Move points to a local minimum of their largest distance, while none is less than 1 from another."""
+    """Move points to a local minimum of their largest distance, keeping all distances at least 1."""
     n = len(points)
     i, j = np.triu_indices(n, 1)
     rows, cost = np.arange(len(i)), np.append(np.zeros(2 * n), 1)
@@ -52,7 +52,7 @@ def lay_disk(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def lay_rows(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n points where those of a triangular lattice lie that are nearest to a point chosen at random."""
+    """Lay out n points on the n sites of a triangular lattice that are nearest to a random point."""
     across, up = np.indices((2 * n + 3, 2 * n + 3)).reshape(2, -1) - n - 1
     spots = np.stack([across + up / 2, np.sqrt(0.75) * up], axis=1) - rng.random(2)
     return np.array(spots[np.argsort((spots**2).sum(axis=1), kind="stable")[:n]])
@@ -67,6 +67,6 @@ def lay_rings(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def lay_turned(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n points so that half a turn changes nothing; one that is left over is in the middle."""
+    """Lay out n points that half a turn maps onto themselves; if n is odd, one of them is in the middle."""
     spots = lay_disk(rng, n // 2)
     return np.concatenate([spots, -spots, np.zeros((n % 2, 2))])

@@ -1,4 +1,4 @@
-"""Place N points in the plane so that their largest distance is as few times their smallest as it can be."""
+"""Place N points in the plane so that the ratio of their largest to their smallest distance is minimal."""
 
 import numpy as np
 from scipy.optimize import minimize
@@ -29,7 +29,7 @@ def lay_disk(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def polish(points: np.ndarray) -> np.ndarray:
-    """Move points to a local minimum of their largest distance, while none is less than 1 from another."""
+    """Move points to a local minimum of their largest distance, keeping all distances at least 1."""
     n = len(points)
     i, j = np.triu_indices(n, 1)
     rows, cost = (np.arange(len(i)), np.append(np.zeros(2 * n), 1))
@@ -58,7 +58,7 @@ def polish(points: np.ndarray) -> np.ndarray:
 
 
 def quality(points: np.ndarray) -> float:
-    """Return the smallest distance between two points over the largest, squared."""
+    """Return the square of the ratio of the smallest to the largest distance between two points."""
     i, j = np.triu_indices(len(points), 1)
     squares = ((points[i] - points[j]) ** 2).sum(axis=1)
     return float(squares.min() / squares.max())

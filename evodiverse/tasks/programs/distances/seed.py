@@ -1,4 +1,4 @@
-"""Place N points in the plane so that their largest distance is as few times their smallest as it can be."""
+"""Place N points in the plane so that the ratio of their largest to their smallest distance is minimal."""
 
 import numpy as np
 

@@ -22,13 +22,13 @@ def triples(n: int) -> np.ndarray:
 
 
 def inside(points: np.ndarray) -> np.ndarray:
-    """Bring points into the triangle, those beyond its long side towards the corner (0, 0)."""
+    """Move points into the triangle; those beyond its long side move toward the corner (0, 0)."""
     points = np.maximum(points, 0)
     return np.array(points / np.maximum((1 + 1e-15) * points.sum(axis=1, keepdims=True), 1))
 
 
 def soften(points: np.ndarray, width: float) -> np.ndarray:
-    """Let triangles turn over at a price, and move points to where few are smaller than about a width."""
+    """Let triangles turn over at a penalty, and move points so that few triangles are smaller than about ``width``."""
     n = len(points)
     i, j, k = triples(n)
 
@@ -82,14 +82,14 @@ def lay_anywhere(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def lay_turned(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n points so that a third of a turn of the triangle changes nothing, but for one or two that are left."""
+    """Lay out n points that a third of a turn of the triangle maps onto themselves, except for the last n % 3."""
     shares = rng.dirichlet([1, 1, 1], n // 3)
     turns = [np.roll(shares, turn, axis=1)[:, :2] for turn in range(3)]
     return np.concatenate([*turns, lay_anywhere(rng, n % 3)])
 
 
 def lay_mirrored(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n points so that swapping x and y changes nothing, with up to four points on the axis itself."""
+    """Lay out n points that swapping x and y maps onto themselves, with up to four points on the axis x = y."""
     on_axis = n % 2 + 2 * int(rng.integers(0, min(2, n // 2) + 1))
     axis = rng.random((on_axis, 1)) / 2
     points = lay_anywhere(rng, (n - on_axis) // 2)

@@ -7,7 +7,7 @@ N = 11
 
 
 def place_points() -> np.ndarray:
-    """Place the points on an arc of a parabola, of which no line meets more than two.
+    """Place the points on an arc of a parabola, which no line meets in more than two points.
 
     Returns:
         Points of shape (N, 2) in the triangle with the corners (0, 0), (1, 0) and (0, 1).
@@ -63,7 +63,7 @@ def quality(points: np.ndarray) -> float:
 
 
 def soften(points: np.ndarray, width: float) -> np.ndarray:
-    """Let triangles turn over at a price, and move points to where few are smaller than about a width."""
+    """Let triangles turn over at a penalty, and move points so that few triangles are smaller than about ``width``."""
     n = len(points)
     i, j, k = triples(n)
 
@@ -83,7 +83,7 @@ def soften(points: np.ndarray, width: float) -> np.ndarray:
 
 
 def inside(points: np.ndarray) -> np.ndarray:
-    """Bring points into the triangle, those beyond its long side towards the corner (0, 0)."""
+    """Move points into the triangle; those beyond its long side move toward the corner (0, 0)."""
     points = np.maximum(points, 0)
     return np.array(points / np.maximum((1 + 1e-15) * points.sum(axis=1, keepdims=True), 1))
 

@@ -6,7 +6,7 @@ N = 11
 
 
 def place_points() -> np.ndarray:
-    """Place the points on an arc of a parabola, of which no line meets more than two.
+    """Place the points on an arc of a parabola, which no line meets in more than two points.
 
     Returns:
         Points of shape (N, 2) in the triangle with the corners (0, 0), (1, 0) and (0, 1).

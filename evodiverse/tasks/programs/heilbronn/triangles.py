@@ -7,7 +7,7 @@ from evodiverse.tasks.programs.points.exact import Points, to_integers
 
 
 def measure_share(points: Points) -> Fraction:
-    """Return the area of the smallest triangle, as a share of the triangle with the corners (0,0), (1,0) and (0,1).
+    """Return the smallest area of a triangle that three points form, as a share of the triangle (0,0), (1,0), (0,1).
 
     The result is 0 if three points lie on a line or two points are the same.
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 
 def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
-    """Return the smallest share of the triangle's area that three points span.
+    """Return the smallest share of the area of the triangle (0,0), (1,0), (0,1) that three points span.
 
     The share is the absolute value of the determinant of the three points' barycentric coordinates.
 

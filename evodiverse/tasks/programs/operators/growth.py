@@ -200,7 +200,7 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
 
 
 def _call(module: str | None, name: str, *arguments: ast.expr) -> ast.expr:
-    """Return a call of a module's function, or of a builtin function if the module is None."""
+    """Return a call of a module's function, or of a built-in function if the module is None."""
     if module is None:
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
     return ast.Call(ast.Attribute(ast.Name(module, ast.Load()), name, ast.Load()), list(arguments), [])

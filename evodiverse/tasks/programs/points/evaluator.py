@@ -20,7 +20,7 @@ _DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
         float,
-        "measured quantity, rounded to the worse adjacent float: for `heilbronn`, the area of the smallest "
+        "measured quantity, rounded to the worse of the two adjacent floats: for `heilbronn`, the area of the smallest "
         "triangle as a share of the whole triangle, higher is better; for `distances`, the squared ratio of the "
         "largest to the smallest distance, lower is better",
     ),

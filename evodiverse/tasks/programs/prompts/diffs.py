@@ -29,9 +29,9 @@ class Block(NamedTuple):
 def find_blocks(reply: str) -> list[Block] | Rejection:
     """Return the blocks of a reply in order, or the reason why they are malformed.
 
-    A marker has a line of its own and five to nine of the characters ``<``, ``=`` or ``>``. Text outside of the blocks
-    is ignored, so blocks may be inside code fences. A divider outside of a block, or a second one inside, is ordinary
-    text.
+    Each marker of a block (``<<<<<<< SEARCH``, the divider ``=======`` and ``>>>>>>> REPLACE``) has a line of its own
+    and five to nine of the characters ``<``, ``=`` or ``>``. Text outside of the blocks is ignored, so blocks may be
+    inside code fences. A divider outside of a block, or a second one inside, is ordinary text.
     """
     text = unify_newlines(reply)
     blocks: list[Block] = []
@@ -63,7 +63,7 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
     """Apply blocks in order, each to the result of the one before, and return the new source, or why one fails.
 
     The lines that a block searches for must occur exactly once, as whole lines. If they do not occur at all, trailing
-    white space is ignored, and if that does not help, blank lines at both ends of the block.
+    white space is ignored. If that does not help, blank lines at both ends of the block are ignored, too.
     """
     before = lines = _split(unify_newlines(source))
     for number, block in enumerate(blocks, 1):
