@@ -44,7 +44,7 @@ class Curve:
 
     Attributes:
         calls: ``(n,)`` numbers of the calls, 1 to n.
-        best: ``(n,)`` best scores up to each call; NaN before the first successful evaluation.
+        best: ``(n,)`` best scores up to each call; NaN until a call has a score.
     """
 
     calls: NDArray[np.int64]
@@ -159,7 +159,7 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
         InputError: The configuration is invalid; the message names everything that is wrong with it.
         EvoDiverseError: The run failed. The same call resumes it.
     """
-    # Imported here so that `load` does not have to wait for them.
+    # Imported here so that `load` does not have to wait for these modules.
     from evodiverse.runner import DISPLAYS
     from evodiverse.runner.display import choose_display
     from evodiverse.runner.process import say

@@ -59,7 +59,7 @@ class DataError(InputError):
 
 
 class ServiceError(EvoDiverseError):
-    """A service that the run depends on failed, and trying again did not help."""
+    """A service that the run depends on failed, and the run cannot continue without it."""
 
 
 class ModelUnavailableError(ServiceError):
@@ -76,11 +76,11 @@ class ModelUnavailableError(ServiceError):
 
 
 class ContractError(EvoDiverseError):
-    """An implementation of a port, such as a user's own domain, returned something that the port does not allow."""
+    """A user's own domain or another implementation of an interface returned something that the interface forbids."""
 
 
 class Asked(Exception):  # noqa: N818 (nothing went wrong)
-    """A run with an external evaluator has ended with candidates that wait for their scores.
+    """A run with an external evaluator has ended with candidates that are waiting for their scores.
 
     Args:
         path: The path of the table that lists the candidates.

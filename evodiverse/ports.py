@@ -42,7 +42,7 @@ class Task(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's own columns of ``evaluations``: each key of `Evaluation.details` with float, int or str."""
+        """The type (float, int or str) of each of the domain's own columns of ``evaluations``, by name."""
 
     def initial(self, stream: Stream) -> list[str]:
         """Return the genotypes that a pool starts from, drawn with ``stream``."""
@@ -62,18 +62,18 @@ class Operator(Protocol):
 
 
 class LanguageModel(Protocol):
-    """Answers all queries of an iteration at once. Asking the same query again gives the same answer at no cost."""
+    """Answers several queries at once. Asking the same query again gives the same answer at no cost."""
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost; for a query that was answered before, at the price paid then."""
+        """Return the most that each query can cost. A query answered before counts at the price of that time."""
 
     def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query.
 
         Args:
             queries: The queries to answer.
-            report: A function that is called periodically with the number of replies that have arrived since the last
-                call, which may be 0. If it raises, the remaining queries are canceled.
+            report: A function that is called periodically with the number of replies that have arrived since it was
+                last called, which may be 0. If it raises, the remaining queries are canceled.
         """
 
 
@@ -81,7 +81,7 @@ class Prompts(Protocol):
     """Turns requests into prompts for a language model, and its replies into genotypes.
 
     Attributes:
-        sha256: The SHA-256 of the templates.
+        sha256: The SHA-256 of the templates of the prompts.
         example: A genotype of typical length, from which costs are estimated.
     """
 
@@ -169,7 +169,7 @@ class Measurable(Protocol):
 
 
 class Evaluator(Protocol):
-    """Evaluates the hypotheses of a round, on this machine or elsewhere."""
+    """Evaluates the hypotheses of a round of attempts, on this machine or elsewhere."""
 
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object]
@@ -180,8 +180,8 @@ class Evaluator(Protocol):
 
         Args:
             hypotheses: What to evaluate; each has already been charged as an oracle call.
-            report: A function that is called periodically with the number of evaluations that have finished since the
-                last call. If it raises, the remaining evaluations are canceled.
+            report: A function that is called periodically with the number of evaluations that have finished since it
+                was last called. If it raises, the remaining evaluations are canceled.
         """
 
 
@@ -223,7 +223,7 @@ class Choosing(Protocol):
         """Return the grade of a hypothesis, such as its complexity. The task chooses among the best of each grade."""
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
-        """Return one line about the chosen candidate, given the best of each grade (at least one)."""
+        """Choose among ``discoveries``, the best of each grade (at least one), and return one line about the choice."""
 
 
 @runtime_checkable
@@ -287,7 +287,7 @@ class Store(Protocol):
             iteration: The number of the iteration.
             rows: The rows of the iteration, by dataset.
             checkpoint: What is needed to resume after this iteration.
-            journalled: The records of the journal that are not part of any iteration yet.
+            journalled: The records of the journal to keep, since they are not part of any iteration yet.
         """
 
     def write(self, journalled: Sequence[Row] | None = None) -> None:
@@ -341,13 +341,14 @@ class Snapshot:
         oracle_calls: The number of finished evaluations, including those of the current iteration.
         budget: The number of oracle calls that the run may make.
         best: The highest score; None before the first score.
-        best_genotype: The genotype with the highest score; None if it takes several lines.
+        best_genotype: The genotype with the highest score; None before the first score, or if it takes several lines.
         headline: The line of a `Choosing` task about the chosen candidate; None for other tasks.
         summary_name: The name of a `Summarizer`'s number; None for other tasks.
         summary: The number of a `Summarizer`; None for other tasks.
         pools: The pools in the order of the ladder, cold to hot.
-        swap_rates: The share of swaps accepted at each of the last exchanges, in [0, 1]; None if no swap was tried.
-        xis: The powering factor ξ after each of these exchanges.
+        swap_rates: The share of unblocked swaps that each of the last exchanges accepted, in [0, 1]; None for an
+            exchange in which all swaps were blocked.
+        xis: The powering factor ξ that each of these exchanges used.
         xi: The current powering factor ξ; None for an exchange rule without one.
         rejected: The share of all attempts that were rejected, in [0, 1].
         duplicate: The share of all attempts that were duplicates, in [0, 1].
@@ -355,7 +356,7 @@ class Snapshot:
         seconds_left: The time until the budget is spent at this rate, in seconds; None if it cannot be estimated.
         seconds: The wall time of the run and of its parts, in seconds, by name.
         llm: The requests, tokens and cost of the language model so far; None if no model has been asked.
-        awaited: How many replies of the current round have arrived, and how many were requested; None outside a round.
+        awaited: How many replies of the round have arrived, and how many were requested; None if none is outstanding.
         stopped_by: Why the run ended; None while it is running.
     """
 
@@ -385,7 +386,7 @@ class Display(AbstractContextManager["Display"], Protocol):
     """Shows a run to people; a context manager around the run."""
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Note that the run has advanced. A display may ignore ``snapshot``, since calling it takes time."""
+        """Tell the display that the run has advanced. The display need not call ``snapshot``, which takes time."""
 
     def finish(self, snapshot: Snapshot) -> None:
         """Show how the run ended."""
@@ -434,7 +435,7 @@ class Domain(Protocol):
     """The functions of the module ``domain`` in a domain's package.
 
     Attributes:
-        settings: The dataclass of the domain's own keys of ``task``.
+        settings: The dataclass whose fields are the domain's own keys below ``task.``.
     """
 
     settings: type
@@ -456,7 +457,7 @@ class Domain(Protocol):
             artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
 
         Returns:
-            The path of each file, or the SHA-256 of data that are not a file.
+            For each role, such as ``initial``, the path of a file, or the SHA-256 of data that are not a file.
         """
 
     def build_task(self, settings: Any, artifact: Callable[[str], Path], sandbox: Callable[..., Sandbox]) -> Task:
@@ -481,7 +482,7 @@ class Subject:
         problem: The name of the problem; None if the task has only one. Methods are compared on the same problems.
         group: The group of problems that tables aggregate the problem with; None if it is in no group.
         fit: How candidates are fitted, if tables have separate rows for each way of fitting; otherwise None.
-        keys: The prefixes of the settings that define the problem. They do not count as overrides.
+        keys: The prefixes of the settings that define the problem. Such settings do not count as overrides.
         counts_proposals: Whether the paper's budget seems to count the model's proposals instead of evaluations.
     """
 
@@ -506,15 +507,15 @@ class Tools:
 
 
 class Metrics(Protocol):
-    """The metrics of a domain's runs that have the same settings."""
+    """The metrics for those runs of a domain that have the same settings."""
 
     @property
     def kind(self) -> str:
-        """The name of the tables that these metrics fill."""
+        """The name of the set of tables that these metrics fill, such as "programs"."""
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's columns of ``evaluations`` that are needed, each with float or str. A log may lack some."""
+        """The domain's columns of ``evaluations`` to read, with their types, float or str. A log may lack some."""
 
     @property
     def targets(self) -> Sequence[float]:

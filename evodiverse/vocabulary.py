@@ -58,7 +58,7 @@ class Outcome(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a genotype was rejected or an evaluation failed. The set is closed, so that rates can be tabulated."""
+    """Why a genotype was rejected or an evaluation failed. The set is closed, so that tables can count each reason."""
 
     NO_OFFSPRING = "no_offspring"
     NO_ANSWER = "no_answer"
@@ -128,8 +128,8 @@ class Candidate:
         call: The number of its oracle call, counted from 1 in the order in which calls are charged.
         genotype: The text that was evaluated.
         key: The canonical identity.
-        score: The score, higher is better; None if the evaluation failed.
-        energy: The energy, lower is better; None if the evaluation failed.
+        score: The score, higher is better; None for a failed evaluation that must never enter a pool.
+        energy: The energy, lower is better; None if and only if the score is None.
         error: Why the evaluation failed; empty if it did not.
         details: The values of the domain's own log columns.
     """
@@ -158,7 +158,7 @@ class Request:
         iteration: The iteration that the offspring is for.
         pool: The pool whose slot it fills.
         slot: The number of the slot in the pool.
-        attempt: How many attempts at this slot came before.
+        attempt: The number of the attempt at this slot, counted from 1.
         parents: The parents: at least one, all distinct.
         prompt: The prompt that a language model is given.
         stream: The source of all randomness of the operator.
@@ -220,7 +220,7 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A model, by its name in the log, and how it samples. A method assigns one sampler to each rung."""
+    """A model, by its name in the log, and how it samples. Each rung has one sampler."""
 
     model: str
     decoding: Decoding
@@ -270,7 +270,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A call of an untrusted program.
+    """One call to an untrusted program.
 
     Attributes:
         source: The source code of the program.
@@ -280,8 +280,8 @@ class Job:
             anything that JSON can express.
         limits: The limits of the program.
         driver: Trusted source code that defines ``drive(function, *arguments)``. The driver is confined like the
-            program and calls its function; what ``drive`` returns is the result of the job. If None, the function is
-            called directly.
+            program and calls the program's function; what ``drive`` returns is the result of the job. If None, the
+            function is called directly.
     """
 
     source: str
@@ -294,7 +294,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How a call of an untrusted program ended.
+    """How a call to an untrusted program ended.
 
     Attributes:
         value: The arrays or the JSON value that the program returned; None after a failure. Only type and shape have

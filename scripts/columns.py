@@ -22,9 +22,9 @@ Every column of every dataset that a run writes, and every key of its `run.json`
 the code that writes the logs. [The run directory](log.md) explains where the files are and how to read them.
 
 A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are identified by the number of the
-oracle call that evaluated them (`call`). A column without an entry under *null* has a value in every row. Two runs
-have the same log when all columns but `seconds`, `cached`, `cost_usd` and `retries` are equal, once the rows are sorted
-by their key.
+oracle call that evaluated them (`call`). A column without an entry under *null* has a value in every row. The
+columns listed after *Key* identify a row. Two runs have the same log if, after sorting the rows by these columns, all
+columns but `seconds`, `cached`, `cost_usd` and `retries` are equal.
 """
 
 OWN = """

@@ -19,15 +19,15 @@ Every configuration key, with its default and its meaning. `make docs` generates
 
 Every key can be set on the command line (`key=value`) and swept with `-m` (`key=a,b,c`). The defaults on this page are
 those of `evodiverse` without arguments, which means `task=jnk3 method=pt llm=off budget=paper`. The defaults in the
-sections *Programs* and *Equations* are those of `task=bin_packing` and `task=equation`. `???` marks a key without a
-default. Other tasks and methods have defaults of their own; `evodiverse --cfg job task=… method=…` prints them.
-Defaults that depend on the domain are below `task.defaults` in the configuration of the task, and methods and budgets
-take them from there. `search.early_stop=null` disables early stopping. Keys that are *not part of a run's identity*
-cannot change its log by themselves: a run resumes even if their values differ, and the path of its folder does not name
-them.
+sections *Programs* and *Equations* are those of `task=bin_packing` and `task=equation`. `???` marks a key that has no
+default with these choices. Other tasks and methods have defaults of their own; `evodiverse --cfg job task=… method=…`
+prints them. Defaults that depend on the domain are below `task.defaults` in the configuration of the task, and methods
+and budgets take them from there. `search.early_stop=null` disables early stopping. Keys that are *not part of a run's
+identity* cannot change the log by themselves: a run resumes even if their values have changed, and the path of the
+run's folder does not name them.
 
-The groups `task`, `method`, `llm`, `budget` and `experiment` choose files in `conf/`; `evodiverse --help` lists their
-options. `--config-dir FOLDER` adds a folder of your own.
+The groups `task`, `method`, `llm`, `budget`, `evaluator`, `tracking`, `launcher` and `experiment` choose files in
+`conf/`; `evodiverse --help` lists their options. `--config-dir FOLDER` adds a folder of your own.
 
 """
 

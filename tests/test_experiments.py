@@ -1,5 +1,6 @@
 """The recorded sweeps: each composes to valid runs, and the sweep of a table has exactly the runs of its rows."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -73,13 +74,19 @@ def as_result(planned: Plan) -> Result:
     return read_result(Run(planned.path, record), {})
 
 
-@cache
 def plans_of(experiment: str) -> list[Plan]:
     return [plan(*run) for run in sweep(experiment)]
 
 
-def results_of(experiment: str) -> list[Result]:
-    return [as_result(planned) for planned in plans_of(experiment)]
+def find_rows_without_runs(layout: Layout, results: Sequence[Result]) -> list[tuple[str, str]]:
+    """Return the rows and methods of a table that lack the runs of one of its models, or have those of others."""
+    rows = [(row, method) for row in layout.rows for method in (row.method, row.against) if method]
+    models = set(layout.llm or [OFF])
+    return [
+        (str(row.of), method)
+        for row, method in rows
+        if {result.model for result in results if result.has_method(row, method)} != models
+    ]
 
 
 def fills(layout: Layout, result: Result) -> bool:
@@ -93,9 +100,14 @@ def fills(layout: Layout, result: Result) -> bool:
 
 
 @pytest.mark.parametrize("experiment", WHOLE)
-def test_every_run_of_an_experiment_is_valid_and_distinct(experiment: str) -> None:
+def test_the_runs_of_an_experiment_are_valid_distinct_and_exactly_those_of_its_tables(experiment: str) -> None:
     plans = plans_of(experiment)
     assert len({planned.path for planned in plans}) == len(plans) > 1
+    results = [as_result(planned) for planned in plans]
+    for layout in TABLES.values():
+        if layout.experiment and layout.experiment.name == experiment:
+            assert find_rows_without_runs(layout, results) == []
+            assert [result.run.path for result in results if not fills(layout, result)] == []
 
 
 @pytest.mark.parametrize("experiment", WHOLE)
@@ -108,24 +120,6 @@ def test_every_experiment_also_runs_without_a_model(experiment: str) -> None:
 def test_every_table_has_an_experiment() -> None:
     assert {layout.experiment.name for layout in TABLES.values() if layout.experiment} <= set(WHOLE)
     assert [name for name, layout in TABLES.items() if layout.experiment is None] == []
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_row_of_a_table_has_a_run_in_its_experiment(name: str) -> None:
-    layout = TABLES[name]
-    assert layout.experiment
-    results = results_of(layout.experiment.name)
-    for row in layout.rows:
-        for method in filter(None, (row.method, row.against)):
-            own = {result.model for result in results if result.has_method(row, method)}
-            assert own == set(layout.llm or [OFF]), (row.of, method)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_run_of_an_experiment_has_a_row_in_its_table(name: str) -> None:
-    layout = TABLES[name]
-    assert layout.experiment
-    assert [result.run.path for result in results_of(layout.experiment.name) if not fills(layout, result)] == []
 
 
 @pytest.mark.parametrize("experiment", WHOLE)

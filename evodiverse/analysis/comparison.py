@@ -16,7 +16,7 @@ class Compared:
 
     Attributes:
         run: The run that is compared.
-        differing: The values of the settings that are not the same in all runs, as text, by name.
+        differing: The run's values of the settings that are not the same in all runs, as text, by name of the setting.
         best: The highest score of the run; None if no candidate has a score.
         calls: The number of oracle calls; None if ``run.json`` does not record it.
     """
@@ -51,7 +51,8 @@ def differing_keys(runs: Sequence[Run]) -> list[str]:
     """Return the keys whose values are not the same in all runs.
 
     The keys considered are those of the task, the method and the model, those of the settings that a user changed in
-    any run, and the seed. Settings that only follow from the choice of task, method and model are left out.
+    any run, and the seed. Settings that only follow from the choice of task, method and model are left out. If all runs
+    have the same task, method and model, or a log does not record what the user changed, all keys are considered.
     """
     changed = {key for run in runs for key in run.overrides or {}}
     known = {key for run in runs for key in run.settings}

@@ -45,7 +45,7 @@ def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
 
 
 def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
-    """Return the module ``domain`` of a domain's package (see `find_module`); None if the module has no metrics."""
+    """Return the module ``domain`` of a domain's package; None if `find_module` finds none, or one without metrics."""
     domain = find_module(name, own)
     return domain if isinstance(domain, Measured) else None
 
@@ -54,8 +54,8 @@ def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None
 def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | None:
     """Return the module ``domain`` of a domain's package; None if it must not be imported or does not exist.
 
-    Importing a module runs its code, and the run record that names it may come from somebody else. A domain outside of
-    EvoDiverse is therefore imported only if the user names it.
+    Importing a module runs its code, and the run record that names the domain may come from somebody else. A domain
+    outside of EvoDiverse is therefore imported only if the user names it.
 
     Args:
         name: The package of the domain.

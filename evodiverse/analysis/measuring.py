@@ -33,7 +33,7 @@ _LIBRARIES: Final = ("numpy", "scipy")
 
 @dataclass(frozen=True, slots=True)
 class Measurer:
-    """An object that measures runs, and that knows where the metrics of a run are cached.
+    """An object that measures runs and knows where the metrics of a run are cached.
 
     Attributes:
         folder: The cache folder.
@@ -112,7 +112,11 @@ def measure_runs(
 def _measure_each(
     runs: Sequence[Run], todo: Sequence[int], measurer: Measurer, n_processes: int
 ) -> Iterable[tuple[int, Measurement | InputError]]:
-    """Yield the index and the result of each run as they arrive; a `DataError` is re-raised."""
+    """Yield the index and the result of each run, in the order in which the results arrive.
+
+    Raises:
+        DataError: A measurement raised it; unlike other errors, it is not taken for the result of the run.
+    """
     if n_processes <= 1:
         yield from ((at, _try(measurer, runs[at])) for at in todo)
         return
@@ -162,11 +166,11 @@ def _write_cached(file: Path, measurement: Measurement) -> None:
 
 @lru_cache
 def load_encoder(name: str, folder: Path | None) -> Encode:
-    """Return the function that embeds programs, by the name of the encoder.
+    """Return the function with which an encoder embeds programs.
 
     Args:
         name: The name of the encoder.
-        folder: The folder of its model; None for TF-IDF, which has none.
+        folder: The folder of the encoder's model; None for TF-IDF, which has no model.
     """
     if folder is None:
         return tfidf
@@ -194,5 +198,5 @@ def _version(domain: str, own: frozenset[str], *libraries: str) -> str:
 def _library_version(library: str) -> str:
     try:
         return version(library)
-    except PackageNotFoundError:  # it comes with an extra
+    except PackageNotFoundError:  # the library comes with an extra, which is not installed
         return "absent"

@@ -1,4 +1,4 @@
-"""Display of runs and of comparisons between runs on a terminal."""
+"""Print runs, and comparisons between runs, to a terminal."""
 
 import shlex
 from collections import Counter
@@ -40,7 +40,7 @@ _STYLES = {"complete": "green", "failed": "red"}
 
 
 class _PlainLoader(yaml.BaseLoader):  # type: ignore[misc] # yaml has no types
-    """A loader of text, lists and mappings. It refuses aliases, which can expand to gigabytes."""
+    """A YAML loader that returns only text, lists and mappings. It refuses aliases, which can expand to gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Return the next node.
@@ -203,7 +203,7 @@ def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
 
 
 def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
-    """Return the task's latest line about the chosen candidate; nothing for a task that does not choose one."""
+    """Return the task's latest line about the chosen candidate, as one fact; no facts for a task that chooses none."""
     try:
         headline = _read(path / BEST / CHOSEN, bytes.decode)
     except FileNotFoundError:
@@ -261,7 +261,7 @@ def _draw_best(attempts: Columns) -> list[RenderableType]:
 
 
 def _abridge(genotype: str | None) -> str | None:
-    """Return the body of a function that consists of one return statement; otherwise the genotype itself."""
+    """Return the return statement of a function whose body has no other statement; otherwise the genotype itself."""
     lines = [line for line in (genotype or "").splitlines() if line.strip()]
     return lines[1] if len(lines) == 2 and lines[1].strip().startswith("return ") else genotype
 
@@ -332,7 +332,7 @@ def _versions(session: Mapping[str, str]) -> str:
 
 
 def _sources(sources: Mapping[str, str]) -> str:
-    """Return the hashes of the data by role, and the number of code files."""
+    """Return a text with the abridged hash of each source of data, by role, and the number of code files."""
     n_files = sum(role.startswith(CODE) for role in sources)
     data = [f"{role} {sha256[:12]}…" for role, sha256 in sources.items() if not role.startswith(CODE)]
     return ", ".join([*data, *([f"code ({n_files} files)"] if n_files else [])]) or "none"

@@ -16,7 +16,7 @@ N_RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The mean difference of pairs with the bounds of its 95% bootstrap interval."""
+    """The mean difference within pairs (ours minus theirs) with the bounds of its 95% bootstrap interval."""
 
     mean: float
     low: float
@@ -66,10 +66,10 @@ def draw_resamples(n_pairs: int) -> NDArray[np.int64]:
 def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
     """Return the one-sided p-value of the paired permutation test, small if our values are higher; None without pairs.
 
-    There are 2^n ways to swap the values within n pairs. The p-value is the share of them for which the sum of the
-    differences is at least as large as the observed sum. With three pairs it is never below 0.125. Up to `MOST_EXACT`
-    pairs it is exact: the sums over the two halves of the pairs are enumerated separately and then combined. For more
-    pairs it is estimated from `N_RESAMPLES` random ways to swap, the same in every call.
+    There are 2^n ways to swap the values within n pairs. The p-value is the share of these ways for which the sum of
+    the differences is at least as large as the observed sum. With three pairs it is never below 0.125. Up to
+    `MOST_EXACT` pairs it is exact: the sums over the two halves of the pairs are enumerated separately and then
+    combined. For more pairs it is estimated from `N_RESAMPLES` random ways to swap, the same in every call.
 
     Args:
         ours: ``(n,)`` values.

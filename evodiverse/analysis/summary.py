@@ -19,9 +19,9 @@ class Rungs:
         cold_pool: The index of the colder pool.
         hot_pool: The index of the hotter pool.
         events: The number of exchanges between the two pools.
-        tried: The number of pairs of candidates that were not blocked.
+        tried: The number of pairs of candidates whose swap was not blocked.
         accepted: The number of pairs that were swapped.
-        blocked: The number of pairs that were blocked.
+        blocked: The number of pairs whose swap was blocked.
     """
 
     cold_pool: int
@@ -39,7 +39,7 @@ class Requests:
     Attributes:
         pool: The index of the pool.
         model: The name of the model.
-        used: The sum of calls, tokens and costs.
+        used: The number of requests, and the totals of their tokens and of their costs.
         outcomes: The number of requests, by outcome.
         cached: The number of requests that were answered from the reply cache.
     """
@@ -130,7 +130,7 @@ def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
 
 
 def xi_curve(log: Log) -> list[float]:
-    """Return the powering factor ξ at the first exchange and after each exchange; empty for a rule without ξ."""
+    """Return the powering factor ξ at the first exchange and after each exchange; empty if the swap rule has no ξ."""
     after = dict(zip(log.adaptation["iteration"], log.adaptation["xi"], strict=True))
     return [*log.swaps["xi"][:1], *after.values()] if after else []
 

@@ -1,4 +1,4 @@
-"""Runs whose candidates are scored by hand: reading the scores, and resuming the run."""
+"""Read the scores of candidates that are measured by hand, and resume the run that asked for them."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ _NAMES: Final = ("key", "genotype", "smiles")
 
 
 def resume(path: Path, scores: Path | None = None) -> None:
-    """Resume a run until it asks for scores again or ends. If it is complete, only report that.
+    """Resume a run until it asks for scores again or ends. If the run is already complete, only report that.
 
     Args:
         path: The run directory.
@@ -41,7 +41,7 @@ def resume(path: Path, scores: Path | None = None) -> None:
 
     Raises:
         InputError: The run was not started with ``evaluator=ask``, or scores are given although the run is complete, or
-            the file is invalid; the message lists every invalid line.
+            the file of scores is invalid; the message lists every invalid line.
     """
     given = None if scores is None else _read(scores)
     register()
@@ -104,7 +104,7 @@ def _parse(text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
 
 
 def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[str, str]) -> None:
-    """Add the scores to the journal, where the run finds them.
+    """Add the scores to the journal, where the run finds them. Lines with an empty score are skipped.
 
     Raises:
         InputError: A line names no candidate that was asked for, or has no valid score; the message lists all such
@@ -141,6 +141,9 @@ def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: 
         line: The cells of the line, by column.
         asked: The genotypes of the candidates that the run is waiting for, by their keys.
         known: The keys of candidates whose scores the run already has; a new score replaces the earlier one.
+
+    Raises:
+        InputError: The line names no candidate, or one that the run did not ask for.
     """
     name = next(name for name in _NAMES if name in line)
     text = line[name].strip()

@@ -54,7 +54,7 @@ _ERRORS: Final = ("nmse_train", "nmse_id", "nmse_ood")
 
 
 class Budget(NamedTuple):
-    """The limit of an engine: wall time, or evaluations as the engine counts them. Exactly one is set."""
+    """The limit of an engine: wall time, or evaluations as the engine counts them. Exactly one of the two is set."""
 
     seconds: int | None
     evaluations: int | None
@@ -133,7 +133,9 @@ def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: Hydr
 
 
 def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path], None]) -> None:
-    """Run an engine on the training data of a task, and log its final front. If the run is complete, only report that.
+    """Run an engine on the training data of a task, and log its final front.
+
+    If the run is already complete, only report that.
 
     Args:
         engine: The name of the engine.
@@ -187,7 +189,7 @@ def _log(
     written, given = _write_models(answer.front, dataset.names)
     method, archive = freeze_method(plan.config.method, has_model=False), Archive()
     attempts = Attempts([Slot(slot, 0) for slot in range(len(written))], empty_pools(1), archive)
-    stream = Stream(plan.config.seed, 0)  # nothing is drawn
+    stream = Stream(plan.config.seed, 0)  # required by a request, but nothing is drawn from it
     requests = [Request(0, 0, slot, 1, (), Prompt.COLD, stream) for slot in range(len(written))]
     charged = attempts.settle(requests, [(Proposal(_text(one), engine), one) for one in written])
     with closing(open_sandbox(plan.config.sandbox, (fitting.__name__, matching.__name__))) as sandbox:

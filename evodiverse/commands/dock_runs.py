@@ -45,13 +45,13 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """The docking of one run.
+    """What to dock for one run.
 
     Attributes:
         run: The run, which is complete.
         record: The record of the docking, as written to ``docking.json``.
-        tops: The keys of the top candidates of each of the last iterations, in the order of the iterations.
-        jobs: The job of each key; those of the last iteration come first.
+        tops: The keys of the top molecules of each of the last iterations, in the order of the iterations.
+        jobs: The docking job of each molecule, by its key; the jobs of the last iteration come first.
     """
 
     run: Run
@@ -103,7 +103,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
 
 
 def _read_order(order: Order) -> Callable[[Run], Target]:
-    """Return a function that finds the target of a run.
+    """Return a function that finds the target of a run: a receptor with a box.
 
     Raises:
         InputError: A receptor or a box cannot be used.
@@ -144,7 +144,7 @@ def _target_of(run: Run, targets: Mapping[str, Target], file: Path | None) -> Ta
 
 
 def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
-    """Return the complete runs of molecules at or below the given paths, and why other runs cannot be docked.
+    """Return the complete runs of molecules at or below the given paths, and errors about runs that cannot be docked.
 
     Raises:
         InputError: No run can be docked.
@@ -177,7 +177,7 @@ def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
 
 
 def _plan(run: Run, target: Target, settings: Settings, store: MoleculeStore) -> Batch:
-    """Return the docking of one run.
+    """Return what to dock for one run.
 
     Raises:
         InputError: The log of the run is damaged.

@@ -77,7 +77,7 @@ def main(secret):
 
 
 class Status(enum.StrEnum):
-    """The status of an item."""
+    """The status of an item: fine, missing but not required, usable with limits, or a problem that prevents runs."""
 
     OK = "ok"
     OPTIONAL = "optional"
@@ -179,7 +179,7 @@ def check_sandbox() -> Iterator[Finding]:
 
 
 def check_data() -> Iterator[Finding]:
-    """Yield findings about the cache folder and about each artifact, which is checked by its SHA-256."""
+    """Yield findings about the cache folder and about the files of data in it, which are checked by their SHA-256."""
     from evodiverse.cache_folder import cache_folder
     from evodiverse.data.artifacts import ARTIFACTS
     from evodiverse.data.cache import State, inspect_artifact

@@ -7,7 +7,10 @@ from evodiverse.runner.process import complain, prepare
 
 
 def ended(work: Callable[[], object]) -> int:
-    """Call a function and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
+    """Call a function, print its error if it fails, and return the exit code.
+
+    The exit codes are 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM.
+    """
     prepare()
     try:
         work()

@@ -28,13 +28,15 @@ from evodiverse.runlog.runs import Survey, survey_runs
 ENDINGS: Final = ("svg", "png")
 _REPORT: Final = "please report this at https://github.com/evodiverse/evodiverse/issues"
 _UNSAFE: Final = compile_pattern(r"[^A-Za-z0-9.=-]+")
-_LONGEST: Final = 180  # characters of a file name, of the 255 bytes that file systems allow
+_LONGEST: Final = 180  # the most characters in a file name; file systems allow 255 bytes
 
 
 def write(
     runs: Sequence[Path], to: Path | None, only: Sequence[str], reference: Path | None, own: Sequence[str] = ()
 ) -> int:
-    """Draw the figures of some runs into a folder, and return the exit code, which is 2 if any run is damaged.
+    """Draw the figures of some runs into a folder, and return the exit code.
+
+    The exit code is 2 if any run is damaged or any figure cannot be drawn, and otherwise 0.
 
     Args:
         runs: Run directories, or folders of runs.
@@ -117,7 +119,7 @@ def _find_folder(runs: Sequence[Path], to: Path | None) -> Path:
 
 
 def _select(results: Sequence[Result], named: set[Path]) -> list[Result]:
-    """Return the runs to compare: those named directly, and those that differ from the defaults only in budget."""
+    """Return the runs to compare: those named directly, and those whose budget alone differs from the defaults."""
     return [result for result in results if result.run.path.resolve() in named or all(map(is_budget, result.overrides))]
 
 

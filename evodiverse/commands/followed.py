@@ -1,4 +1,4 @@
-"""State that the runs of a sweep share with the process that displays the sweep."""
+"""What passes between a sweep and its runs: failures, checked plans, and whether the runs share one display."""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ class RunFailed(Exception):  # noqa: N818 (the name states what happened)
 
 
 plans: "dict[tuple[str, ...], Plan]" = {}
-"""The checked plans of the runs that this process will run, by their overrides without those of Hydra itself."""
+"""The checked plan of each run that this process will run, by the run's overrides without those of Hydra itself."""
 
 
 def is_followed(hydra: HydraConf) -> bool:

@@ -29,7 +29,7 @@ _BUG = "a bug in EvoDiverse or in your own code"
 
 
 class _Refused(BaseException):
-    """The exit code of a single run; not an `Exception`, for which Hydra would print an additional line."""
+    """Carries the exit code of a failed single run; not an `Exception`, since Hydra would print a line about it."""
 
 
 def main() -> None:
@@ -55,7 +55,7 @@ def main() -> None:
     except COMPOSITION_ERRORS as error:
         complain(str(explain(error, sys.argv[1:], _check)))
         sys.exit(InputError.exit_code)
-    except OSError as error:  # Hydra could not write the folder of a sweep, or its output
+    except OSError as error:  # Hydra could not write to the folder of a sweep, or to standard output
         if error.filename is None:
             complain(f"cannot write to standard output ({error.strerror})")
             sys.exit(1)
@@ -66,7 +66,7 @@ def main() -> None:
 def _start(arguments: Sequence[str]) -> int | None:
     """Start the run or sweep of a command line, or print what it asks for, and return the exit code.
 
-    A single run does not use `hydra.main`, which composes the configuration twice.
+    A single run does not use `hydra.main`, because that composes the configuration twice.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     is_print = any((parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion))
@@ -97,7 +97,7 @@ def _command() -> str:
 
 
 def job(composed: DictConfig) -> float | None:
-    """Run one configuration, and return its best score.
+    """Run one configuration, and return its best score; None if there is no score.
 
     Raises:
         RunFailed: A run of a sweep failed. The other runs of the sweep continue.
@@ -122,7 +122,7 @@ def _run_alone(composed: DictConfig) -> float | None:
         if isinstance(error, ModelUnavailableError):
             complain(f"to resume: {_command()}")
         raise _Refused(error.exit_code) from error
-    except (OSError, *COMPOSITION_ERRORS) as error:  # so that `main` does not report a user error
+    except (OSError, *COMPOSITION_ERRORS) as error:  # so that `main` does not take it for an error of the user
         raise RuntimeError(_BUG) from error
 
 

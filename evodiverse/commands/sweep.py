@@ -1,6 +1,6 @@
 """Sweeps: check all runs, launch those that are not complete, and print a summary.
 
-A sweeper that chooses its runs, such as Optuna's, launches them itself; only its failed runs are listed.
+A sweeper that chooses its runs, such as Optuna's, launches them itself. For such a sweep, only failed runs are listed.
 """
 
 import logging
@@ -45,7 +45,7 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int:
             fails.
 
     Returns:
-        The exit code, 1 if a run failed.
+        The exit code: 1 if a run failed, and otherwise 0.
 
     Raises:
         InputError: Some runs of a sweep over lists of values are invalid; the message lists all problems of all runs.
@@ -79,7 +79,7 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
     Raises:
         EvoDiverseError: More runs failed than ``hydra.sweeper.max_failure_rate`` allows.
     """
-    logging.getLogger("hydra_plugins").setLevel(logging.CRITICAL)  # it would report failed runs as well
+    logging.getLogger("hydra_plugins").setLevel(logging.CRITICAL)  # the sweeper would report failed runs as well
     config = hydra.compose_config(CONFIG_NAME, list(overrides), RunMode.MULTIRUN, with_log_configuration=True)
     context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(config))
     chosen: list[str] = OmegaConf.to_container(config.hydra.overrides.task)  # type: ignore[assignment]
@@ -88,7 +88,7 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
         with _launchers_replaced(trials.follow):
             sweeper = Plugins.instance().instantiate_sweeper(hydra_context=context, task_function=job, config=config)
         sweeper.sweep(chosen)
-    except ValueError:  # Optuna's, if no run has a score
+    except ValueError:  # Optuna raises it if no run has a score
         if trials.n_scored:
             raise
     finally:
@@ -113,7 +113,7 @@ def _find_failure_rate(hydra: HydraConf) -> float:
 
 @contextmanager
 def _launchers_replaced(follow: Callable[[Launcher], "Followed"]) -> Iterator[None]:
-    """Replace each launcher that a sweeper instantiates."""
+    """Within the context, replace each launcher that a sweeper instantiates by what ``follow`` makes of it."""
     plugins = Plugins.instance()
     instantiate = plugins.instantiate_launcher
     plugins.instantiate_launcher = lambda *args, **more: follow(instantiate(*args, **more))  # type: ignore[assignment, method-assign]
@@ -148,7 +148,7 @@ class Trials:
             results: The results of the runs; those of failed runs are changed.
 
         Raises:
-            EvoDiverseError: Too many of the runs failed.
+            EvoDiverseError: The share of failed runs in the batch is above the failure rate.
         """
         failed = [number for number, one in enumerate(results, first) if one.status is not JobStatus.COMPLETED]
         self.n_launched += len(results)
@@ -186,7 +186,7 @@ class Followed:
 def _launch_missing(
     composer: Composer, master: DictConfig, job: Job, planned: Sequence[SweptRun], todo: Sequence[SweptRun]
 ) -> Mapping[int, str]:
-    """Launch the runs that are not complete, and return the error messages of failed runs by their numbers."""
+    """Launch the runs that are not complete (``todo``), and return the error message of each failed run by number."""
     n_complete = len(planned) - len(todo)
     if n_complete:
         say(f"{n_complete:,} of {len(planned):,} runs are complete")
@@ -212,7 +212,7 @@ def _plans_shared(todo: Sequence[SweptRun]) -> Iterator[None]:
 def _launch(
     composer: Composer, master: DictConfig, job: Job, todo: Sequence[SweptRun], overview: Overview
 ) -> Mapping[int, str]:
-    # Compare names: Hydra imports the module again when it looks for plugins, which gives another class.
+    # Names are compared, since Hydra imports the module again when it looks for plugins, which gives another class.
     is_here = str(master.hydra.launcher._target_).endswith(f".{BasicLauncher.__name__}")
     loader = composer if is_here else composer.loader
     # A launcher uses the loader only to compose runs.
@@ -263,7 +263,7 @@ def _own(overrides: Sequence[str]) -> tuple[str, ...]:
 
 
 def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
-    """Print one line per run and the messages of failed runs, and return the exit code."""
+    """Print one line for each of the first `_MOST_ROWS` runs and the errors of failed runs; return the exit code."""
     from rich.console import Console  # here so that other commands start fast
     from rich.table import Table
     from rich.text import Text

@@ -86,7 +86,7 @@ def write(
 
 
 def _count_left_out(why: str, count: int) -> str:
-    """Return a number of runs with the reason why they are left out, which is an adjective or a phrase."""
+    """Return how many runs are left out and why, such as "2 damaged runs" or "1 run repeated later"."""
     return f"{count_of(count, 'run')} {why}" if " " in why else count_of(count, f"{why} run")
 
 
@@ -101,7 +101,10 @@ def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:
 
 
 def find_encoders() -> dict[str, Path | None]:
-    """Return the encoders for the diversity of programs: TF-IDF, and CodeBERT or else MiniLM if available."""
+    """Return the encoders for the diversity of programs, each with the folder of its model, by name.
+
+    They are TF-IDF, which has no model, and CodeBERT or else MiniLM, if one of the two is available.
+    """
     encoders: dict[str, Path | None] = {TFIDF: None}
     try:
         check_installed()

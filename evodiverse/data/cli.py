@@ -192,7 +192,7 @@ def _short(names: Iterable[str]) -> list[str]:
 
 
 def _named(arguments: argparse.Namespace) -> list[str]:
-    """Return the requested names without duplicates, or all except the optional ones if there are none."""
+    """Return the requested names without duplicates; if none is requested, all except those of optional files."""
     needed = [name for name, artifact in ARTIFACTS.items() if not artifact.is_optional]
     return list(dict.fromkeys(known for name in arguments.names for known in artifact_names(name))) or needed
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
 Report = Callable[[int, int | None], None]
-"""Takes the number of bytes that have arrived, and the total number of bytes, or None if the total is unknown."""
+"""Takes the number of bytes that have arrived and the total number of bytes, which is None if it is unknown."""
 
 ShowProgress = Callable[[], AbstractContextManager[Report]]
 """Returns a context manager that shows one download, and that yields the function for reporting its progress."""

@@ -24,8 +24,9 @@ class Diversity(NamedTuple):
 def mean_cosine_distance(vectors: Vectors) -> float:
     """Return the mean cosine distance over all pairs of vectors.
 
-    It is computed in O(n) time from the sum of the vectors scaled to unit length: ``1 - (|sum|² - n) / (n (n - 1))``.
-    A zero vector has no direction; its distance to every other vector, including another zero vector, is 1.
+    It is computed in O(n) time from the sum of the vectors, each scaled to unit length:
+    ``1 - (|sum|² - n) / (n (n - 1))``. A zero vector has no direction; its distance to every other vector, including
+    another zero vector, is 1.
 
     Args:
         vectors: ``(n, d)`` vectors of any length.

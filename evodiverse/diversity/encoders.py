@@ -34,15 +34,15 @@ _HUB_FILES: Final = ("*.json", "*.txt", *_WEIGHTS)  # not the weights for other 
 
 
 class Encoder:
-    """An encoder of texts. Its vectors are means of the last layer over all tokens except padding.
+    """An encoder of texts, whose vectors are means of the last layer over all tokens except padding.
 
     The special tokens at both ends count. The model computes in float32 on the CPU, without randomness. The batching of
     texts changes a vector only by rounding.
 
     Args:
-        folder: The folder with a model and its tokenizer, as transformers saves them. The network is not used.
-        max_tokens: The number of tokens that the model reads, including the special tokens at both ends. The rest of a
-            longer text is ignored.
+        folder: The folder with a model and its tokenizer, as transformers saves them. Nothing is downloaded.
+        max_tokens: The maximum number of tokens that the model reads, including the special tokens at both ends. The
+            rest of a longer text is ignored.
 
     Raises:
         InputError: torch or transformers is not installed.
@@ -80,7 +80,7 @@ class Encoder:
 
 
 def load_codebert(*, offline: bool = False) -> Encoder:
-    """Return CodeBERT (Feng et al. 2020), which reads 512 tokens of a program.
+    """Return CodeBERT (Feng et al. 2020), which reads the first 512 tokens of a program.
 
     The first call downloads 500 MB into the cache of the Hugging Face hub (``HF_HOME``). Later calls do not use the
     network.
@@ -110,7 +110,9 @@ def codebert_folder(*, offline: bool = False) -> Path:
 
 
 def load_minilm(folder: Path) -> Encoder:
-    """Return all-MiniLM-L6-v2, which reads 256 tokens of a program and was trained on English sentences, not on code.
+    """Return all-MiniLM-L6-v2, which reads the first 256 tokens of a program.
+
+    It was trained on English sentences, not on code.
 
     Args:
         folder: The folder with the files of ``evodiverse-data fetch minilm``.

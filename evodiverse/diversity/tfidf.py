@@ -42,7 +42,7 @@ def find_tokens(source: str) -> tuple[str, ...]:
 
 
 def _walk(tree: ast.AST) -> Iterator[str]:
-    """Yield the tokens of a tree. This does not recurse, since a sum of a thousand terms is a thousand levels deep."""
+    """Yield the tokens of a tree without recursion, since a sum of a thousand terms is a thousand levels deep."""
     parts: list[Any] = [tree]
     while parts:
         part = parts.pop()
@@ -75,8 +75,8 @@ def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
     """Return the TF-IDF vectors of programs (paper, "Detailed Diversity Metrics").
 
     The weights are the defaults of scikit-learn, since the paper does not state any. A token that occurs t times in a
-    program, and in d of the n programs, has the weight ``t (1 + ln((1 + n) / (1 + d)))``. The vectors of two calls are
-    therefore not comparable.
+    program, and in d of the n programs, has the weight ``t (1 + ln((1 + n) / (1 + d)))``. Vectors from different calls
+    are therefore not comparable.
 
     Args:
         programs: ``(n,)`` sources.

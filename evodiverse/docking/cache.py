@@ -12,7 +12,7 @@ _MOST_BYTES: Final = 10_000_000
 
 
 class DockingCache:
-    """Stores the pose and the score of each job. Failures are not stored, so they are tried again.
+    """Stores the pose and the score of each job, but not failures, so that failed jobs are tried again.
 
     Args:
         folder: The folder for the files. It is created when the first file is written.

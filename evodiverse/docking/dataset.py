@@ -31,7 +31,7 @@ def describe_docking(target: Target, settings: Settings) -> dict[str, Any]:
 
 
 def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[str, float]:
-    """Return the scores that a run already has from the same docking, by key; failures are left out.
+    """Return the scores that a run already has from a docking with the same record, by key; failures are left out.
 
     Args:
         run: The run whose molecules are docked.
@@ -57,7 +57,9 @@ def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[s
 
 
 def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Docked]) -> None:
-    """Replace the ``docking/`` folder of a run with a new one in a single step. Nothing else in the run changes.
+    """Write the ``docking/`` folder of a run; the new folder replaces an old one only when it is complete.
+
+    Nothing else in the run changes.
 
     Args:
         run: A complete run.

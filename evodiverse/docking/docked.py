@@ -78,9 +78,10 @@ class Program(Protocol):
         """Return the versions of everything that affects the program's results, by name."""
 
     def dock(self, job: Job, /) -> Docked:
-        """Dock a molecule on one thread. The result does not depend on where it is computed.
+        """Dock a molecule on one thread.
 
-        This method is called in a separate process. Any exception becomes the error of the molecule.
+        The result does not depend on where it is computed. This method is called in a separate process. Any exception
+        becomes the error of the molecule.
         """
 
 

@@ -151,7 +151,9 @@ def read_vina_box(path: Path) -> Box:
 
 
 def read_targets(path: Path) -> dict[str, Target]:
-    """Return the targets in a user's YAML file, by task. Paths of receptors are relative to the folder of the file.
+    """Return the targets in a user's YAML file, by task.
+
+    Paths of receptors and of box files are relative to the folder of the file.
 
     Raises:
         InputError: The file or one of the targets cannot be used; the message names everything that is wrong.

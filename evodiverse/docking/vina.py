@@ -37,7 +37,9 @@ def find_versions() -> dict[str, str]:
 
 
 def dock(job: Job) -> Docked:
-    """Dock a molecule on one thread. The result of a job does not depend on where it is computed.
+    """Dock a molecule on one thread.
+
+    The result of a job does not depend on where it is computed.
 
     Raises:
         LigandError: RDKit finds no conformer, or Meeko cannot write the ligand.
@@ -58,7 +60,7 @@ def dock(job: Job) -> Docked:
 def embed(smiles: str, seed: int) -> Chem.Mol:
     """Return a molecule with hydrogens and a relaxed conformer (ETKDGv3, then MMFF94 if it has the parameters).
 
-    Charges are those of the SMILES. A stereocenter that the SMILES leaves open depends on the seed.
+    Charges are those of the SMILES. If the SMILES leaves a stereocenter open, the seed decides its configuration.
 
     Raises:
         LigandError: RDKit finds no conformer.
@@ -78,7 +80,7 @@ def embed(smiles: str, seed: int) -> Chem.Mol:
 
 
 def write_ligand(molecule: Chem.Mol) -> str:
-    """Return a molecule with a conformer in PDBQT format, its rotatable bonds chosen by Meeko.
+    """Return a molecule, which must have a conformer, in PDBQT format, with rotatable bonds chosen by Meeko.
 
     Raises:
         LigandError: Meeko cannot write the ligand.

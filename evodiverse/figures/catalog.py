@@ -1,4 +1,4 @@
-"""The list of all figures: the paper's in its order, then our own."""
+"""The list of all figures: those of the paper, in the order of the paper, then our own."""
 
 from typing import Final
 

@@ -40,7 +40,7 @@ FloatArray = NDArray[np.float64]
 
 
 def find_missing() -> str | None:
-    """Return what must be installed for the figure; None if nothing is missing."""
+    """Return a sentence about what must be installed for the figure; None if nothing is missing."""
     if find_spec("umap") is None:
         return "needs umap-learn; run pip install 'evodiverse[figures]'"
     return None
@@ -112,7 +112,7 @@ def read_reference(file: Path | None, most: int) -> list[Bits]:
     """Return the fingerprints of a random sample of molecules, the same in every call.
 
     Args:
-        file: A file with one SMILES per line, optionally followed by a name; None for ZINC-250K. Lines that are not a
+        file: A file with one SMILES per line, optionally followed by a name; None for ZINC-250K. Lines without a valid
             molecule are skipped.
         most: The largest number of molecules.
 
@@ -140,7 +140,7 @@ def read_reference(file: Path | None, most: int) -> list[Bits]:
 
 
 def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
-    """Return the result of `embed`, which takes minutes, and cache it.
+    """Return the result of `embed`, taken from the cache if possible, since it takes minutes to compute.
 
     Args:
         fingerprints: ``(n,)`` fingerprints of molecules.

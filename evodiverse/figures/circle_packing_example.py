@@ -82,7 +82,7 @@ def draw(best: Result) -> Figure:
 
 
 def _first_lines(program: str) -> list[str]:
-    """Return the first lines of a program that fit in the figure, with long lines wrapped."""
+    """Return as many of the first lines of a program as fit in the figure, with long lines wrapped."""
     lines = [
         part
         for line in program.splitlines()

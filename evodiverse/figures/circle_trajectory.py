@@ -65,7 +65,7 @@ def draw(results: Sequence[Result], best: Result) -> Figure:
     axes = upper.subplots()
     bands = record_bands(results, "sum_calls", "sum")
     draw_bands(axes, bands, steps=True)
-    top = max(float(best.metrics["best_sum"] or 0), 0.0)  # type: ignore[arg-type] # a number where there is a best run
+    top = max(float(best.metrics["best_sum"] or 0), 0.0)  # type: ignore[arg-type] # a number, as there is a best run
     fit_axis(axes, bands, least=_SHARE_SHOWN * top)
     axes.set_xlim(0, budget_of(results) * 1.01)
     axes.set_xlabel("evaluations")
@@ -79,7 +79,7 @@ def draw(results: Sequence[Result], best: Result) -> Figure:
 
 
 def choose_records(calls: Sequence[int]) -> list[int]:
-    """Return the first call, the last, and others spread evenly over the calls between them."""
+    """Return the first of the records' calls, the last, and others spread evenly over the list between them."""
     n = min(_N_SHOWN, len(calls))
     places = {round(place * (len(calls) - 1) / max(1, n - 1)) for place in range(n)}
     return [calls[place] for place in sorted(places)]

@@ -70,7 +70,7 @@ def _caption(method: str, group: Group, results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result], panel_of: Callable[[Result], str]) -> Figure:
-    """Return a figure with two panels per column and one line per pair of neighboring rungs.
+    """Return a figure with columns of two panels, each panel with one line per pair of neighboring rungs.
 
     Args:
         results: The runs.

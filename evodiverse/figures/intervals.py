@@ -100,9 +100,9 @@ def make_band(
     strata: Sequence[Hashable] | None = None,
     end: float | None = None,
 ) -> Band:
-    """Return the mean of the step curves of some runs, at each call at which one of them changes.
+    """Return the mean of the step curves of some runs, at each call at which one of the curves changes.
 
-    A curve keeps its last value where others continue. The mean at a call is over the curves that have a value there.
+    After its last call, a curve keeps its last value. The mean at a call is over the curves that have a value there.
 
     Args:
         curves: The calls and the values of each run, at least one.
@@ -121,7 +121,7 @@ def make_iteration_band(
     """Return the mean curve of some runs, with one point per iteration.
 
     The x of a point is the mean number of calls made up to its iteration, and the y is the mean value. After a run has
-    ended, y still counts its last value, and x leaves the run out.
+    ended, its last value still counts toward the mean y, but the run no longer counts toward the mean x.
 
     Args:
         curves: The calls and the values of each run after each iteration, at least one run.

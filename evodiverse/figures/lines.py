@@ -24,7 +24,7 @@ def record_bands(
     change: Callable[[float], float] = lambda value: value,
     stratum: Callable[[Result], Hashable] = lambda _: 0,
 ) -> dict[str, Band]:
-    """Return the band of the records of each method that has any, by method in the order of legends.
+    """Return the band of the records of each method that has records, by method, in the order of legends.
 
     A record is a value that is better than all earlier ones. It holds until the next record.
 
@@ -32,7 +32,7 @@ def record_bands(
         results: The runs, at least one.
         x: The name of the curve with the calls of the records.
         y: The name of the curve with the records.
-        change: A function that transforms a record before it is averaged, for example to its logarithm.
+        change: A function applied to each record before averaging, for example the logarithm.
         stratum: A function that returns the problem of a run; see `intervals.estimate`.
     """
     end = budget_of(results)
@@ -47,7 +47,7 @@ def record_bands(
 
 
 def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
-    """Return the band of a curve with one value per iteration, by method in the order of legends."""
+    """Return the band of a curve with one value per iteration, by method, in the order of legends."""
     return {
         method: make_iteration_band([(numbers(curve(run, "calls")), curve(run, name)) for run in some])
         for method, some in _with_curves(results, "calls", name)
@@ -67,9 +67,8 @@ def draw_bands(
     Args:
         axes: The panel to draw in.
         bands: The band of each method.
-        change: A function that transforms means and bounds before they are drawn, for example from logarithms to
-            values.
-        steps: Whether a value holds until the next call.
+        change: A function applied to means and bounds before they are drawn, for example the inverse of the logarithm.
+        steps: Whether a value holds until the next one. Otherwise, straight lines join the points.
     """
     how: Literal["post"] | None = "post" if steps else None
     share = min(_MOST_SHARE, _BANDS_SHARE / max(1, len(bands)))
@@ -98,8 +97,8 @@ def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float | None = None, 
     Args:
         axes: The panel.
         bands: The band of each method.
-        least: The lower limit of the axis. Means below it are left out.
-        most: The upper limit of the axis.
+        least: The value below which the axis does not extend. Lower means are left out.
+        most: The value above which the axis does not extend.
     """
     means = [band.mean[np.isfinite(band.mean)] for band in bands.values()]
     values = np.concatenate(means) if means else np.array([])

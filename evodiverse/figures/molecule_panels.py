@@ -30,7 +30,7 @@ def usable(results: Sequence[Result]) -> list[Result]:
 
 
 def draw_page(results: Sequence[Result], target: str, metric: str) -> Figure:
-    """Return a figure with (a) scores and numbers of diverse molecules for one target, (b) scores for both targets.
+    """Return a figure with scores and numbers of diverse molecules for one target (a), and scores for both targets (b).
 
     Args:
         results: The runs of one group.
@@ -49,7 +49,7 @@ def draw_page(results: Sequence[Result], target: str, metric: str) -> Figure:
 
 
 def draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -> None:
-    """Draw mean scores of the diversity-aware top 10 as lines, and uncapped numbers of diverse molecules as bars."""
+    """Draw mean scores of the diversity-aware top 10 as lines, and numbers of diverse molecules (uncapped) as bars."""
     axes.set_title(title)
     methods = {result.run.method for result in results}
     shown = [result for result in results if result.run.method in _COMPARED or not methods >= {*_COMPARED}]

@@ -1,4 +1,4 @@
-"""Projections of the programs of final pools onto a plane, shown by pool and by score."""
+"""Projections of the programs of final pools onto a plane, colored by pool and by score."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Members:
 
 
 def read_members(results: Sequence[Result]) -> list[Members]:
-    """Return the final pools of one run per method, the one with the lowest seed, in the order of legends.
+    """Return the final pools of the run with the lowest seed of each method, in the order of legends.
 
     Raises:
         InputError: A log is damaged.
@@ -67,7 +67,10 @@ def _read(result: Result) -> Members:
 
 
 def project_pca(vectors: Any) -> FloatArray:
-    """Return the ``(n, 2)`` first two principal components of ``(n, d)`` vectors, with the signs fixed."""
+    """Return the ``(n, 2)`` first two principal components of ``(n, d)`` vectors.
+
+    The sign of a component is such that its entry of the largest magnitude is positive.
+    """
     dense = _dense(vectors)
     centered = dense - dense.mean(axis=0)
     left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
@@ -79,7 +82,13 @@ def project_pca(vectors: Any) -> FloatArray:
 
 
 def project_tsne(vectors: Any) -> FloatArray:
-    """Return the ``(n, 2)`` t-SNE of ``(n, d)`` vectors, by scikit-learn with the PCA as the start and seed 0."""
+    """Return the ``(n, 2)`` t-SNE of ``(n, d)`` vectors, by scikit-learn, starting from the PCA and with seed 0.
+
+    For up to `_LEAST_POINTS` vectors, return the PCA itself.
+
+    Raises:
+        InputError: scikit-learn is not installed.
+    """
     try:
         from sklearn.manifold import TSNE
     except ImportError as error:

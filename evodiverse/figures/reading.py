@@ -18,7 +18,7 @@ OWN_FIT = "own"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The runs of a figure of the paper.
+    """The runs that a figure of the paper needs.
 
     Attributes:
         tasks: The names of the tasks.
@@ -86,7 +86,7 @@ class FigureKind:
         wanted: The runs that the paper's figure needs; None for our own.
         example: A command that makes runs for a figure of our own; None for a figure of the paper.
         missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
-        takes_all: Whether runs with any overrides count, as in sweeps.
+        takes_all: Whether runs count whatever their overrides, as in a figure of sweeps.
     """
 
     name: str
@@ -166,7 +166,7 @@ def has(result: Result, *names: str) -> bool:
 
 
 def describe_runs(results: Sequence[Result], *more: str) -> str:
-    """Return a phrase with the numbers of runs, methods and seeds, followed by more phrases."""
+    """Return a phrase with the number of runs, in total and per method, and their seeds, followed by more phrases."""
     counts = ", ".join(f"{method} {len(some)}" for method, some in sorted(by_method(results).items()))
     seeds = sorted({result.run.seed for result in results})
     named = ", ".join(map(str, seeds)) if len(seeds) <= 6 else f"{seeds[0]} … {seeds[-1]} ({len(seeds)})"
@@ -191,7 +191,7 @@ def best_run(results: Sequence[Result], metric: str) -> Result | None:
 
 
 def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> list[Result]:
-    """Return the run with the lowest seed for each value of a key, in the order of their seeds."""
+    """Return, for each value that ``key`` takes, the run with the lowest seed, in the order of the seeds."""
     chosen: dict[Hashable, Result] = {}
     for result in sorted(results, key=lambda each: each.run.seed):
         chosen.setdefault(key(result), result)

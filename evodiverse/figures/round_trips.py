@@ -1,4 +1,4 @@
-"""Figure ``round_trips``: round trips of candidates between pools, and the best candidates from the hottest pool."""
+"""Figure ``round_trips``: round trips between pools, and how many of the best candidates are from the hottest pool."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return a figure with two panels and a row per task and method."""
+    """Return a figure with two panels, each with a row per task and method."""
     about = [
         (task, method)
         for task in sorted({result.task for result in results})

@@ -40,9 +40,10 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
 
 
 def choose_problems(results: Sequence[Result]) -> dict[str, str]:
-    """Return one problem for each of the paper's two sciences, by science; if neither has runs, for two others.
+    """Return the problem to show for each of up to two sciences, by science.
 
-    The problem is the one on which the most methods have runs; among several, the first by name.
+    The sciences are the two in the paper's figure or, if neither has runs, the first two others. The problem is the one
+    on which the most methods have runs; in a tie, the first by name.
     """
     sciences = sciences_of(results)
     chosen = [science for science in sciences if science in _SHOWN] or sciences[:2]

@@ -51,7 +51,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def keep_common(results: Sequence[Result]) -> list[Result]:
-    """Return the runs on the problems on which all methods have runs, for each science separately."""
+    """Return, for each science separately, only the runs on problems for which all methods have runs."""
     kept = []
     for science in sciences_of(results):
         own = [result for result in results if science_of(result) == science]
@@ -68,7 +68,7 @@ def summarize(
     Args:
         results: The runs.
         metric: The name of the metric.
-        change: A function that transforms a value before it is averaged, for example to its logarithm.
+        change: A function applied to each value before averaging, for example the logarithm.
     """
     known = [(value, run.problem) for run in results if isinstance(value := run.metrics.get(metric), int | float)]
     if not known or not all(isfinite(value) for value, _ in known):
@@ -77,7 +77,7 @@ def summarize(
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return a figure with two panels of bars and a group of bars per science."""
+    """Return a figure with two panels of bars, each with a group of bars per science."""
     figure = new_figure(PAGE, 2.5)
     left, right = figure.subplots(1, 2)
     use_powers(left)

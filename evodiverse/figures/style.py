@@ -124,13 +124,13 @@ def pool_look(pool: int) -> tuple[str, str]:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return text from elsewhere, made safe to draw and cut to at most ``most`` characters."""
+    """Return text that comes from a run, made safe to draw and cut to at most ``most`` characters."""
     clean = printable(text)
     return clean if len(clean) <= most else f"{clean[: most - 1]}…"
 
 
 def show_power(value: float, _: object = None) -> str:
-    """Return a power of ten with a superscript exponent; an empty text for a value that is not positive."""
+    """Return a power of ten as text with a superscript exponent; an empty text for a value that is not positive."""
     if value <= 0:
         return ""
     exponent = f"{value:e}".partition("e")[2]
@@ -145,7 +145,7 @@ def use_powers(axes: Axes) -> None:
 
 
 def use_counts(axes: Axes, which: str = "x") -> None:
-    """Label an axis with a few integers, with separators for thousands."""
+    """Label an axis, ``x`` or ``y``, with a few integers, with separators for thousands."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(MaxNLocator(5, integer=True))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if isclose(value, round(value)) else ""))
@@ -168,7 +168,7 @@ def add_basis(figure: Figure, text: str) -> None:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw with this style within the context, regardless of the user's own matplotlib settings."""
+    """Within the context, draw in the style of this module, regardless of the user's own matplotlib settings."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)

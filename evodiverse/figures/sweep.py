@@ -64,7 +64,7 @@ class Grid:
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one heat map per task, method and model, and per setting or pair of settings in which its runs differ."""
+    """Yield one heat map per task, method and model, and per setting or pair of settings in which the runs differ."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         if result.kind in MEASURES and result.fit != OWN_FIT:
@@ -93,7 +93,9 @@ def _picture(kind: str, *about: str, grid: Grid) -> Picture:
 
 
 def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
-    """Return the single settings and the pairs of settings in which runs differ from the defaults.
+    """Return the pairs of settings in which runs differ from the defaults, then the single settings, each with None.
+
+    A single setting that is in a pair is left out, since the heat map of the pair shows its runs as well.
 
     Args:
         results: Runs with the same budget. The budget does not count as a difference.
@@ -106,12 +108,14 @@ def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
 
 
 def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: Measure) -> Grid:
-    """Return the means over the runs that differ from the defaults in no settings other than ``keys``.
+    """Return the means over the runs that differ from the defaults in no settings other than ``keys`` and the budget.
+
+    Only the first `_MOST_VALUES` values of each setting are kept.
 
     Args:
         results: The runs of one task, method and model.
         keys: The settings of the columns and of the rows.
-        measure: The metric to average. Runs without it, or with an infinite value, do not count.
+        measure: The metric to average. Runs without this metric, or with an infinite value, do not count.
     """
     by_place: dict[tuple[str, str], list[float]] = defaultdict(list)
     values: tuple[dict[str, Any], dict[str, Any]] = ({}, {})

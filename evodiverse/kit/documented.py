@@ -34,7 +34,7 @@ class Bounds:
         return self.choices() if callable(self.choices) else self.choices or ()
 
     def admit(self, value: Any) -> bool:
-        """Return whether a value that is neither null nor a list lies within the bounds; NaN lies within none."""
+        """Return whether a value that is neither null nor a list lies within the bounds; NaN violates every bound."""
         if self.choices is not None:
             return value in self.names
         return (

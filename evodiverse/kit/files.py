@@ -1,4 +1,4 @@
-"""Safe reading and writing of files.
+"""Reading and writing files safely.
 
 Files are written completely or not at all, and never through a link that somebody else has put in their place.
 """

@@ -69,7 +69,7 @@ def wrong_value(key: str, value: object, error: BaseException) -> str:
 
 
 def wrong_type(key: str, expected: str, value: object) -> str:
-    """Return a message about a value of a wrong type.
+    """Return a message about a value of the wrong type.
 
     Args:
         key: The dotted key.

@@ -1,4 +1,4 @@
-"""Reading of the files that a user names, which must be regular files of limited size."""
+"""Reading the files that a user names, which must be regular files of limited size."""
 
 import errno
 import hashlib

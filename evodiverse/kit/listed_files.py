@@ -1,4 +1,4 @@
-"""Writing of generated files to a folder, where each call deletes earlier files that it no longer writes."""
+"""Writing generated files to a folder; each call deletes the files of earlier calls that it does not write again."""
 
 import hashlib
 from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 
 class Markup(str):
-    """Text that is markup. Only this module creates it from other text, which it escapes."""
+    """Text that is already markup. Text from elsewhere becomes markup only through this module, which escapes it."""
 
     __slots__ = ()
 

@@ -92,7 +92,7 @@ def place_in(error: BaseException, folder: Path | None = None) -> str | None:
 
     Args:
         error: The error, with its traceback.
-        folder: The folder of the user's code. The deepest traceback line in it is preferred; None for no preference.
+        folder: The folder of the user's code, whose deepest line in the traceback is preferred; None for no preference.
 
     Returns:
         The file and line; None if there is no such line, for instance if the function was called with wrong arguments.

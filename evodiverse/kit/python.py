@@ -1,4 +1,4 @@
-"""Parsing of Python source code that others wrote."""
+"""Parsing Python source code that others wrote."""
 
 import ast
 import warnings
@@ -12,7 +12,7 @@ NOT_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 MAX_MARKS: Final = 30
 """The largest number of combining marks in a row that is accepted, as in Unicode's Stream-Safe Text Format.
 
-Python sorts the marks of a name in quadratic time, and again for each way in which it tries to parse the name.
+Python sorts the marks of a name in quadratic time, and does so again for each way in which it tries to parse the name.
 """
 
 

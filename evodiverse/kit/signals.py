@@ -1,4 +1,4 @@
-"""Postponing of signals during work that must not be interrupted."""
+"""Postponing signals during work that must not be interrupted."""
 
 import signal
 from collections.abc import Iterator

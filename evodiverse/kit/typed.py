@@ -32,9 +32,9 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
         prefix: The prefix of the keys in the messages, such as ``task.``.
 
     Returns:
-        The object, and the messages about unknown keys, values of a wrong type and missing values. Keys with errors
-        are left out of the object, so that the rest can be checked. The object is None if a key without a default has
-        no value, or if something else is in the place of a group of keys.
+        The object, and the messages about unknown keys, values of the wrong type and missing values. In the object, a
+        key with an error keeps its default, so that the rest can be checked. The object is None if a key without a
+        default has no value, or if something else is in the place of a group of keys.
     """
     typed = OmegaConf.structured(schema)
     OmegaConf.set_readonly(typed, False)  # the configuration of a frozen dataclass is read-only
@@ -87,7 +87,7 @@ def _pair_kinds(schema: type, values: Mapping[str, Any], prefix: str = "") -> It
 def _find_wrong_shape(key: str, value: object, kind: object) -> str | None:
     """Return a message about a group of keys or a list that is in the place of something else, or None.
 
-    OmegaConf finds all other values of a wrong type.
+    OmegaConf finds all other values of the wrong type.
     """
     expected, shape = _shape(kind), _GROUP if isinstance(value, Mapping) else _LIST if isinstance(value, list) else None
     if expected is None or shape is None:

@@ -1,4 +1,4 @@
-"""Sending queries: all at once, with retries after failures, and each reply stored as soon as it arrives."""
+"""Sending a batch of queries: concurrently, with retries after failures, and each reply stored when it arrives."""
 
 import asyncio
 import logging
@@ -154,7 +154,7 @@ class Asking:
         return wait
 
     async def _keep(self, query: Query, reply: Reply) -> Reply:
-        """Store a reply in the cache, together with others that arrive with it, and return the cache's reply."""
+        """Store a reply in the cache, together with others that arrive with it, and return the cached reply."""
         stored: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._unkept.append((query, Bought(reply, self._client.price(query.model)), stored))
         async with self._keeping:
@@ -169,7 +169,10 @@ class Asking:
         return stored.result()
 
     async def _write(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
-        """Store replies in the cache, in a thread only if the disk is slow, since the hand-over takes milliseconds."""
+        """Store replies in the cache.
+
+        A thread does this only if the disk is slow, since handing the replies over to it takes milliseconds.
+        """
         if self._cache.seconds < _QUICK_SECONDS:
             return self._cache.keep(bought)
         return await asyncio.to_thread(self._cache.keep, bought)

@@ -28,7 +28,7 @@ _KEYS_A_SELECT = 500
 # Recent keys are remembered, since a round of attempts needs the key of each query three times.
 _KEYS_AT_HAND = 256
 _TABLE = "CREATE TABLE replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
-# The size of the longest reply if all its characters take 12 bytes of JSON, such as 🧪, and of the rest of its row.
+# The size of the longest reply if each character takes 12 bytes of JSON, as 🧪 does, plus that of the rest of its row.
 _MAX_ROW_BYTES = 12 * MAX_CHARACTERS + 10_000
 _MAX_ERROR_CHARACTERS = 1_000
 _MAX_USD = 1_000_000.0
@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 
 
 class Bought(NamedTuple):
-    """A reply and the price at which it was bought, or None if that was unknown."""
+    """A reply and the price at which it was bought; the price is None if it was unknown."""
 
     reply: Reply
     price: Price | None
@@ -140,7 +140,7 @@ class ReplyCache:
         return first
 
     def _select(self, keys: Sequence[bytes]) -> dict[bytes, Bought | None]:
-        """Return the rows of these keys, or None for a damaged one."""
+        """Return the existing rows by key, with None for a damaged row."""
         marks = ",".join("?" * len(keys))
         rows = self._connection.execute(f"SELECT key, {_CONTENT} FROM replies WHERE key IN ({marks})", keys)  # noqa: S608
         return {key: _decode(content) for key, content in rows}

@@ -1,4 +1,4 @@
-"""One query to one provider, through litellm."""
+"""Sending one query to one provider, through litellm."""
 
 import asyncio
 import math
@@ -66,7 +66,11 @@ class LiteLlmClient:
         self._known: dict[str, Price | None] = {}
 
     async def ask(self, query: Query) -> Reply:
-        """Send one query and return the reply; if a content filter blocks it, the reply has no text."""
+        """Send one query and return the reply.
+
+        If a content filter blocks the query, or the query is too long for the model, the finish of the reply is
+        `Finish.ERROR`.
+        """
         with watched() as transfer:
             return await self._ask(query, transfer)
 
@@ -139,7 +143,10 @@ class LiteLlmClient:
         )
 
     def _cost(self, model: str, prompt_tokens: int | None, completion_tokens: int | None, usage: Any) -> float | None:
-        """Return the cost of a reply in USD, priced as the requested model, whatever name the server reports."""
+        """Return the cost of a reply in USD, or None if it is unknown.
+
+        The price is that of the requested model, whatever name the server reports.
+        """
         if prompt_tokens is None or completion_tokens is None or self.price(model) is None:
             return None
         if model in self._prices:
@@ -156,7 +163,7 @@ class LiteLlmClient:
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens, or None if unknown; litellm reports 0 if the provider reported nothing."""
+    """Return a number of tokens, or None if it is unknown; litellm reports 0 if the provider reports nothing."""
     if not isinstance(number, int) or not is_count(number):
         return None
     return None if number == 0 and is_zero_unknown else number

@@ -16,7 +16,7 @@ def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest:
     Args:
         queries: A typical query of each pool.
         settings: The settings of the models.
-        fewest: The number of requests if the first attempt at each slot is evaluated.
+        fewest: The number of requests if the first attempt at each slot leads to an evaluation.
         most: The number of requests if each slot takes all its attempts.
     """
     prompt = sum(len(message.content.encode()) for query in queries for message in query.messages)

@@ -1,4 +1,4 @@
-"""Keys: read from the environment or a ``.env`` file, and redacted from every message and reply."""
+"""API keys: read from the environment or a ``.env`` file, and redacted from every message and reply."""
 
 import base64
 import json

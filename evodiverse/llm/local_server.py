@@ -11,7 +11,7 @@ from typing import Self
 from evodiverse.errors import ServiceError
 
 _STOP_SECONDS = 10
-# The number of tokens that a slot reserves for the prompt.
+# The number of tokens that the server reserves for the prompt of each simultaneous query.
 _PROMPT_TOKENS = 4096
 
 
@@ -23,7 +23,7 @@ class LocalServer:
     Args:
         gguf: The model file.
         slots: The number of queries answered at the same time.
-        max_tokens: The length of the longest reply.
+        max_tokens: The length of the longest reply, in tokens.
     """
 
     def __init__(self, gguf: Path, slots: int, max_tokens: int) -> None:

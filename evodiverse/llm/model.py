@@ -18,7 +18,7 @@ _PROBE_RETRIES = 2
 
 
 class CachedModel:
-    """A language model behind a cache, see `evodiverse.ports.LanguageModel`. Use it as a context manager.
+    """A language model behind a cache (see `evodiverse.ports.LanguageModel`). Use it as a context manager.
 
     Args:
         cache: The cache of earlier replies. Every new reply is added as soon as it arrives.
@@ -77,7 +77,7 @@ class CachedModel:
         return self._complete(queries, report, self._retries, is_probe=False)
 
     def probe(self, queries: Sequence[Query]) -> None:
-        """Send those queries that are not in the cache, with fewer retries.
+        """Send those queries that are not in the cache, with fewer retries than `complete`.
 
         Raises:
             ModelUnavailableError: A query is not answered, or is refused for any reason.

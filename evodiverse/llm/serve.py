@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> None:
-    """Serve a GGUF file; the arguments are its path, the number of slots and the number of context tokens."""
+    """Serve a GGUF file; the arguments are its path, the number of simultaneous queries and their total tokens."""
     import xllamacpp
 
     path, slots, context = sys.argv[1:]

@@ -13,7 +13,7 @@ class ModelSettings:
 
     Attributes:
         client: The name of the kind of client, see `evodiverse.llm.clients`.
-        samplers: The samplers, named cold and hot.
+        samplers: The samplers by name, which is cold or hot.
         provider: The provider that litellm's names of the models begin with; None if ``llm.model`` includes it.
         api_base: The address of the provider, or None for its usual one.
         api_key_env: The environment variable that holds the key, or None for the provider's usual one.

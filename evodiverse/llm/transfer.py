@@ -48,7 +48,7 @@ class Transfer:
         self.failure: TransientError | RefusedError | None = None
 
     def prepare(self, request: httpx.Request) -> None:
-        """Record the credentials in a request, and accept only gzip, which can be decompressed with a bound."""
+        """Record the credentials in a request, and accept only gzip, since it can be decompressed up to a limit."""
         for name, value in [*request.headers.items(), *request.url.params.items()]:
             if _SECRET_NAME.search(name):
                 self.secrets |= {value, value.partition(" ")[2]}  # with and without a scheme such as Bearer
@@ -77,9 +77,9 @@ class Transfer:
             is_error: Whether the answer reports an error.
 
         Raises:
-            TransientError: The body is longer than `MAX_BODY_BYTES`, before or after decompression, or its encoding
-                is not gzip. Such an answer is not a reply, but the next one may be: a failing proxy sends all kinds
-                of pages.
+            TransientError: The body is longer than `MAX_BODY_BYTES`, before or after decompression, or it has an
+                encoding other than gzip. Such an answer is not a reply, but the next one may be: a failing proxy sends
+                all kinds of pages.
         """
         if encoding not in {"", "identity", "gzip"}:
             raise self._failed(f"the answer is encoded as {self._shown(encoding)}, expected gzip or no encoding")
@@ -162,7 +162,7 @@ _CURRENT: ContextVar[Transfer | None] = ContextVar("transfer", default=None)
 
 @contextmanager
 def watched() -> Iterator[Transfer]:
-    """Apply the rules to all requests sent within this context; requires `watch_httpx`."""
+    """Apply the rules to all requests sent within this context. `watch_httpx` must have been called before."""
     transfer = Transfer()
     token = _CURRENT.set(transfer)
     try:

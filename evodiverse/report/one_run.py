@@ -176,7 +176,11 @@ def _draw_exchange(history: History) -> list[Content]:
 
 
 def _rates(tried: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return the last iteration and the acceptance rate of up to `_N_WINDOWS` windows of equally many iterations."""
+    """Return the curve of the acceptance rate of swaps that were tried, as points (iteration, rate).
+
+    The iterations with such swaps are divided into up to `_N_WINDOWS` windows of equally many iterations. Each window
+    gives one point, at its last iteration.
+    """
     iterations = sorted({row["iteration"] for row in tried})
     size = max(1, -(-len(iterations) // _N_WINDOWS))
     window = {iteration: at // size for at, iteration in enumerate(iterations)}
@@ -288,7 +292,7 @@ def _draw_step(history: History, row: Row) -> Markup:
     if history.domain is not None:
         if parents:
             shown = history.domain.tell_change([parent["genotype"] or "" for parent in parents], genotype)
-        if shown is None or "<pre" in shown:  # a list of terms or lines; draw the whole candidate next to it
+        if shown is None or "<pre" in shown:  # next to a list of terms or lines, draw the whole candidate
             shown = join([history.domain.portray(genotype, row), shown])
     score = "no score" if row["score"] is None else f"score {row['score']:.6g}"
     if parents and None not in (row["score"], parents[0]["score"]):

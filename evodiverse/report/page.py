@@ -1,4 +1,4 @@
-"""The frame of every page. A page loads no other files, and runs no script except its own."""
+"""The frame of every report page. A page loads no other files, and runs no script except its own."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ GENERATOR: Final = f"evodiverse-report {VERSION}"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a page; links refer to it by its name."""
+    """A section of a page. Links to the section use its name."""
 
     name: str
     title: str

@@ -34,7 +34,7 @@ class Curve:
     Attributes:
         run: The run whose scores are drawn.
         rises: The points (call, score) where the best score rose.
-        n_calls: The last call of the run.
+        n_calls: The number of the last call of the run.
     """
 
     run: Run
@@ -79,7 +79,13 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
 
 
 def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors: Sequence[str]) -> str:
-    """Return the page that lists all runs below a folder, and the errors of those that cannot be read."""
+    """Return the page that lists all runs below a folder, and the errors of those that cannot be read.
+
+    Args:
+        runs: The runs, each with its highest score, or None if it has no score.
+        folder: The folder of the page. The links on the page are relative to it.
+        errors: One message for each run that cannot be read.
+    """
     listed = list(runs)
     problems = [tag("ul", *(tag("li", error) for error in errors))] if errors else []
     sections = [
@@ -90,7 +96,12 @@ def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors:
 
 
 def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Markup:
-    """Return a table of runs with links to their reports, sorted by best score."""
+    """Return a table of runs with links to their reports, the run with the highest score first.
+
+    Args:
+        runs: The runs, at least one, each with its highest score, or None if it has no score.
+        folder: The folder of the page with the table. The links are relative to it.
+    """
     compared = compare([run for run, _ in runs], [best for _, best in runs])
     names = [name for name in compared[0].differing if name != "task"]
     lines: list[list[Content | float]] = [

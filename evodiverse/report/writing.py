@@ -1,4 +1,4 @@
-"""The files of the pages, which lie next to the runs that they show."""
+"""Write report pages to files next to the runs that they show."""
 
 import os
 from collections.abc import Sequence

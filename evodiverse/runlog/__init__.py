@@ -1,1 +1,1 @@
-"""The only reader of run directories: records, datasets, and logs as a whole."""
+"""Reading run directories: records, datasets, and logs as a whole."""

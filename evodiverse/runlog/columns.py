@@ -68,7 +68,8 @@ _SLOT: Final = _whole("the place of the offspring among those of its pool in thi
 _ATTEMPT: Final = _whole("the number of the attempt at this slot, counted from 1")
 _COLD: Final = _whole("the colder of the two pools of the exchange")
 _HOT: Final = _whole("the hotter of the two pools of the exchange, always `cold_pool` + 1")
-_NO_SCORE: Final = "not evaluated, or failed (a failed program has the score 0)"
+_NO_SCORE: Final = "not evaluated, or failed; but a failed program has the score 0"
+_NO_ENERGY: Final = "not evaluated, or failed; but a failed program has the energy 0"
 _NO_MODEL: Final = "no language model was asked for the candidate"
 
 _PREDICTED: Final = "the forecast of −`energy` by the surrogate, the model that screens proposals; higher is better"
@@ -90,11 +91,12 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "outcome": _text(
                 "how the attempt ended: `evaluated` (charged as an oracle call), `reused` (evaluated earlier in the "
                 "run, joins the pool for free), `duplicate` (the pool already holds it, or an earlier slot of the pool "
-                "does) or `rejected` (not a valid candidate)"
+                "does; with `method.screen`, the run has evaluated it, or it was proposed earlier in the round) or "
+                "`rejected` (not a valid candidate)"
             ),
             "call": _whole(
                 "the number of the oracle call that was charged, counted from 1 over the whole run; "
-                "all other columns of calls refer to it",
+                "other columns that hold calls, such as `parents`, refer to it",
                 null="no call was charged",
             ),
             "reused_call": _whole(
@@ -109,9 +111,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 null="`outcome` is `rejected`",
             ),
             "score": _number("the score of the candidate, higher is better", "of the task", _NO_SCORE),
-            "energy": _number(
-                "the energy that exchanges compare, lower is better", "of the task", "not evaluated, or failed"
-            ),
+            "energy": _number("the energy that exchanges compare, lower is better", "of the task", _NO_ENERGY),
             "valid": _truth("false for a rejected candidate and for one whose evaluation failed"),
             "error": _text(
                 "why the candidate was rejected or failed: a reason, often followed by `:` and details",
@@ -123,7 +123,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "parents": Column(CALLS, "the calls of the parents, in the order in which the operator saw them"),
             "llm_call": _whole("the row of `llm_calls` whose reply the candidate came from", null=_NO_MODEL),
             "seconds": _number(
-                "the time of the evaluation; the evaluations of a batch share its time evenly",
+                "the time of the evaluation; each evaluation of a batch gets an equal share of the batch's time",
                 "s",
                 "no call was charged",
             ),
@@ -169,20 +169,20 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
         },
     ),
     "adaptation": Dataset(
-        "One row for each pair of adjacent pools that met in an exchange under the `metropolis` rule.",
+        "One row for each exchange under the `metropolis` rule and each pair of adjacent pools that took part in it.",
         ("iteration", "cold_pool"),
         {
             "iteration": _ITERATION,
             "cold_pool": _COLD,
             "hot_pool": _HOT,
             "rate": _number(
-                "the share of the unblocked pairs that were accepted, over all pools of the exchange",
+                "the share of the unblocked pairs of candidates that were accepted, over all pools of the exchange",
                 "0 to 1",
                 "every pair was blocked",
             ),
             "xi": _number("the powering factor ξ after the exchange"),
-            "accepted": _whole("the number of pairs that these two pools swapped"),
-            "tried": _whole("the number of unblocked pairs of these two pools"),
+            "accepted": _whole("the number of pairs of candidates that these two pools swapped"),
+            "tried": _whole("the number of unblocked pairs of candidates that these two pools tried"),
             "clamped": _truth("whether ξ was held at one of its bounds, 0.001 or 1,000"),
         },
     ),
@@ -209,7 +209,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "pool": _POOL,
             "slot": _SLOT,
             "attempt": _ATTEMPT,
-            "model": _text("the model as configured: `llm.model`, or that of the pool"),
+            "model": _text("the model as configured: `llm.model`, or the pool's own (`llm.pools.*.model`)"),
             "prompt_tokens": _whole("the tokens of the prompt", "tokens", "the provider did not count them"),
             "completion_tokens": _whole("the tokens of the reply", "tokens", "the provider did not count them"),
             "cost_usd": _number(
@@ -231,7 +231,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
         },
     ),
 }
-"""The datasets of every run, in the order of the reference."""
+"""The datasets of every run, in the order of ``docs/columns.md``."""
 
 FORECAST_COLUMNS: Final[Mapping[str, Column]] = {
     "predicted": _number(_PREDICTED, "of the task", "no forecast was made for the candidate"),

@@ -12,7 +12,7 @@ from evodiverse.errors import describe
 from evodiverse.kit.files import check_regular
 from evodiverse.runlog.columns import CALLS, COLUMNS, make_schema
 
-# The most that a run can log, over all parts of a dataset. Even a small file from another source can claim more.
+# The most that a run can log, over all parts of a dataset. A small file from another source can claim to hold more.
 MOST_ROWS: Final = 5_000_000
 MOST_ELEMENTS: Final = 50_000_000
 MOST_BYTES: Final = 2 << 30
@@ -80,8 +80,8 @@ class DatasetReader:
         """Return the next part as a table with dictionary-encoded texts.
 
         Raises:
-            ValueError: The part is a link, cannot be read or is damaged; a column or a value is missing, has another
-                type or is not finite; or the parts together hold more than a run can log.
+            ValueError: The part is a link, cannot be read or is damaged; a column or a value is missing, or is of the
+                wrong type or not finite; or the parts together hold more than a run can log.
         """
         try:
             check_regular(part)

@@ -27,7 +27,7 @@ _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
         *("cost_usd", "seconds", "cached", "outcome"),
     ),
 }
-"""The columns that are read from each dataset, in the order in which a commit adds their parts."""
+"""The columns that are read from each dataset; the datasets are in the order in which a commit adds their parts."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Log:
         return union(self.states[-1])
 
     def final_places(self, calls: Sequence[int]) -> list[int]:
-        """Return the indices of some calls in `final_union`."""
+        """Return the index in `final_union` of each of these calls."""
         return [bisect_left(self.final_union, call) for call in calls]
 
     def column(self, name: str) -> dict[int, Any]:
@@ -124,8 +124,8 @@ def read_log(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
     """Return the log of a complete run.
 
     Args:
-        run: The run to read, which is complete.
-        own: Additional columns of ``evaluations`` to read, with float or str.
+        run: The run to read, which must be complete.
+        own: Additional columns of ``evaluations`` to read, each with its type, float or str.
 
     Raises:
         InputError: A part is missing or damaged; the message names it.
@@ -144,7 +144,7 @@ def read_log_so_far(run: Run, own: Mapping[str, type] = MappingProxyType({})) ->
 
     Args:
         run: The run to read, complete or not.
-        own: Additional columns of ``evaluations`` to read, with float or str.
+        own: Additional columns of ``evaluations`` to read, each with its type, float or str.
 
     Raises:
         InputError: A part is damaged; the message names it.

@@ -23,7 +23,7 @@ CHECKPOINT: Final = "checkpoint/state.json"
 """The file with the state after the last commit, from which the run resumes."""
 
 JOBS: Final = "jobs"
-"""The folder of the programs that evaluate candidates for the run."""
+"""The folder with the files of the programs that evaluate candidates for the run."""
 
 ASKED: Final = "asked.csv"
 """The table of candidates that a run with an external evaluator waits for."""
@@ -144,16 +144,18 @@ MEANINGS: Final[Mapping[str, str]] = {
     "`usd`, `seconds`, or `engine` (the engine of a baseline finished by itself); null before the end",
     "error": "the message of the error that ended a failed run; null otherwise",
     "digest": "a digest of the settings that can change the log; a run is resumed only with the same digest",
-    "settings": "the value of every configuration key",
+    "settings": "the value of every configuration key that can change the log",
     "overrides": "the settings that differ from those that the choice of task, method and llm gives by itself",
-    "sources": "the SHA-256 of the data and the code that the results depend on, by role",
+    "sources": "the SHA-256 of all data and code that the results depend on, each under its role, such as `initial`",
     "begun_from": "the run with a smaller budget whose results this run started from: its `path`, and the "
     "`oracle_calls` taken from it; missing if there is none",
-    "corrected": "the SHA-256 of the user's own code before each correction; missing if there was none",
-    "versions": "the versions of EvoDiverse, Python and the libraries; a session with other versions adds an entry",
+    "corrected": "the SHA-256 of the user's own code before each correction that let a failed run continue; missing if "
+    "there was none",
+    "versions": "the versions of EvoDiverse, Python and the libraries; resuming with other versions adds an entry",
     "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null outside a checkout",
     "started": "when the run was started, in UTC",
-    "seconds": "`wall` time in seconds over all sessions, and how much of it the `operator` and the `oracle` took",
+    "seconds": "`wall` time in seconds over all starts of the run, and how much of it the `operator` and the "
+    "`oracle` took",
     "totals": "how far the run got: `iterations`, `oracle_calls` and `best_score`",
     "llm": "the use of language models: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
     "the same for each pool, and what counts against the caps (`counted_tokens`, `counted_usd`)",

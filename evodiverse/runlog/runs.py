@@ -39,7 +39,7 @@ class Run:
 
     @property
     def overrides(self) -> Mapping[str, Any] | None:
-        """The settings that differ from what task, method and llm alone compose to; None if an older log has none."""
+        """The settings that task, method and llm do not give by themselves; None if an older log has none."""
         return self.record.get("overrides")
 
     def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Run:
 
     @property
     def versions(self) -> list[str]:
-        """The versions of EvoDiverse that the run used, one per change of versions."""
+        """The versions of EvoDiverse that the run used, one for each entry of ``versions`` in its record."""
         return [str(session.get("evodiverse")) for session in self.record.get("versions", [])]
 
     @property
@@ -90,8 +90,8 @@ class Run:
         Args:
             dataset: The name of the dataset.
             names: The columns to read that every run has.
-            own: The columns of the domain to read, each with float or str. They are None throughout if the version that
-                wrote the log did not have them.
+            own: The columns of the domain to read, each with its type, float or str. A column is None throughout if the
+                version that wrote the log did not have it.
 
         Raises:
             InputError: The dataset has no part yet, or a part cannot be read; the message names it.
@@ -137,12 +137,12 @@ def find_records(folder: Path) -> list[Path]:
     """Return the paths of the ``run.json`` files in and below a folder, sorted.
 
     The search does not go below a run directory. Links are followed. Folders whose names begin with a dot are skipped,
-    since a run is moved into one to be deleted.
+    since a run that is being deleted is moved into such a folder.
     """
     found, seen = [], set()
     for path, folders, files in os.walk(folder, followlinks=True):
         place = os.path.realpath(path)
-        if RECORD in files or RECORD in folders:  # a folder with this name is reported later
+        if RECORD in files or RECORD in folders:  # a folder with this name is reported as an error later
             found.append(Path(path) / RECORD)
         if place in seen or RECORD in files:
             folders.clear()

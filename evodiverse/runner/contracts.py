@@ -1,4 +1,4 @@
-"""Calls to a domain, with each answer checked against its port.
+"""Calls to a domain, with each answer checked against the interface in `evodiverse.ports`.
 
 A check takes a microsecond. Without it, a wrong answer would surface far from the function that gave it, or never.
 """

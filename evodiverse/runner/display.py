@@ -200,7 +200,7 @@ def format_snapshot(snapshot: Snapshot) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """Return how many calls of a language model were made and what they cost."""
+    """Return a text with the number of calls to a language model and what they cost."""
     return f"{usage.calls:,} calls, {usage.spent}"
 
 
@@ -229,7 +229,7 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def draw(snapshot: Snapshot, title: str) -> RenderableType:
-    """Return the panel of a snapshot."""
+    """Return a panel that shows a snapshot."""
     share = snapshot.oracle_calls / max(snapshot.budget, 1)
     left = "" if snapshot.seconds_left is None else f"{format_duration(snapshot.seconds_left)} left"
     head = Table.grid(padding=(0, 2))
@@ -289,7 +289,7 @@ def _awaited(snapshot: Snapshot) -> str:
 
 
 def format_number(value: float | None) -> str:
-    """Return a score with few digits, ``-`` for None."""
+    """Return a score as text with few digits, or ``-`` for None."""
     if value is None:
         return "-"
     return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.2e}"

@@ -46,7 +46,7 @@ class Caps:
 
 
 class Ledger:
-    """The record of all requests to language models, counted by pool and numbered in logical order.
+    """The record of all requests to language models, counted by pool and numbered in the order of the search.
 
     A reply counts at the price it was bought for, whether or not it came from the cache. A reply of unknown size or
     price counts against the caps at the most that it could have cost.
@@ -77,7 +77,7 @@ class Ledger:
         """Return the cap that a round might exceed, or None if even its worst case fits under all caps.
 
         Args:
-            bounds: The most that each request of the round can cost; empty for a round without requests.
+            bounds: The most that each request of the round can cost; empty for a round that asks no model.
             seconds: The wall time of the run so far.
         """
         caps = self._caps
@@ -125,7 +125,7 @@ class Ledger:
         return number
 
     def take_rows(self) -> list[Row]:
-        """Return the rows of ``llm_calls`` that were added since the last call."""
+        """Return the rows of ``llm_calls`` that were added since this was last called."""
         rows, self._rows = self._rows, []
         return rows
 

@@ -255,9 +255,10 @@ class Loop:
         return state
 
     def _check_start(self, state: State) -> None:
-        """Refuse to search if no initial candidate can enter a pool, or if all failed and the settings forbid that.
+        """Refuse to search if no initial candidate can enter a pool, or if all failed.
 
-        The decision depends only on the committed state, so a run that ended here gives the same error when resumed.
+        If all failed but some can enter a pool, the settings may allow the search. The decision depends only on the
+        committed state and the settings, so a run that ended here gives the same error when resumed.
 
         Raises:
             InputError: Every initial candidate failed. The message says why the first one did.

@@ -244,7 +244,10 @@ class RichSheet(NoSheet):
 
 
 def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
-    """Return a line with the number of runs in each state, and the time left if runs take as long as completed ones."""
+    """Return a line with the number of runs in each state and an estimate of the time left.
+
+    For the estimate, runs that have not started yet are assumed to take as long as completed ones.
+    """
     counts = Counter(standing.state for standing in standings.values())
     counts["complete"] += n_runs - len(standings)
     parts = [f"{count:,} {state}" for state, count in sorted(counts.items()) if count]

@@ -19,7 +19,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class _Signals:
-    """The handler of SIGINT and SIGTERM: raises at once, or during a run at the next point where nothing is lost."""
+    """The handler of SIGINT and SIGTERM: raises at once; during a run, only at the next point where nothing is lost."""
 
     def __init__(self) -> None:
         self.deferred = False
@@ -31,7 +31,7 @@ class _Signals:
         if not self.deferred:
             raise Interrupted(signum)
         self.noted = signum
-        if sys.stderr.isatty():  # now, since a second signal leaves the display no time to do it
+        if sys.stderr.isatty():  # show the cursor now, since a second signal leaves the display no time
             sys.stderr.write(_SHOW_CURSOR)
         complain(f"{Interrupted(signum)}: finishing the work in progress; interrupt again to stop at once")
 
@@ -51,7 +51,7 @@ _signals = _Signals()
 
 
 def prepare() -> None:
-    """Turn signals into `Interrupted`, print warnings on one line each, and make standard output fit any terminal.
+    """Turn signals into `Interrupted`, print log messages, and let standard output escape what its encoding lacks.
 
     In any thread other than the main one, the handling of signals is left unchanged.
     """
@@ -67,10 +67,10 @@ def prepare() -> None:
 
 @contextmanager
 def deferred_signals() -> Iterator[Callable[[], None]]:
-    """Note SIGINT and SIGTERM instead of raising at once.
+    """Remember SIGINT and SIGTERM within this context, instead of raising at once.
 
     Yields:
-        A function that raises `Interrupted` if a signal was noted.
+        A function that raises `Interrupted` if a signal has arrived.
     """
     _signals.deferred = True
     try:

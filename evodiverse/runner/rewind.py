@@ -1,4 +1,4 @@
-"""The checkpoint of an earlier iteration, rebuilt from the log."""
+"""The checkpoint of an earlier iteration, rebuilt from the log, so that a run with a larger budget can begin there."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ def rewind(
 
     Args:
         iteration: The iteration to return to.
-        evaluations: Rows with ``iteration`` and `EVALUATION_COLUMNS`.
+        evaluations: Rows with `EVALUATION_COLUMNS` and ``seconds``.
         populations: Rows with ``iteration``, ``pool`` and ``members``.
         adaptation: Rows with ``iteration`` and ``rate``.
         llm_calls: Rows with ``pool``, ``prompt_tokens``, ``completion_tokens`` and ``cost_usd``.

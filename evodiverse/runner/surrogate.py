@@ -59,7 +59,7 @@ class Surrogate:
     def fit(self, n_calls: int) -> None:
         """Start a fit to the first ``n_calls`` calls.
 
-        A failed call counts as if it had the worst energy of the calls that did not fail. If all calls failed, there is
+        A call without an energy counts as if it had the worst energy of all calls. If no call has an energy, there is
         no fit.
         """
         self.n_fitted = n_calls

@@ -73,7 +73,7 @@ class View:
         self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
 
     def resume(self, swaps: Sequence[Mapping[str, Any]]) -> None:
-        """Continue an earlier process, after `note_logged` has added its attempts; ``swaps`` holds all logged swaps."""
+        """Continue from an earlier process whose attempts `note_logged` has added; ``swaps`` holds all logged swaps."""
         self.n_evaluated = self._n_before = self._archive.n_calls
         names = [field.name for field in fields(SwapTrial)]
         for _, rows in groupby(swaps, key=itemgetter("iteration")):
@@ -119,7 +119,7 @@ class View:
         return [self._discovery(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
 
     def new_improvements(self) -> list[Discovery]:
-        """Return those candidates evaluated since the last call that are better than all before them."""
+        """Return those candidates evaluated since this was last called that are better than all before them."""
         scores = self._archive.scores
         records = []
         for call in range(self._n_seen + 1, scores.size + 1):

@@ -170,7 +170,7 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _start_processes(self) -> None:
-        """Start the processes, replacing those of a pool that broke."""
+        """Start the processes, replacing those of a process pool that broke."""
         for process in self._processes:
             process.kill()  # they ignore SIGTERM, which the executor sends when its pool breaks
         if self._pool is not None:
@@ -254,7 +254,7 @@ class Workers:
             return broken
 
     def _share_out(self, work: Callable[[Bench, Sequence[Item]], list[Result]], items: Sequence[Item]) -> list[Result]:
-        """Return the results of the work on all items, shared out in batches of about the same size."""
+        """Do the work on all items, split into batches of about the same size, and return the results in order."""
         n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
         size = max(1, -(-len(items) // n_batches))
         batches = [items[at : at + size] for at in range(0, len(items), size)]

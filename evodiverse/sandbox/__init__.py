@@ -1,1 +1,1 @@
-"""The sandbox for untrusted programs: each runs in its own process, which can compute but do nothing else."""
+"""The sandbox for untrusted programs: each runs in its own process, which can do little more than compute."""

@@ -28,7 +28,7 @@ SEED = 0
 PROGRAM = "program.py"
 # Memory addresses, and the identifiers of objects and threads.
 _IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|\b\d{12,}\b")
-# The number of characters of an error message that are read, and that are shown.
+# The largest number of characters of an error message that are read, and that are shown.
 _MAX_MESSAGE, _MAX_SHOWN = 100_000, 300
 
 
@@ -155,7 +155,7 @@ def _failure(error: BaseException, folder: str) -> tuple[str, str]:
 
 
 def _line_number(error: BaseException) -> int | None:
-    """Return the number of the program's last line in a traceback, or of the invalid line; None if unknown."""
+    """Return the number of the program's deepest line in a traceback, or of the line with a syntax error, else None."""
     if isinstance(error, SyntaxError):
         return error.lineno
     number, trace = None, error.__traceback__

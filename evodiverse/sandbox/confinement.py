@@ -51,7 +51,7 @@ class Confinement:
             OSError: The kernel returned an error.
         """
         _limit(limits)
-        # If memory runs out, the kernel kills this process first, not the runner.
+        # If memory runs out, the kernel kills this process before those of the run.
         with suppress(OSError), open("/proc/self/oom_score_adj", "w") as adjustment:
             adjustment.write("1000")
         os.chdir(folder)
@@ -78,7 +78,7 @@ def die_with(parent: int) -> None:
 
 def _limit(limits: Limits) -> None:
     values = {
-        resource.RLIMIT_CPU: math.ceil(limits.cpu_seconds) + 1,  # the runner ends it earlier, to a tenth of a second
+        resource.RLIMIT_CPU: math.ceil(limits.cpu_seconds) + 1,  # the supervisor ends it earlier, checking every 0.1 s
         resource.RLIMIT_AS: limits.memory_mb * _MEGABYTE,
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
         resource.RLIMIT_FSIZE: MAX_FILE_BYTES,

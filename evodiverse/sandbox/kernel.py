@@ -46,7 +46,7 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def prctl(option: int, *arguments: object) -> int:
-    """Read or set an attribute of this process, and return the result; see its manual page.
+    """Read or set an attribute of this process, and return the result; see the manual page of prctl.
 
     Raises:
         OSError: The kernel returned an error.

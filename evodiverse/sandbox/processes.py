@@ -10,7 +10,7 @@ from evodiverse.sandbox.supervisor import DiedError, WarmParent
 from evodiverse.vocabulary import Execution, Job
 
 PRELOAD = ("numpy", "scipy.optimize", "scipy.spatial")
-# How many times a job or a start is tried if the warm parent dies during it.
+# How many times a job or a start is tried, at most, if the warm parent dies during it.
 ATTEMPTS = 2
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class ProcessSandbox:
         self._attempt(lambda _: None)
 
     def close(self) -> None:
-        """End the warm parents of all threads with their running programs, permanently."""
+        """End the warm parents of all threads with their running programs. No program can run after that."""
         with self._lock:
             self._is_closed = True
             parents = list(self._parents)

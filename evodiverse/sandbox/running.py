@@ -89,7 +89,7 @@ class Running:
                     return excess
 
     def read_rest(self) -> tuple[bytes, bytes, bytes]:
-        """Return the stdout, stderr and result of a process that has ended, as far as they are kept."""
+        """Return what is kept of the stdout, stderr and result of a process that has ended."""
         for output in self._outputs:
             while not output.is_full and output.read():
                 pass

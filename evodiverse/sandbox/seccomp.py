@@ -23,8 +23,8 @@ _REFUSE, _ABSENT = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
 _THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
 # The options of prctl that set and get the name of a thread.
 _THREAD_NAME_OPTIONS = (15, 16)
-# The commands of fcntl that duplicate a descriptor or concern its flags or the size of a pipe. None of them sends
-# signals to other processes or locks files, which other processes could see.
+# The commands of fcntl that duplicate a descriptor or concern its flags or the size of a pipe. None of them affects
+# other processes, as signals and file locks would.
 _FILE_COMMANDS = (0, 1, 2, 3, 4, 1030, 1031, 1032)
 # The requests of ioctl about terminals (whether a file is one, its size), the bytes available to read, and flags.
 _DEVICE_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
@@ -92,7 +92,7 @@ def install(instructions: bytes) -> None:
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     """Return the first and the last number of each run of consecutive numbers.
 
-    Comparing with runs keeps the filter short. This matters because the kernel tries a filter on every call number.
+    Comparing with runs keeps the filter short. This matters because the kernel tries a new filter on every call number.
     """
     firsts = [number for number in numbers if number - 1 not in numbers]
     lasts = [number for number in numbers if number + 1 not in numbers]
@@ -124,6 +124,6 @@ def _one_of(values: Iterable[int]) -> list[bytes]:
 
 
 def _argument(number: int, place: int, rules: list[bytes]) -> list[bytes]:
-    """Return instructions that check the low half of an argument of one call, and refuse it unless a rule allows it."""
+    """Return instructions that refuse a call unless a rule allows the low half (32 bits) of one of its arguments."""
     body = [*_load(place), *rules, *_return(_REFUSE)]
     return [_instruction(_EQUAL, number, 0, len(body)), *body]

@@ -71,7 +71,7 @@ class WarmParent:
 
     @property
     def pid(self) -> int:
-        """The id of its process."""
+        """The process id of the warm parent."""
         return self._process.pid
 
     def run(self, job: Job) -> Execution:

@@ -35,7 +35,7 @@ _LENGTH = struct.Struct("!Q")
 _MAX_DETAIL = 400
 _MAX_DIGITS = 300
 _MAX_DEPTH = 60
-# The reasons that a program's process may give; the supervisor or the warm parent determines the others.
+# The reasons that a program's process may give. Only the supervisor determines the others (TIMED_OUT, NON_FINITE).
 _OWN_REASONS = frozenset({Reason.CRASHED, Reason.OUT_OF_MEMORY, Reason.WRONG_RESULT})
 
 
@@ -91,8 +91,8 @@ def read_job(stream: BinaryIO) -> Job:
 def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
     """Return the value that a program's process sent. The process is untrusted and may have sent anything.
 
-    A valid result is a line of JSON: with ``failure``, a pair of a reason and a detail; with ``value``; or with
-    neither, in which case the arrays follow.
+    A valid result begins with a line that holds a JSON object. The object has the key ``failure``, with a reason and a
+    detail, or the key ``value``; if it has neither, the arrays follow the line.
 
     Args:
         sent: The bytes that the process sent after `READY`.

@@ -20,12 +20,12 @@ def adapt_xi(thermostat: Thermostat, rate: float | None, swap: Swap) -> tuple[Th
     """Add the swap rate of an exchange event, and adapt ξ once ``swap.window`` rates are collected.
 
     A mean rate of at least τ + ε/2 multiplies ξ by 1.1, and a mean rate of at most τ - ε/2 multiplies it by 0.9. A mean
-    rate within 1e-9 of one of these edges counts as having reached it. The collected rates are then dropped. ξ stays in
-    [1e-3, 1e3].
+    rate within 1e-9 of one of these edges counts as having reached it. After each adaptation, the collected rates are
+    dropped. ξ stays in [1e-3, 1e3].
 
     Args:
         thermostat: The thermostat before the event.
-        rate: The share of unblocked pairs that were accepted; None if there was no such pair, so that nothing changes.
+        rate: The share of unblocked pairs that were accepted; None if there was no such pair; then nothing changes.
         swap: The settings with the target τ, the tolerance ε and the window L.
 
     Returns:

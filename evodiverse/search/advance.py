@@ -18,7 +18,7 @@ from evodiverse.search.survivors import Contenders, survivor_rules
 
 
 def start(attempts: Attempts, archive: Archive, method: Method) -> tuple[State, IterationInfo]:
-    """Return the state at iteration 0, in which the pools hold the initial candidates, and its record.
+    """Return the state at iteration 0, in which the pools hold the initial candidates, and the record of iteration 0.
 
     If the method has several pools but the attempts are for only one, all pools share the candidates, and the attempts
     are recorded without a pool.
@@ -115,7 +115,10 @@ def select_survivors(
 
 
 def adapt(thermostat: Thermostat, exchanged: Exchanged, method: Method) -> tuple[Thermostat, tuple[Adaptation, ...]]:
-    """Adapt ξ to the swap rate of an exchange event, if the exchange rule adapts ξ."""
+    """Adapt ξ to the swap rate of an exchange event, if the exchange rule adapts ξ.
+
+    Return the thermostat after the event, and one record for each pair of rungs if the rule adapts ξ.
+    """
     if not exchanged.adapts:
         return thermostat, ()
     rate = swap_rate(exchanged.trials)

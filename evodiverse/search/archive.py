@@ -15,8 +15,8 @@ class Archive:
     """All candidates of a run, by call and by key. It only ever grows.
 
     Results are kept in arrays, so that each call takes only a few hundred bytes, even in a run of a million calls.
-    Objects are created on request. Scores and energies of failed evaluations are NaN. A call is counted when it is
-    reserved, before it is evaluated.
+    Objects are created on request. The score and the energy of a call that gave neither are NaN. A call is counted when
+    it is reserved, before it is evaluated.
 
     Args:
         top: The number of best scores that `top_mean` averages; 0 turns it off.
@@ -42,7 +42,7 @@ class Archive:
 
     @property
     def scores(self) -> FloatArray:
-        """``(n,)`` scores of the evaluated candidates, NaN for failed ones; call ``c`` is at index ``c - 1``."""
+        """``(n,)`` scores of the evaluated candidates, NaN for those without; call ``c`` is at index ``c - 1``."""
         return self._scores[: len(self._keys)]
 
     @property
@@ -71,7 +71,7 @@ class Archive:
         return Evaluation(score, energy, valid, error, self._details.of(call))
 
     def _result(self, call: int) -> tuple[float, float] | tuple[None, None]:
-        """Return the score and the energy of a call, both None if it failed."""
+        """Return the score and the energy of a call, both None if it gave neither."""
         score = float(self.scores[call - 1])
         return (None, None) if isnan(score) else (score, float(self._energies[call - 1]))
 
@@ -122,13 +122,13 @@ class Archive:
             heapq.heappushpop(self._top_scores, score)
 
     def best(self) -> Candidate | None:
-        """Return the candidate with the highest score, the oldest of several with that score; None if all failed."""
+        """Return the candidate with the highest score, the oldest of several with that score; None if there is none."""
         return None if self._best_call is None else self.candidate(self._best_call)
 
     def top_mean(self) -> float:
-        """Return the mean of the best ``top`` scores; NaN while there are fewer.
+        """Return the mean of the best ``top`` scores; NaN while there are fewer, or if ``top`` is 0.
 
-        The sum is rounded exactly, so it does not depend on the order of the scores.
+        The exact sum is rounded only once, so the mean does not depend on the order of the scores.
         """
         return fsum(self._top_scores) / self._top if self._top and len(self._top_scores) == self._top else nan
 

@@ -18,7 +18,7 @@ Answer = tuple[Proposal, Hypothesis | Rejection]
 
 
 class _Settled(NamedTuple):
-    """An answer and its outcome; ``call`` is None if it joins no pool."""
+    """An answer and its outcome; ``call`` is the call charged for it or reused by it, or None."""
 
     request: Request
     proposal: Proposal
@@ -112,7 +112,7 @@ class Attempts:
         self._pending, self._settled = [], []
 
     def offspring(self, pool: int) -> IntArray:
-        """Return the ``(n,)`` sorted calls that join a pool in this iteration. A failed evaluation joins no pool."""
+        """Return the ``(n,)`` sorted calls that join a pool in this iteration. A call without a score joins no pool."""
         calls = sorted(self._held[pool].values())
         return np.array([call for call in calls if self._archive.candidate(call).score is not None], dtype=np.int64)
 

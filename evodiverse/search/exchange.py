@@ -114,9 +114,9 @@ def metropolis(pools: Pools, event: Event) -> Exchanged:
     """Swap candidates between adjacent rungs by the Metropolis rule at powering factor ξ.
 
     Swaps preserve the joint distribution of the pools if each pool follows its Boltzmann distribution. An evolving
-    population does so only approximately, especially if survivors are weighted by a function other than the energy: for
-    molecules, swaps use log(1 - s), and the weights of survivors are s^β. Next to a rung at β = ∞, a swap is accepted
-    exactly if it does not raise the energy in that rung.
+    population follows it only approximately, especially if survivors are weighted by a function other than the energy:
+    for a molecule with the score s, swaps use log(1 - s), but its weight as a survivor is s^β. Between a rung at β = ∞
+    and its neighbor, an unblocked pair is swapped if and only if this does not raise the energy in the rung at β = ∞.
     """
     cold_rungs = schedules[event.method.swap.schedule](event)
     members = [set(pool.tolist()) for pool in pools]
@@ -137,10 +137,10 @@ def random(pools: Pools, event: Event) -> Exchanged:
 
 @exchange_rules
 def ring(pools: Pools, event: Event) -> Exchanged:
-    """Copy the best ``swap.size`` candidates of each pool to the next pool, skipping those that it already has.
+    """Copy the best ``swap.size`` candidates of each pool to the next pool, and those of the last pool to the first.
 
-    All copies are taken from the state before the event. No pool loses anything, so a pool may exceed its capacity
-    until its next survivors are selected.
+    Candidates that the receiving pool already has do not count. All copies are taken from the state before the event.
+    No pool loses anything, so a pool may exceed its capacity until its next survivors are selected.
     """
     migrations: list[Migration] = []
     for source in range(len(pools)):
@@ -193,8 +193,8 @@ def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.
 def log_acceptance(cold_energy: float, hot_energy: float, beta_gap: float, xi: float) -> float:
     """Return ``log a = -ξ (β_cold - β_hot) (h_hot - h_cold)``, in nats.
 
-    It is positive if the hotter pool has the better (lower) energy: the colder pool always accepts that candidate. If
-    any factor is 0, the result is 0, even if another factor is infinite.
+    Here h is the energy. The result is positive if the candidate of the hotter pool has the better (lower) energy; the
+    colder pool always accepts such a candidate. If any factor is 0, the result is 0, even if another is infinite.
     """
     energy_gap = float(hot_energy) - float(cold_energy)  # plain floats overflow to infinity without a warning
     return -xi * beta_gap * energy_gap if xi and beta_gap and energy_gap else 0.0
@@ -214,7 +214,10 @@ def all_(event: Event) -> range:
 
 @schedules
 def even_odd_random(event: Event) -> range:
-    """Return the even or the odd pairs, chosen at random with equal probability (reversible parallel tempering)."""
+    """Return the even or the odd pairs, chosen at random with equal probability (reversible parallel tempering).
+
+    A pair is even if the index of its colder rung is even.
+    """
     parity = int(event.streams.at(Purpose.SCHEDULE, event.iteration).rng().integers(2))
     return range(parity, event.method.n_pools - 1, 2)
 
@@ -223,7 +226,8 @@ def even_odd_random(event: Event) -> range:
 def even_odd_alternating(event: Event) -> range:
     """Return the even pairs at the first event, the odd pairs at the next, and so on.
 
-    This is non-reversible parallel tempering (Syed et al., 2022).
+    A pair is even if the index of its colder rung is even. This schedule is non-reversible parallel tempering (Syed et
+    al., 2022).
     """
     parity = (event.iteration // event.method.swap.period - 1) % 2
     return range(parity, event.method.n_pools - 1, 2)

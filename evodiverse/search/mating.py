@@ -25,8 +25,8 @@ class Slot(NamedTuple):
 def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
     """Return the slots of an iteration: ``offspring`` for each pool with members, dealt to the pools in turn.
 
-    There are never more slots than oracle calls left, so that the pools share the budget fairly if it ends within an
-    iteration.
+    There are never more slots than oracle calls left. Since slots are dealt in turn, the pools share the last calls
+    fairly if the budget ends within an iteration.
     """
     mating = [pool for pool, members in enumerate(pools) if members.size]
     slots = [Slot(slot, pool) for slot in range(offspring) for pool in mating]

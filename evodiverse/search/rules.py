@@ -7,7 +7,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Rules(Generic[F]):
-    """The named rules of one kind, such as all weights.
+    """The named rules of one kind, such as all weight rules.
 
     Decorating a function with an instance adds it under its own name, without leading and trailing underscores.
 

@@ -11,14 +11,14 @@ BoolArray = NDArray[np.bool_]
 def sample_without_replacement(log_weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
     """Draw distinct indices one after the other, each with probability proportional to its weight among those left.
 
-    Adding independent Gumbel noise to the log-weights and taking the largest has the same distribution as successive
-    draws (Gumbel top-k).
+    Adding independent Gumbel noise to the log-weights and taking the largest sums has the same distribution as
+    successive draws (Gumbel top-k).
 
     Args:
         log_weights: ``(n,)`` log-weights, up to a common constant. An index with -inf is drawn only if no other is
             left.
         size: How many indices to draw, capped at ``n``.
-        rng: The generator, consumed ``n`` times for any ``size``.
+        rng: The generator, which draws ``n`` numbers for any ``size``.
 
     Returns:
         ``(min(size, n),)`` indices in the order drawn.
@@ -37,7 +37,7 @@ def sample_with_replacement(log_weights: FloatArray, size: int, rng: np.random.G
     Args:
         log_weights: ``(n,)`` log-weights with n ≥ 1, up to a common constant, not all -inf.
         size: How many indices to draw.
-        rng: The generator, consumed ``size`` times.
+        rng: The generator, which draws ``size`` numbers.
 
     Returns:
         ``(size,)`` indices in the order drawn.
@@ -62,7 +62,7 @@ def draw_distinct(items: IntArray, count: int, rng: np.random.Generator) -> list
     Args:
         items: ``(n,)`` values.
         count: How many values to draw. If there are fewer different values, all of them are drawn.
-        rng: The generator, consumed for a permutation of all entries.
+        rng: The generator, which draws one permutation of all entries.
 
     Returns:
         The values in the order drawn.

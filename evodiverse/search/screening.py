@@ -1,4 +1,4 @@
-"""Screening: of many proposals, only the ones that a surrogate rates highest and that are dissimilar are evaluated."""
+"""Screening: of many proposals, those that a surrogate model rates highest and that are dissimilar are evaluated."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from evodiverse.search.niches import Similarities, keep_apart
 from evodiverse.search.settings import Screen
 from evodiverse.vocabulary import Hypothesis
 
-# Rounding keeps the choices the same on machines that add numbers in another order.
+# Rounding keeps the choices the same on machines that add numbers in a different order.
 _DIGITS = 9
 
 
@@ -17,7 +17,7 @@ class Forecast(NamedTuple):
 
     Attributes:
         predicted: The expected negative energy, higher is better.
-        spread: The standard deviation among the trees of the surrogate.
+        spread: The standard deviation of the predictions of the surrogate's trees.
     """
 
     predicted: float
@@ -43,9 +43,9 @@ class Screening:
     ) -> tuple[list[Forecast], list[int]]:
         """Return all ``n`` forecasts, and the sorted indices of the chosen hypotheses.
 
-        Each pool takes its share of the hypotheses with the highest ``predicted + explore * spread``; ties are settled
-        by the order of the hypotheses. The pool skips a hypothesis that is similar to ``at_most`` of those that it has
-        taken; if too few are left, the skipped ones fill up its share.
+        Each pool takes the hypotheses with the highest ``predicted + explore * spread`` among its own, as many as
+        ``shares`` allows; ties are settled by the order of the hypotheses. The pool skips a hypothesis that is similar
+        to ``at_most`` of those that it has taken; if too few are left, it takes skipped ones after all.
 
         Args:
             hypotheses: ``n`` different hypotheses that were never evaluated, in the order (slot, pool, attempt).

@@ -41,7 +41,7 @@ class Niche:
     """The limit on similar candidates in a pool.
 
     At most ``share[rung]`` members have a similarity of at least ``radius`` to each other, as long as there are
-    dissimilar candidates.
+    dissimilar candidates to take instead.
     """
 
     radius: float
@@ -53,7 +53,7 @@ class Screen:
     """Which of the ``proposals`` per slot are evaluated: those with the highest prediction + ``explore`` * spread.
 
     At most ``at_most`` of them have a similarity of at least ``radius`` to each other, as long as there are dissimilar
-    ones.
+    ones to take instead.
     """
 
     proposals: int
@@ -86,7 +86,11 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class EarlyStop:
-    """Stop when the mean score of the best ``top`` gains less than ``gain`` for ``patience`` iterations in a row."""
+    """The rule that stops a search whose scores hardly improve.
+
+    The search stops after ``patience`` iterations in a row in which the mean of the best ``top`` scores gained less
+    than ``gain``.
+    """
 
     top: int
     gain: float

@@ -1,4 +1,4 @@
-"""The state of a search, which the next iteration needs, and the record of an iteration, which readers need."""
+"""The state of a search, which the next iteration needs, and the record of an iteration, which goes into the log."""
 
 from dataclasses import dataclass
 
@@ -41,7 +41,7 @@ class Attempt:
         iteration: The number of the iteration.
         pool: The pool of the slot; None for an initial candidate that all pools share.
         slot: The number of the slot in its pool.
-        attempt: How many attempts at this slot came before.
+        attempt: The number of the attempt at this slot, counted from 1.
         outcome: How the attempt ended.
         operator: The name of the operator.
         parents: The calls of the parents.
@@ -52,7 +52,7 @@ class Attempt:
         evaluation: The evaluation of the charged or the reused call; None if there is no such call.
         error: Why the genotype was rejected or its evaluation failed; empty otherwise.
         llm_call: The number of the request to a language model; None for a classical operator.
-        forecast: The surrogate's forecast; None without screening.
+        forecast: The surrogate's forecast; None if none was made.
     """
 
     iteration: int

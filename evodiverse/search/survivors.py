@@ -1,7 +1,7 @@
 """Survivor rules: which members and offspring of a pool stay.
 
 Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices of the survivors. All rules
-except `founders` keep at most ``method.capacity`` candidates, and keep all of them if there are no more than that.
+except `founders` keep at most ``method.capacity`` contenders, and all contenders if there are no more than that.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class Contenders:
     Attributes:
         scores: ``(n,)`` scores, higher is better.
         rung: The index of the pool in the ladder.
-        is_new: ``(n,)`` booleans, true for offspring that was not a member before.
+        is_new: ``(n,)`` booleans, true for offspring that were not members before.
         hypotheses: The ``n`` hypotheses, for rules that need similarities.
         similarities: The task's similarities; None for a task without them.
     """
@@ -44,7 +44,8 @@ survivor_rules: Rules[SurvivorRule] = Rules("survivor rule")
 def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
     """Keep the best ``method.elites``, and sample the rest without replacement by the survivor weight.
 
-    Among equal scores, the older candidate is an elite. Source: paper, "Molecular-discovery survivor details".
+    Of candidates with equal scores, the older becomes an elite first. Source: paper,
+    "Molecular-discovery survivor details".
     """
     elites, others = _split(contenders, method)
     return np.concatenate([elites, _draw(others, method.capacity - elites.size, contenders, method, rng)])
@@ -64,10 +65,10 @@ def founders(contenders: Contenders, method: Method, rng: np.random.Generator) -
 
 @survivor_rules
 def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Keep the best ``method.elites``, then others in the order of `sample`, with at most ``niche.share`` similar ones.
+    """Keep the best ``method.elites``, then others as `sample` draws them, with at most ``niche.share`` similar ones.
 
-    At β = ∞, the others are ordered by score; of equal scores, the older comes first. If too few are dissimilar, the
-    skipped ones fill up the pool.
+    At β = ∞, the others are ordered by score; of equal scores, the older comes first. If too few are dissimilar,
+    similar ones that were skipped fill up the pool.
 
     Raises:
         ValueError: The method has no niches, or the task has no similarities.

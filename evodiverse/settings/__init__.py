@@ -1,1 +1,1 @@
-"""The way from a configuration to a run: schema, validation, identity, and the composition root."""
+"""From a configuration to a run: the schema, its validation, the identity of a run, and the assembly of its parts."""

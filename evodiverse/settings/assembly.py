@@ -96,7 +96,7 @@ def _run(
     say: Callable[[str], None],
     save_hydra: Callable[[Path], None],
 ) -> Snapshot | None:
-    """Run a plan whose task is built, and return how it ended, or None if another process completed it meanwhile.
+    """Run a plan whose task is already built; return how the run ended, or None if another process completed it.
 
     Raises:
         Asked: The run needs scores from a person before it can continue.
@@ -165,7 +165,7 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
 
 
 def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
-    """Return a function that builds the proposer of a round, or None for a run without a language model."""
+    """Open the language model, and return a function that builds its proposer; None for a run without a model."""
     if plan.model is None:
         return None
     kind = KINDS[plan.model.client]

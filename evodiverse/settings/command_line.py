@@ -1,4 +1,4 @@
-"""Checks of a command line. They report all problems at once; for a sweep, before its first run starts."""
+"""Checks of a command line, which report all problems at once. A sweep is checked before its first run starts."""
 
 import re
 from argparse import Action
@@ -39,7 +39,7 @@ Planned = TypeVar("Planned")
 
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with all overrides before the options, since argparse accepts overrides only in a row."""
+    """Return the arguments with overrides before options, since argparse accepts overrides only if consecutive."""
     known = get_args_parser()._option_string_actions
     overrides: list[str] = []
     options: list[str] = []
@@ -83,8 +83,8 @@ def plan_each(
 def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputError:
     """Return an error that lists everything that is wrong with a command line that Hydra refused.
 
-    Hydra names only the first problem. This function composes each override separately, on top of the chosen options,
-    and then checks the overrides that compose.
+    Hydra names only the first problem. This function composes each override separately, on top of the choices of
+    options (such as ``task=jnk3``), and then checks the overrides that compose.
 
     Args:
         error: The exception from Hydra.
@@ -103,7 +103,7 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
 
 @lru_cache(maxsize=16)
 def _compose(overrides: tuple[str, ...]) -> DictConfig:
-    """Compose within the current session. The result is shared, so it must not be changed."""
+    """Compose within the current Hydra session. The result is cached and shared, so it must not be changed."""
     return compose(CONFIG_NAME, overrides=list(overrides))
 
 
@@ -120,7 +120,7 @@ def _options(group: str) -> list[str]:
 
 
 def _nearest_option(group: str, option: str) -> str:
-    """Return a question that suggests the most similar option, also from folders of the group, or a list of all."""
+    """Return a question that suggests similar options, also from subfolders of the group, or else a list of options."""
     folders = GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.GROUP)
     options = [
         f"{folder}/{name}" for folder in folders if folder not in _PARTS for name in _options(f"{group}/{folder}")
@@ -207,7 +207,7 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
     try:
         if override.startswith(key) and key not in _groups():
             known = _compose(tuple(chosen))
-            if _is_surely_unknown(key, known):  # much faster than to let Hydra find that out
+            if _is_surely_unknown(key, known):  # much faster than letting Hydra find out
                 return _explain_unknown(key, known, chosen, override, check)
         config = _compose((*chosen, override))
     except MissingConfigException as error:
@@ -230,7 +230,7 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
 
 
 def _is_surely_unknown(key: str, known: DictConfig) -> bool:
-    """Return whether a key does not exist, and is not below a value that Hydra might replace by a group of keys."""
+    """Return whether a key does not exist, and is not below a value that Hydra might replace with a group of keys."""
     parents = [".".join(key.split(".")[:depth]) for depth in range(1, key.count(".") + 1)]
     leaves = {leaf for leaf, _ in find_leaves(known)}
     return bool(re.fullmatch(r"[\w.]+", key)) and key not in known_keys(known) and leaves.isdisjoint(parents)
@@ -263,7 +263,7 @@ def _missing_plus(key: str, known: DictConfig) -> str | None:
 
 
 def _missing_from_file(chosen: Sequence[str], override: str, check: Check) -> str | None:
-    """Return a message about a key of the domain that the task's file does not set, or None if no key is similar."""
+    """Return how to set a domain's key that the task's file lacks, or a similar key; None if the domain has neither."""
     key = override.partition("=")[0]
     if not key.startswith("task."):
         return None
@@ -288,7 +288,7 @@ def _misplaced_plus(override: str, plain: str) -> str | None:
 
 
 def _find_in_run(overrides: Sequence[str], check: Check) -> Sequence[str]:
-    """Return what is wrong with a run, each of whose overrides composes."""
+    """Return what is wrong with a run whose overrides all compose."""
     composed = compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
     try:
         check(*split_hydra(composed))

@@ -40,8 +40,8 @@ def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:
 def compose_published(hydra: HydraConf) -> dict[str, Any]:
     """Return the values that a run's task, method and llm alone compose to.
 
-    Published files take precedence over a user's files of the same name, so that whatever a user's file changes counts
-    as an override.
+    EvoDiverse's option files take precedence over a user's files of the same name, so that whatever a user's file
+    changes counts as an override.
 
     Args:
         hydra: Hydra's own part of the run's configuration.
@@ -61,8 +61,8 @@ def overrides_nothing(config: DictConfig, hydra: HydraConf, quiet: Collection[st
     """Return whether a run certainly equals the result of `compose_published`, which is slow to compute.
 
     That is so if the command line only chooses a task, a method and an llm and sets ``quiet`` keys, if nothing refers
-    to those keys, and if no file of the user takes precedence over a published one. A run for which this is false may
-    still override nothing.
+    to those keys, and if no file of the user takes precedence over one of EvoDiverse's. A run for which this is false
+    may still override nothing.
 
     Args:
         config: The run's configuration.
@@ -99,7 +99,7 @@ def _may_refer_to(config: DictConfig, names: Collection[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _compose_once(*overrides: str) -> dict[str, Any]:
-    """Compose with precedence for the published files. The jobs of a sweep share the cached result."""
+    """Compose with precedence for EvoDiverse's files. The jobs of a sweep share the cached result."""
     running = get_gh_backup()
     GlobalHydra.instance().clear()
     try:
@@ -118,7 +118,8 @@ def read(config: DictConfig) -> Config:
     """Return a composed configuration as plain objects, ``task`` as a dictionary.
 
     Raises:
-        InputError: A key is unknown, or a value is missing, has a wrong type or refers to nothing. All are listed.
+        InputError: A key is unknown, or a value is missing, has the wrong type or refers to a key that does not exist.
+            All problems are listed.
     """
     violations = [*find_unknown(config), *_find_unresolved(config)]
     if violations:
@@ -198,7 +199,7 @@ def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> I
 
 
 def known_keys(config: DictConfig) -> list[str]:
-    """Return all dotted keys, the leaves in the order of the schema, then the inner nodes."""
+    """Return all dotted keys: the leaves in the order of the schema, then the inner nodes and ``experiment``."""
     leaves = [key for key, _ in find_leaves(config)]
     inner = {".".join(key.split(".")[:depth]) for key in leaves for depth in range(1, key.count(".") + 1)}
     return list(dict.fromkeys([*leaves, *sorted(inner), "experiment"]))

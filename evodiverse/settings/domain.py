@@ -1,4 +1,4 @@
-"""The import of a task's domain, which may be a user's own, with checks of everything that it returns."""
+"""The import of a task's domain, which may be a user's own, and checks of everything that its functions return."""
 
 import importlib
 import inspect
@@ -31,7 +31,7 @@ def import_domain(name: object) -> Domain:
     """Return the module ``domain`` of a domain's package, which may be in the current folder.
 
     The functions of the returned module raise a `ServiceError` for an exception in a user's code, and a `ContractError`
-    for a return value that the port does not allow.
+    for a return value that the interface (`evodiverse.ports.Domain`) does not allow.
 
     Args:
         name: The value of ``task.domain``, the dotted name of a package.
@@ -80,8 +80,8 @@ def read_settings(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[st
 def code_files(name: str) -> dict[str, Path]:
     """Return the code files of a user's own domain by their roles.
 
-    The result is empty for our own domains, whose code the version identifies. ``metrics.py`` is left out because it
-    only measures runs and cannot change them.
+    The result is empty for EvoDiverse's own domains, whose code is identified by EvoDiverse's version. ``metrics.py``
+    is left out because it only measures runs and cannot change them.
     """
     if name.partition(".")[0] == OURS:
         return {}
@@ -184,7 +184,7 @@ def _check_offers(function: Function, part: object, port: type) -> None:
 
 
 def _find_missing(part: object, port: type) -> str:
-    """Return the names of the members of a port that a part of a user's own domain lacks, joined by commas."""
+    """Return the members of a port (an interface in `evodiverse.ports`) that ``part`` lacks, joined by commas."""
     offered = [word for word in [*inspect.get_annotations(port), *vars(port)] if not word.startswith("_")]
     return ", ".join(word for word in offered if not hasattr(part, word))
 

@@ -64,7 +64,7 @@ def begin_from_shorter(
         search: The search settings of the new run.
 
     Returns:
-        The entries to add to ``run.json``; none if there is no suitable shorter run.
+        The entries to add to ``run.json``; empty if there is no suitable shorter run.
     """
     versions = package_versions(libraries)
     for beginning in _find_beginnings(this, shelf, versions):
@@ -81,7 +81,7 @@ def begin_from_shorter(
 
 
 def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -> list[Beginning]:
-    """Return the runs that differ only by a smaller budget, those with the largest budget first."""
+    """Return the runs that differ from ``this`` only in a smaller budget, with the largest budget first."""
     found = []
     sources = {role: source.sha256 for role, source in this.sources.items()}
     for path in shelf.glob(f"*/seed{this.settings['seed']}/{RECORD}"):

@@ -1,4 +1,4 @@
-"""The identity of a run: the settings that can change its log, its folder name, and the digest in ``run.json``."""
+"""The identity of a run: the settings that can change its log, and the folder name and digest that stand for them."""
 
 import hashlib
 import json
@@ -15,7 +15,8 @@ from evodiverse.kit.typed import flatten
 MAX_LABEL_BYTES = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,\[\]-]")
 _ABSENT = object()
-# The seed names its own folder; the task, method and llm name theirs.
+# The seed does not count as an override, since the path of a run has a folder for it. (The path also has folders for
+# the task, method and llm, but those are the same in the baseline of `find_overrides`.)
 NAMED_ELSEWHERE = frozenset({"seed"})
 
 
@@ -29,12 +30,12 @@ def quiet_keys(schema: type, prefix: str = "") -> Iterator[str]:
 
 
 def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, Any]:
-    """Return the flat settings that can change the log of a run, with infinity written as on the command line."""
+    """Return the settings that can change a run's log, by dotted key, with infinity written as on the command line."""
     return {key: _as_json(value) for key, value in sorted(flatten(settings)) if key not in quiet}
 
 
 def digest(identity: Mapping[str, Any]) -> str:
-    """Return a short digest of flat settings."""
+    """Return a digest of these settings: 16 hexadecimal digits."""
     return hashlib.sha256(json.dumps(dict(identity), sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -42,9 +43,9 @@ def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
     """Return the settings that differ from what the run's task, method and llm alone compose to, sorted by key.
 
     Args:
-        identity: The flat settings of the run.
-        baseline: The flat settings that its task, method and llm alone compose to. A key that only the baseline has
-            is null in the run, unless the run has keys below it.
+        identity: The settings of the run, by dotted key.
+        baseline: The settings that its task, method and llm alone compose to, by dotted key. A key that only the
+            baseline has counts as null in the run, unless the run has keys below it or a value in place of its group.
     """
     groups = {group for key in identity for group in _ancestors(key)}
     return {
@@ -60,7 +61,8 @@ def override_label(overrides: Mapping[str, Any]) -> str:
 
     Returns:
         ``key=value`` of each override, joined by commas, or "default". Characters that are awkward in paths become
-        ``_``. If any did, or if the label is longer than 100 bytes, 8 hexadecimal digits of a digest keep it unique.
+        ``_``. If any did, or if the label is longer than 100 bytes, the label is cut to 100 bytes, and 8 hexadecimal
+        digits of a digest keep it unique.
     """
     if not overrides:
         return "default"

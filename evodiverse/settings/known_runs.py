@@ -22,7 +22,7 @@ from evodiverse.version import VERSION
 
 FILE: Final = "runs"
 _FILES: Final = (".py", ".yaml")
-# Resolvers whose results depend only on the configuration. Others may read the clock or the environment.
+# OmegaConf resolvers whose results depend only on the configuration. Others may read the clock or the environment.
 _PURE: Final = {"oc.select", "oc.deprecated", "oc.decode", "oc.create", "oc.dict.keys", "oc.dict.values"}
 _RESOLVER: Final = re.compile(r"\$\{\s*([\w.]+)\s*:")
 
@@ -49,7 +49,7 @@ class KnownRuns:
             self._entries = {str(entry["key"]): entry for entry in self._journal.read()}
 
     def find_complete(self, overrides: Sequence[str]) -> tuple[Path, str] | None:
-        """Return the path of a complete run and a line that says so, or None if it is not known to be complete."""
+        """Return the path of a run and a line that says that the run is complete; None if that is not known."""
         entry = self._entries.get(self._key(overrides))
         if entry is None:
             return None

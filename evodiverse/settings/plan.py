@@ -1,4 +1,4 @@
-"""The check of a composed configuration, which gives the plan of a run."""
+"""Check a composed configuration and turn it into the plan of a run."""
 
 import os
 import re
@@ -46,7 +46,7 @@ class Plan:
         config: The configuration, without the keys of the domain.
         domain: The module of the task's domain.
         task: The settings of the domain, an object of its own class.
-        settings: The flat settings that identify the run.
+        settings: The settings that identify the run, by dotted key.
         overrides: The settings that differ from what the run's task, method and llm alone compose to.
         path: The run directory.
         shelf: The folder of all runs with this task, method and llm.
@@ -70,13 +70,13 @@ class Plan:
 
     @property
     def proposals(self) -> int:
-        """The number of proposals per slot in a round; a surrogate chooses among several."""
+        """The number of proposals per slot in a round. If it is above 1, a surrogate model chooses among them."""
         screen = freeze_screen(self.config.method.screen, has_model=self.model is not None)
         return 1 if screen is None else screen.proposals
 
     @property
     def n_initial(self) -> int:
-        """The largest number of oracle calls that the initial candidates cost."""
+        """The largest number of oracle calls that the initial candidates can cost."""
         return _count_initial(self.domain, self.task, self.n_pools)
 
     @property
@@ -141,11 +141,11 @@ class Plan:
 
 
 def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
-    """Check a composed configuration.
+    """Check a composed configuration and return the plan of its run. The schema must be registered with Hydra.
 
     Args:
         composed: The run's configuration.
-        hydra: Hydra's own part of the configuration. Hydra must be running.
+        hydra: Hydra's own part of the configuration.
 
     Raises:
         InputError: The configuration is invalid, or the run directory cannot be used; the message lists all problems.
@@ -205,7 +205,7 @@ def _count_initial(domain: Domain, task: Any, n_pools: int) -> int:
 
 
 def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
-    """Return the files that the arguments of a command name; its first word, the program, is left out."""
+    """Return the files among the arguments of a command, by role; its first word, the program, is left out."""
     files = [Path(word) for word in command[1:] if Path(word).is_file()]
     return {f"evaluator/{place}": path for place, path in enumerate(files)}
 
@@ -240,7 +240,7 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
 
 
 def _number_of_trial(hydra: HydraConf) -> list[str]:
-    """Return the folder of a trial of an adaptive sweeper, else []; a plain sweep names its runs itself."""
+    """Return a list with the folder of an adaptive sweeper's trial, else []; a plain sweep names its runs itself."""
     is_trial = hydra.mode is RunMode.MULTIRUN and not str(hydra.sweeper.get("_target_")).endswith(".BasicSweeper")
     return [f"trial{hydra.job.num}"] if is_trial else []
 
@@ -253,7 +253,10 @@ def _find_misplaced(name: str | None) -> list[str]:
 
 
 def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
-    """Return the flat settings that can change a run's log; those of the domain are converted to their types first."""
+    """Return the settings that can change a run's log, by dotted key.
+
+    The settings of the domain are converted to their types first.
+    """
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
     quiet = _quiet_keys(values["evaluator"]["name"])
@@ -264,7 +267,7 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
 
 def _quiet_keys(evaluator: str) -> frozenset[str]:
     """Return the keys, except those of the domain, that cannot change a run's log."""
-    # The measurements of a person may differ from what the task would compute, so this evaluator changes the log.
+    # A person's measurements may differ from what the task would compute, so asking a person can change the log.
     return frozenset(quiet_keys(schema.Config)) - ({"evaluator.name"} if choices.asks(evaluator) else set())
 
 
@@ -277,7 +280,7 @@ def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
 
 
 def _find_nested(path: Path, outputs: Path) -> list[str]:
-    """Return a message if a run directory would be inside another one, which ``overwrite=true`` deletes as a whole."""
+    """Return a message if a run directory would be inside another one, whose ``overwrite=true`` would delete both."""
     between = [folder for folder in path.parents if folder == outputs or outputs in folder.parents]
     holder = next((folder for folder in between if (folder / RECORD).is_file()), None)
     remedy = "choose another folder with name=… or outputs=…"

@@ -20,11 +20,11 @@ _HEAD = "| key | meaning | default | unit | type | values |\n|---|---|---|---|--
 
 
 def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
-    """Return one Markdown table for each section.
+    """Return Markdown text with a heading and a table for each section.
 
     Args:
-        sections: The sections by heading, each with the schema, the prefix of its keys, and the flat values of a run
-            that overrides nothing.
+        sections: The sections by heading, each with the schema, the prefix of its keys, and the values of a run that
+            overrides nothing, by dotted key.
     """
     return "\n".join(
         f"## {heading}\n\n{_HEAD}" + "".join(_rows(schema, prefix, defaults))

@@ -28,7 +28,12 @@ REQUIREMENTS: Final = ("available", STRICT)
 class MatingPool:
     """The keys of ``method.mating_pool``."""
 
-    size: int = documented("number of draws that make up a mating pool", default=MISSING, unit="candidates", least=1)
+    size: int = documented(
+        "number of draws that make up a mating pool, from which the parents are taken",
+        default=MISSING,
+        unit="candidates",
+        least=1,
+    )
     replacement: bool = documented("whether to draw with replacement", default=MISSING)
     weight: str = documented("rule that weights the draws", default=MISSING, choices=choices.weight_rules)
 
@@ -50,7 +55,12 @@ class Swap:
     period: int = documented(
         "number of iterations from one exchange to the next", default=MISSING, unit="iterations", least=1
     )
-    size: int = documented("number of pairs tried at an exchange, k", default=MISSING, unit="pairs", least=1)
+    size: int = documented(
+        "number of pairs of candidates that two pools try to swap at an exchange, k",
+        default=MISSING,
+        unit="pairs",
+        least=1,
+    )
     xi: float = documented("initial powering factor ξ", default=MISSING, least=1e-3, most=1e3)
     target: float = documented("target swap rate, τ", default=MISSING, least=0, most=1)
     tolerance: float = documented("width of the band around the target, ε", default=MISSING, least=0, most=1)
@@ -87,13 +97,14 @@ class Screen:
 
     proposals: int | None = documented(
         "number of proposals per slot, from which a surrogate model chooses those to evaluate; 1 disables screening; "
-        "null: 8 with the classical operator, 1 with a language model",
+        "null: 8 with the classical operator (llm=off), 1 with a language model",
         default=None,
         unit="proposals",
         least=1,
     )
     explore: float = documented(
-        "weight of the spread of the surrogate's forecasts in the choice of proposals; their mean has weight 1",
+        "weight of the spread among the surrogate's forecasts when proposals are chosen; the mean of the forecasts has "
+        "weight 1",
         default=0.5,
         least=0,
     )
@@ -104,7 +115,7 @@ class Screen:
         most=1,
     )
     at_most: int = documented(
-        "maximum number of similar proposals to evaluate per pool and round as long as dissimilar ones are available",
+        "maximum number of similar proposals that a pool evaluates in a round as long as dissimilar ones are available",
         default=2,
         unit="proposals",
         least=1,
@@ -123,12 +134,18 @@ class Method:
         least=0,
     )
     samplers: list[str] = documented(
-        "sampler of each rung, a key of llm.pools, cold first; the last entry applies to all further rungs",
+        "sampler of each rung, cold first: that of llm.pools.cold or of llm.pools.hot; the last entry applies to all "
+        "further rungs",
         default=MISSING,
         choices=SAMPLERS,
     )
     capacity: int = documented("maximum number of members of a pool", default=MISSING, unit="candidates", least=1)
-    offspring: int = documented("number of offspring of a pool per iteration", default=MISSING, unit="slots", least=1)
+    offspring: int = documented(
+        "number of offspring of a pool per iteration; a slot is the place of one offspring",
+        default=MISSING,
+        unit="slots",
+        least=1,
+    )
     parents: int = documented("number of parents of each offspring", default=MISSING, unit="candidates", least=1)
     elites: int = documented("number of best members that always survive", default=MISSING, unit="candidates", least=0)
     mutation_rate: float | None = documented(
@@ -192,11 +209,15 @@ class Llm:
 
     name: str = documented("name of the option, which is a folder in the path of the run", default=MISSING)
     client: str = documented("client that answers the requests", default="none", choices=choices.clients)
-    model: str | None = documented("model, by its name in litellm: provider/name", default=None)
+    model: str | None = documented("model, as litellm names it: provider/name", default=None)
     provider: str | None = documented("provider in litellm, for model names without one", default=None)
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = documented_mapping("additional parameters of every request, as litellm expects them")
-    fallback: str = documented("operator that fills slots that the model left empty", default="none", choices=FALLBACKS)
+    fallback: str = documented(
+        "operator that fills slots that the model left empty; classical: that of llm=off",
+        default="none",
+        choices=FALLBACKS,
+    )
     local: LlmLocal = field(default_factory=LlmLocal)
     api_base: str | None = documented("address of the provider; null: its usual one", default=None, changes_log=False)
     api_key_env: str | None = documented(
@@ -212,7 +233,9 @@ class Llm:
         "longest time that a reply may take", default=300.0, unit="s", changes_log=False, above=0, below=inf
     )
     cache: str | None = documented(
-        "file that stores all replies; null: replies.sqlite in EVODIVERSE_CACHE", default=None, changes_log=False
+        "file that stores all replies; null: replies.sqlite in the folder EVODIVERSE_CACHE",
+        default=None,
+        changes_log=False,
     )
 
 
@@ -220,7 +243,9 @@ class Llm:
 class Budget:
     """The keys of ``budget``: hard limits of a run; null means no limit."""
 
-    oracle_calls: int = documented("limit on charged oracle calls", default=MISSING, unit="calls", least=1)
+    oracle_calls: int = documented(
+        "limit on charged oracle calls (evaluations of new candidates)", default=MISSING, unit="calls", least=1
+    )
     llm_calls: int | None = documented("limit on requests to language models", default=None, unit="requests", above=0)
     tokens: int | None = documented(
         "limit on the tokens of all prompts and replies", default=None, unit="tokens", above=0
@@ -229,7 +254,7 @@ class Budget:
         "limit on the cost of all replies, at litellm's prices", default=None, unit="USD", above=0
     )
     seconds: float | None = documented(
-        "limit on wall time; a repetition of the run may stop at another point", default=None, unit="s", above=0
+        "limit on wall time; if the run is repeated, it may stop at another point", default=None, unit="s", above=0
     )
 
 
@@ -238,7 +263,7 @@ class EarlyStop:
     """The keys of ``search.early_stop``."""
 
     top: int = documented(
-        "number of best candidates of the whole run whose mean score is watched",
+        "number of candidates, the best of the whole run, whose mean score is watched",
         default=MISSING,
         unit="candidates",
         least=1,
@@ -256,7 +281,7 @@ class Search:
     """The keys of ``search``: limits that do not depend on the method."""
 
     attempts: int = documented(
-        "maximum number of attempts to fill a slot (the place of one offspring) before it stays empty",
+        "maximum number of attempts to fill a slot (the place of one offspring); after that, it stays empty",
         default=MISSING,
         least=1,
     )
@@ -271,7 +296,7 @@ class Search:
     on_failed_start: str = documented(
         "what to do if all initial candidates failed",
         default="stop",
-        changes_log=False,  # a run that stops logs what one that continues logs first
+        changes_log=False,  # what a run logs before it stops is the same with both values
         choices=ON_FAILED_START,
     )
 
@@ -281,7 +306,7 @@ class Evaluator:
     """The keys of ``evaluator``."""
 
     name: str = documented(
-        "evaluator of the candidates; set by the option's file",
+        "evaluator of the candidates; set by the file that evaluator=… chooses",
         default="local",
         changes_log=False,
         choices=choices.evaluators,
@@ -294,7 +319,7 @@ class Evaluator:
     )
     batch: int | None = documented(
         "number of evaluations per batch; a killed run loses its unfinished batches; null: the number that takes "
-        "20 ms, or, for command and ray, an even share of the round",
+        "20 ms, or, for command and ray, an equal share of the evaluations of a round",
         default=None,
         unit="evaluations",
         changes_log=False,
@@ -341,7 +366,7 @@ class Tracking:
     """The keys of ``tracking``: the service that runs report their progress to."""
 
     name: str = documented(
-        "service that tracks runs; set by the option's file",
+        "service that tracks runs; set by the file that tracking=… chooses",
         default="none",
         changes_log=False,
         choices=choices.trackers,

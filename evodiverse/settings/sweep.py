@@ -128,7 +128,7 @@ def expand(overrides: Sequence[Override]) -> list[list[str]]:
 def plan_sweep(
     runs: Sequence[Sequence[str]], varied: Sequence[str], composer: Composer, known: KnownRuns
 ) -> list[SweptRun]:
-    """Check every run of a sweep.
+    """Check every run of a sweep, and return the runs in order.
 
     Args:
         runs: The overrides of each run.

@@ -1,4 +1,4 @@
-"""Rules across configuration keys. All violations are reported, not just the first."""
+"""Checks of how configuration keys fit together. All violations are reported, not just the first."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,7 +9,7 @@ from evodiverse.settings.choices import takes_model
 from evodiverse.settings.schema import Config, Evaluator, Llm, Method
 
 SWAPPING = ("metropolis", "random")
-# With a larger exponent, the power of a score of 0.1 falls below the floor of 1e-10, which the released code adds.
+# With a larger exponent, the power of a score of 0.1 is less than 1e-10, which the paper's code adds to each power.
 MAX_POWER = 10
 # Request parameters that EvoDiverse sets itself, or that would change the form of a reply.
 RESERVED = {
@@ -24,7 +24,7 @@ def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[st
 
     Args:
         config: The configuration, without the keys of the domain.
-        n_initial: The largest number of initial candidates, over all pools.
+        n_initial: The largest possible number of initial candidates, for all pools together.
         can_ask: Whether the domain of the task has prompts for a model.
     """
     return [

@@ -85,7 +85,7 @@ class Journal:
         return [record for record in records if record is not None]
 
     def replace(self, records: Sequence[Mapping[str, object]]) -> None:
-        """Replace all records with these; by now, the log holds the ones that are dropped."""
+        """Replace all records with these. The records that this drops must already be in the log."""
         if records:
             write_file(self._path, b"".join(map(_encode, records)))
         elif self._path.exists():

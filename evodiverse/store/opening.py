@@ -28,7 +28,7 @@ class Identity:
         path: The run directory.
         digest: The digest of the settings.
         settings: The flat settings that can change the log.
-        overrides: The settings that differ from what the task, the method and the llm alone compose to.
+        overrides: The settings that differ from those that the choice of task, method and llm gives by itself.
         sources: The data and code that the results depend on besides the settings, by role.
     """
 

@@ -91,7 +91,7 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
 def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
     """Refuse to continue a run whose data or code have changed since it was started.
 
-    A failed run may continue with changed code of the user, since correcting the code may be the only way to fix it.
+    A failed run may continue after changes to the user's own code, since correcting it may be the only remedy.
 
     Args:
         path: The run directory.
@@ -133,9 +133,9 @@ def new_record(
     Args:
         digest: The digest of the settings.
         settings: The flat settings that can change the log.
-        overrides: The settings that differ from what task, method and llm alone compose to.
+        overrides: The settings that differ from those that the choice of task, method and llm gives by itself.
         sources: The sources that the results depend on, by their roles.
-        versions: The versions of the packages in this session, by name.
+        versions: The versions of the packages that are installed now, by name.
         commit: The git commit of the code; None if it is unknown.
     """
     return {
@@ -159,15 +159,15 @@ def new_record(
 def continue_record(
     path: Path, record: Mapping[str, Any], sources: Mapping[str, Source], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the record of a resumed run, to which the package versions of this session are added if they are new.
+    """Return the record of a resumed run, with the installed package versions added if they are new.
 
     If code has been corrected, ``corrected`` gains an entry with the SHA-256 of the former code.
 
     Args:
         path: The run directory, for messages.
-        record: The record of the earlier sessions.
+        record: The record that the earlier processes of the run left.
         sources: The present sources, by their roles.
-        versions: The versions of the packages in this session, by name.
+        versions: The versions of the packages that are installed now, by name.
     """
     changed = _find_changed(record, sources)
     corrected: dict[str, Any] = {}

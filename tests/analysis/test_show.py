@@ -54,8 +54,8 @@ def copy(run: Path, tmp_path: Path) -> Path:
 
 def test_what_a_task_chooses_is_shown_as_its_file_says(copy: Path) -> None:
     assert "chosen" not in printed(copy)
-    (copy / "best" / "chosen.txt").write_text("y = 3 * x  (held-out NMSE 0.1)\n")
-    assert fact(printed(copy), "chosen") == "y = 3 * x  (held-out NMSE 0.1)"
+    (copy / "best" / "chosen.txt").write_text("y = 3 * x  (held-back NMSE 0.1)\n")
+    assert fact(printed(copy), "chosen") == "y = 3 * x  (held-back NMSE 0.1)"
     (copy / "best" / "chosen.txt").write_bytes(b"\xff")
     with pytest.raises(InputError, match=r"chosen\.txt cannot be read .*; move it away"):
         printed(copy)

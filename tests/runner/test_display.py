@@ -84,8 +84,8 @@ def test_a_line_shows_all_known_values() -> None:
 
 
 def test_the_candidate_chosen_by_a_task_is_shown_everywhere() -> None:
-    told = replace(SNAPSHOT, headline="y = 3 * x**2 + 1  (held-out NMSE 1.2e-05)")
-    assert format_snapshot(told).endswith(" left | y = 3 * x**2 + 1 (held-out NMSE 1.2e-05)")
+    told = replace(SNAPSHOT, headline="y = 3 * x**2 + 1  (held-back NMSE 1.2e-05)")
+    assert format_snapshot(told).endswith(" left | y = 3 * x**2 + 1 (held-back NMSE 1.2e-05)")
     assert "y = 3 * x**2 + 1" in drawn(told)
     assert ("chosen", told.headline) in summarize(told)
     long = replace(SNAPSHOT, headline=" + ".join(["x"] * 100))

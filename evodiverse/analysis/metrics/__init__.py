@@ -21,7 +21,7 @@ def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
         tools: The tools that the metrics may use, such as encoders.
 
     Raises:
-        InputError: A part of the log is missing or damaged, or TF-IDF is not installed.
+        InputError: A part of the log is missing or damaged, or scikit-learn is missing, which TF-IDF needs.
     """
     log = read_log(run, metrics.columns)
     return {

@@ -30,7 +30,7 @@ def measure_cost(log: Log) -> Measurement:
 
 
 def measure_generations(log: Log) -> Measurement:
-    """Return the numbers of pools, members, parents and offspring in a run's settings, and its budget, by name."""
+    """Return settings of a run by name: its numbers of pools, members, parents and offspring, and its budget."""
     settings = log.run.settings
     return {
         "n_pools": len(settings["method.ladder"]),
@@ -44,9 +44,9 @@ def measure_generations(log: Log) -> Measurement:
 def measure_rates(log: Log) -> Measurement:
     """Return the percentages of invalid replies and of replies with a duplicate, by name.
 
-    A reply is invalid if it proposed nothing (``no_answer``) or its proposal was rejected. It has a duplicate if its
-    pool already held the proposal. A request without a reply does not count. In a run without a model, attempts take
-    the place of replies.
+    A reply is invalid if it proposed nothing (``no_answer``) or its proposal was rejected. A reply has a duplicate if
+    the pool for which it was requested already held its proposal. A request without a reply does not count. In a run
+    without a model, attempts take the place of replies.
     """
     attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
     made = [(outcome, llm_call) for iteration, outcome, llm_call in attempts if iteration > 0]
@@ -76,7 +76,7 @@ def _failed_percent(log: Log) -> float | None:
 def median_iteration_seconds(log: Log) -> float | None:
     """Return the median over iterations of the time of the slowest attempt, in seconds; None without iterations.
 
-    The time of an attempt is that of its request to a model plus that of its evaluation.
+    The time of an attempt is that of its request to a model plus that of its evaluation. Iteration 0 does not count.
     """
     asked = dict(zip(log.llm_calls["llm_call"], log.llm_calls["seconds"], strict=True))
     slowest: dict[int, float] = defaultdict(float)

@@ -11,9 +11,9 @@ def measure_curves(log: Log) -> Measurement:
     """Return the curves of a search in any domain, by name.
 
     ``curve.calls`` holds the number of oracle calls charged up to the end of each iteration, starting with iteration 0;
-    it is the x-axis of the domains' curves with one value per iteration. ``curve.best_calls`` holds the calls whose
-    score was higher than all earlier scores, and ``curve.best`` holds these scores. `measure_exchanges` adds the other
-    curves.
+    it is the x-axis of the domains' curves with one value per iteration. ``curve.best_calls`` holds the numbers of the
+    calls whose score was higher than all earlier scores, and ``curve.best`` holds these scores. `measure_exchanges`
+    adds the other curves.
     """
     calls, best = find_rises(sorted(log.scores.items()))
     return {
@@ -27,10 +27,10 @@ def measure_curves(log: Log) -> Measurement:
 def measure_exchanges(log: Log) -> Measurement:
     """Return the curves of the exchanges by name; nothing for a run without swaps.
 
-    ``curve.exchanges`` holds the iterations with an exchange. Two curves describe each pair of neighboring rungs, which
-    is named by the colder pool: ``curve.swap_acceptance.<pool>`` holds the share of the unblocked swaps that were
-    accepted, or None if there were none, and ``curve.xi.<pool>`` holds the powering factor ξ, or None if no
-    candidates of these two rungs were paired.
+    ``curve.exchanges`` holds the iterations with an exchange. Two curves with one value per exchange describe each pair
+    of neighboring rungs, which is named by the colder pool. ``curve.swap_acceptance.<pool>`` holds the share of the
+    unblocked swaps that were accepted, or None if no swap was unblocked. ``curve.xi.<pool>`` holds the powering factor
+    ξ, or None if no candidates of these two rungs were paired.
     """
     names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
     tried: dict[tuple[int, int], list[bool]] = defaultdict(list)

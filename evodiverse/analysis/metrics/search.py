@@ -14,8 +14,8 @@ def measure_search(log: Log, targets: Sequence[float]) -> Measurement:
 
     Args:
         log: The log of the run.
-        targets: The target scores. For each one, ``calls_to_<score>`` is the number of the first call that reached it,
-            or None if no call did.
+        targets: The target scores. For each one, the metric ``calls_to_<score>`` is the number of the first call that
+            reached it, or None if no call did.
     """
     return {
         "swap_acceptance": swap_acceptance(log),
@@ -29,8 +29,8 @@ def swap_acceptance(log: Log) -> Value:
     """Return the share of the unblocked swaps that were accepted, for each pair of neighboring rungs, cold to hot.
 
     Returns:
-        A list with one share per pair of rungs, in [0, 1], or None for a pair without such swaps. For a run without
-        swaps, None instead of the list.
+        A list with one share per pair of rungs, in [0, 1], or None for a pair without unblocked swaps. For a run
+        without swaps, None instead of the list.
     """
     if not log.swaps["iteration"]:
         return None

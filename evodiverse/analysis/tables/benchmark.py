@@ -74,7 +74,7 @@ def _line(head: str, cells: Sequence[Cell]) -> Line:
 
 
 def _sum(by_task: Mapping[str, Sequence[Result]], benchmark: Benchmark) -> Cell:
-    """Return a cell with the sum of the metric over the tasks, as mean ± spread over the seeds that have all tasks."""
+    """Return a cell with the sum of the metric over the tasks: mean ± spread over the seeds with runs of all tasks."""
     by_seed: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for task in benchmark.tasks:
         for result in by_task.get(task, ()):

@@ -27,7 +27,7 @@ from evodiverse.analysis.tables.table import RUNS, Line, Table
 from evodiverse.kit.text import count_of
 
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
-# A variant of a metric is shown next to the metric itself only if the two differ by more than this.
+# A variant of a metric is shown next to the metric itself only if the two differ by more than this in some row.
 _UNLIKE: Final = 0.01
 _ANY_KIND: Final = "search"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
@@ -187,7 +187,13 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
 
 
 def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Return the commands that make missing runs: sweeps of the table's experiment, or others if it has none."""
+    """Yield the commands that make missing runs: sweeps of the table's experiment or, if it has none, other sweeps.
+
+    Args:
+        layout: The layout of the table.
+        absent: The missing runs.
+        words: The overrides that choose each model on the command line, by model.
+    """
     if layout.experiment is None:
         return fill_commands(absent, words)
     methods = dict.fromkeys(row.method for row in layout.rows)
@@ -196,13 +202,16 @@ def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[st
 
 
 def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:
-    """Return the columns, except for extra columns whose metric no run has."""
+    """Return the columns of a layout without the extra columns whose metric none of the runs has."""
     measured = {metric for result in results for metric in result.metrics}
     return tuple(column for column in layout.columns if not column.extra or column.metric in measured)
 
 
 def _drop_twins(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[tuple[Column, ...], list[Line]]:
-    """Return the columns and lines without variants of a metric that never differ from the metric itself."""
+    """Return the columns and lines without each variant of a metric that agrees with the metric itself in every row.
+
+    Two values agree unless both exist and differ by more than `_UNLIKE`.
+    """
     places = {column.metric: at for at, column in enumerate(columns)}
     kept = [
         at
@@ -226,17 +235,18 @@ def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Resu
 
 
 def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
-    """Return the value that the paper reports for each column; None if there is none."""
+    """Return the value that the paper reports for each column of a row; None for a column without a reported value."""
     reported = iter(row.paper)
     return tuple(None if column.extra else next(reported, None) for column in columns)
 
 
 def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
-    """Return the results of each row on which all methods can be compared, and a phrase about the results left out.
+    """Return, for each row, the results on which all methods can be compared, and a phrase about the results left out.
 
-    Methods without results are ignored. A table that averages over models keeps only the models with which all methods
-    of a science have results, and only the problems for which all methods have results with all these models. Any other
-    table keeps, for each model separately, the problems for which all methods have results.
+    Methods without results are ignored. A science is a group of problems. A table that averages over models keeps only
+    the models with which all methods of a science have results, and only the problems for which all methods have
+    results with all these models. Any other table keeps, for each model separately, the problems for which all methods
+    have results.
     """
     averages = all(column.llm is None for column in layout.columns)
     kept = [list(own) for own in by_row]
@@ -257,7 +267,9 @@ def _keep_shared(
     within: Callable[[Result], str],
     shared: Callable[[Result], str],
 ) -> list[list[Result]]:
-    """Return the results whose ``shared`` value occurs in all rows of the same science and way of fitting.
+    """Return, for each row, the results whose ``shared`` value occurs in all comparable rows.
+
+    Rows are comparable if they have the same science and way of fitting. A row without a science keeps all its results.
 
     Args:
         rows: The rows of the table.

@@ -52,7 +52,7 @@ def make_cell(column: Column, results: Sequence[Result]) -> Cell:
 
 
 def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Cell:
-    """Return a cell with the result of the column's test for the difference of a metric within pairs."""
+    """Return a cell with the result of the column's test, applied to the differences of a metric within pairs."""
     values = [(one.metrics.get(column.metric), other.metrics.get(column.metric)) for one, other in pairs]
     known = [(one, other) for one, other in values if isinstance(one, float | int) and isinstance(other, float | int)]
     ours, theirs = [float(one) for one, _ in known], [float(other) for _, other in known]
@@ -84,7 +84,12 @@ def _as_list(value: Value) -> list[float | None]:
 
 
 def _summarize(column: Column, values: Iterable[tuple[int, float | None]]) -> tuple[float | None, float | None]:
-    """Return the mean and the spread over the seeds, or the median over the runs and no spread."""
+    """Return the mean and the spread over the seeds; for a column of medians, the median over the runs and None.
+
+    Args:
+        column: The column of the cell.
+        values: The seed and the value of each run; None for a run without a value.
+    """
     by_seed: dict[int, list[float]] = defaultdict(list)
     for seed, value in values:
         if value is not None:

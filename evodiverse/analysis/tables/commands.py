@@ -16,7 +16,7 @@ SEEDS = "0,1,2"
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Missing runs.
+    """Missing runs with the same task, method and model.
 
     Attributes:
         task: The name of the task.
@@ -41,9 +41,10 @@ def experiment_commands(
     models: Mapping[str, Sequence[str]],
     classical: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """Yield the sweeps of an experiment that make missing runs; a single one if all its models have missing runs.
+    """Yield the sweeps of an experiment that make missing runs.
 
-    A sweep skips runs that are complete.
+    For each way of fitting, there is one sweep per model with missing runs. If all models of the experiment have some,
+    a single sweep makes them all. A sweep skips runs that are complete.
 
     Args:
         experiment: The experiment that contains the missing runs.

@@ -52,9 +52,9 @@ def to_markdown(table: Table) -> str:
 def to_csv(table: Table) -> str:
     """Return a table as CSV, with up to five columns per metric.
 
-    They are the text of the cell, its mean, its spread, the number of runs, and the paper's value. The heads of rows
-    come from runs, which may be those of other people, so an apostrophe precedes anything that a spreadsheet would run
-    as a formula.
+    These columns hold the text of the cell, its mean, its spread, the number of runs, and the paper's value. Row labels
+    come from runs, possibly other people's, so anything that a spreadsheet would run as a formula is preceded by an
+    apostrophe.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -127,7 +127,13 @@ def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
-    """Return the text of a cell, with its number of runs unless the row shows this number in its column of runs."""
+    """Return the text of a cell, followed by its number of runs unless the row shows this number among its labels.
+
+    Args:
+        cell: The cell.
+        table: The table of the cell.
+        of: The labels of the row.
+    """
     is_in_head = table.head[-1] == RUNS and of[-1] == str(cell.n_runs)
     return cell.text if is_in_head or cell.n_runs == 0 else f"{cell.text} ({cell.n_runs})"
 

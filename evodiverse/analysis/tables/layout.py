@@ -65,13 +65,13 @@ class Row:
     """A row of a table of the paper: the runs that fill it, and the values that the paper reports.
 
     Attributes:
-        of: The heads of the row.
+        of: The labels at the start of the row.
         task: The name of the task.
         method: The name of the method.
         science: The group of problems, for equations; None for all problems, and for other tasks.
         fit: The way in which the parameters of equations are fitted; None for any way, and for other tasks.
         domain: The package of the task's domain, if it has problems to choose from.
-        overrides: The settings that differ from what task, method and llm compose to, except for the problem.
+        overrides: The runs' settings that differ from what task, method and llm compose to, except for the problem.
         against: The method that ``method`` is compared with, in a table of tests.
         paper: The text of the reported cells, for the columns that are not extra.
     """
@@ -93,8 +93,8 @@ class Experiment:
 
     Attributes:
         name: The name of the file.
-        models: The models of its runs.
-        fit: The way in which its runs fit candidates; None if the table has no separate rows for ways of fitting.
+        models: The models of the experiment's runs.
+        fit: The way in which these runs fit candidates; None if the table has no separate rows for ways of fitting.
         task: The only task to run; None for all.
     """
 
@@ -109,7 +109,7 @@ class Benchmark:
     """A benchmark of many tasks with published values, whose table has one column per method.
 
     Attributes:
-        metric: The metric that it compares.
+        metric: The metric that the benchmark compares.
         budget: The budget that a run must have to count, in oracle calls.
         methods: The methods with published values.
         uncounted: The number of evaluations that each of these methods did not count as calls, as text.
@@ -134,7 +134,7 @@ class Layout:
     Attributes:
         name: The name of the table's files.
         title: The title of the table.
-        head: The titles above the heads of the rows.
+        head: The titles above the labels of the rows.
         columns: The columns, each with its metric.
         llm: The models whose runs fill the table; runs of other models fill a copy of it. Empty for runs of any model.
         rows: The rows, for a table of the paper.
@@ -142,7 +142,8 @@ class Layout:
         notes: The notes below the table.
         fit: The way of fitting to which the paper's numbers belong, if each way has rows of its own.
         has_problems: Whether the rows of a table of all runs show their number of problems and way of fitting.
-        is_filled_later: Whether the metrics need data that are added after a run, so that runs alone do not fill it.
+        is_filled_later: Whether the metrics need data that are added after a run, so that runs alone do not fill the
+            table.
         label: The label of the table in LaTeX.
         experiment: The experiment that makes the runs; None if there is none.
         benchmark: The benchmark; None for any other table.

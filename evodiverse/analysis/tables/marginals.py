@@ -34,11 +34,15 @@ _MEDIANS: Final = "Errors are medians over runs."
 
 
 def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Table]:
-    """Return a table over the values of one or two settings, for each task and metric.
+    """Return tables over the values of one or two settings.
+
+    With one setting, there is a table per task, with a column per metric. With two settings, there is a table per task
+    and metric.
 
     Args:
         results: The runs with their metrics.
-        keys: The settings of the rows and of the columns: dotted keys, or ``task``, ``method``, ``llm``.
+        keys: The setting of the rows and, if there are two, that of the columns. Each is a dotted key or one of
+            ``task``, ``method`` and ``llm``.
 
     Raises:
         InputError: The number of keys is not one or two, or no run has one of the settings; the message then suggests a

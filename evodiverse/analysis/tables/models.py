@@ -49,8 +49,9 @@ PAPERS_MODELS: Final[Mapping[str, PapersModel]] = {
 def identify_model(run: Run) -> str:
     """Return the model of a run.
 
-    This is ``off``, the paper's name for one of its models, or else the provider's name for the model, without the
-    provider prefix. If the pools had different models, the result names both.
+    For a run without a model, this is ``off``. For a model of the paper, it is the paper's name for the model. For any
+    other model, it is the provider's name for the model, without the provider prefix. If the pools had different
+    models, the result names both.
     """
     settings = run.settings
     client = settings.get("llm.client", "none" if run.llm == OFF else "litellm")
@@ -81,7 +82,11 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
 
 
 def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: PapersModel) -> bool:
-    """Return whether a setting differs from the sampling that the task asks for."""
+    """Return whether a setting of a run with one of the paper's models changes how the model is asked.
+
+    This is the case if a sampling parameter differs from that of the task (or is set, for a model that accepts none),
+    if there is a fallback, or if there is an extra parameter other than the one that disables reasoning.
+    """
     if key.startswith("llm.extra."):
         return (key, value) != _NO_THOUGHTS
     if key == "llm.fallback":

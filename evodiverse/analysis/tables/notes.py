@@ -18,7 +18,13 @@ _NAMED_PROBLEMS: Final = 8
 
 
 def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], *, has_runs: bool) -> Iterator[str]:
-    """Yield a note for each requirement of columns that are empty although there are runs."""
+    """Yield a note for each thing that empty columns need (`Column.needs`), if there are runs.
+
+    Args:
+        columns: The columns of the table.
+        cells: The cells of each row.
+        has_runs: Whether there are runs that could have filled the columns.
+    """
     needs: dict[str, list[str]] = defaultdict(list)
     for at, column in enumerate(columns):
         if column.needs and has_runs and all(row[at] == EMPTY for row in cells):
@@ -33,7 +39,7 @@ def note_columns(columns: Sequence[Column]) -> Iterator[str]:
 
 
 def note_problems(used: Sequence[Result]) -> Iterator[str]:
-    """Yield the problems that the runs are about."""
+    """Yield a note with the problems that the runs are about, or only with their sources if there are many."""
     problems = sorted({result.problem for result in used if result.problem})
     if problems:
         sources = sorted({problem.partition("/")[0] for problem in problems})
@@ -42,7 +48,7 @@ def note_problems(used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_ends(used: Sequence[Result]) -> Iterator[str]:
-    """Yield how many runs ended before their budget of oracle calls was spent, and why."""
+    """Yield a note on how many runs ended before their budget of oracle calls was spent, and why."""
     paths = {result.run.path: result.run.record.get("stopped_by") for result in used}
     ends = Counter(str(why) for why in paths.values() if why not in (None, "budget"))
     if ends:
@@ -51,7 +57,7 @@ def note_ends(used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> Iterator[str]:
-    """Yield the reasons for an empty cell in a row that has runs."""
+    """Yield a note with possible reasons for a dash, if a row that has runs also has an empty cell."""
     certain = [[cell for column, cell in zip(columns, row, strict=True) if not column.needs] for row in cells]
     if any(EMPTY in row and any(cell.n_runs for cell in row) for row in certain):
         yield (
@@ -62,7 +68,7 @@ def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> I
 
 
 def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
-    """Yield the models of the runs, with the names that their hosts use."""
+    """Yield notes on the models of the runs, with the names that the hosts use for them."""
     if not layout.is_about_models or not used:
         return
     names_by_model: dict[str, set[str]] = defaultdict(set)
@@ -131,7 +137,7 @@ def _differing_data(results: Sequence[Result]) -> Iterator[str]:
 
 
 def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Iterator[str]:
-    """Yield how many runs of the table's tasks, methods and models are left out, and why.
+    """Yield a note on how many runs of the table's tasks, methods and models are left out, and why.
 
     Args:
         layout: The table.
@@ -158,5 +164,5 @@ def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tu
 
 
 def _methods(row: Row) -> list[str]:
-    """Return the methods whose runs a row takes."""
+    """Return the methods whose runs a row uses: its own and, in a table of tests, the one it is compared with."""
     return [row.method, *([row.against] if row.against else [])]

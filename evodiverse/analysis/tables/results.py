@@ -27,9 +27,9 @@ class Result:
         task: The name of the task, with changes to its oracle in parentheses.
         model: The language model regardless of its host, with changes to its settings in parentheses.
         subject: The problem of the run.
-        overrides: All other settings that differ from the defaults of the chosen task, method and llm. The problem and
-            spending caps that were not reached are excluded. So is a cap on proposals that equals the budget of oracle
-            calls, in tasks for which the paper appears to count proposals as its budget.
+        overrides: All other settings that differ from the defaults of the chosen task, method and llm. Excluded are the
+            problem, and spending caps that were not reached. A cap on proposals that equals the budget of oracle calls
+            is also excluded, in tasks for which the paper appears to count proposals as its budget.
     """
 
     run: Run
@@ -42,10 +42,11 @@ class Result:
 
     @property
     def model_words(self) -> tuple[str, ...]:
-        """The overrides that choose the model on the command line; for a replayed run, those that ask the model itself.
+        """The overrides that choose the model on the command line.
 
-        The address of a server is not recorded, so a placeholder takes its place. Values that Hydra would interpolate
-        are left out, since the record may come from somebody else.
+        For a run that replayed recorded replies, these are the overrides that ask the model itself. The address of a
+        server is not recorded, so a placeholder takes its place. Values that Hydra would interpolate are left out,
+        since the record may come from somebody else.
         """
         name = str(self.run.settings.get("llm.model"))
         option = ("litellm" if "/" in name else "openai_compatible") if self.run.llm == "replay" else self.run.llm
@@ -89,7 +90,7 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
     """Return a run with its metrics, in the terms that tables use.
 
     Args:
-        run: The run, whose record should have ``overrides``.
+        run: The run. If its record has no ``overrides``, the run counts as one without changes.
         measured: The metrics of the run.
         own: The packages of the user's own domains.
     """

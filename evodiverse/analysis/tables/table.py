@@ -15,7 +15,7 @@ class Line:
     """A row of a filled table.
 
     Attributes:
-        of: The heads of the row.
+        of: The labels at the start of the row.
         cells: Our cells, one per column.
         paper: The value that the paper reports for each cell; None if it reports none.
     """
@@ -32,13 +32,13 @@ class Table:
     Attributes:
         name: The name of the table's files.
         title: The title of the table.
-        head: The titles above the heads of the rows.
+        head: The titles above the labels of the rows.
         columns: The columns, each with its metric.
         lines: The rows.
         notes: The notes below the table.
         commands: The commands that make the runs for the empty cells.
         label: The label of the table in LaTeX.
-        is_of_paper: Whether it is a table of the paper.
+        is_of_paper: Whether this is a table of the paper.
     """
 
     name: str

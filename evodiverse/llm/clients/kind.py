@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Protocol):
-    """A module of this package: how models are checked, reached and priced."""
+    """What each client module of this package provides: how models are checked, reached and priced."""
 
     @property
     def takes_model(self) -> bool:
@@ -43,7 +43,7 @@ class Kind(Protocol):
         """
 
     def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
-        """Return the settings, with every value filled in that is needed to open a model.
+        """Return the settings, in which every value that is needed to open a model is filled in.
 
         Args:
             settings: The settings of the models.

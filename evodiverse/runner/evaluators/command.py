@@ -76,7 +76,7 @@ class CommandEvaluator:
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
     ) -> list[TimedEvaluation]:
-        """Return for each hypothesis its evaluation and the seconds until it arrived.
+        """Return for each hypothesis its evaluation and the seconds from the start of its process to the answer.
 
         Args:
             hypotheses: The hypotheses to evaluate.

@@ -32,10 +32,10 @@ class RaySettings:
 
     Attributes:
         address: The address of the cluster, ``auto`` or host:port of its head node.
-        cpus: The number of cores that a task takes.
-        batch: The number of candidates in a task, or None for an even share of the round over the cluster's cores.
-        timeout: The seconds that a task may take, or None for no limit.
-        retries: How often a task is submitted again after its worker or node died or its time ran out.
+        cpus: The number of cores that a Ray task takes.
+        batch: The number of candidates in a Ray task; None divides the round evenly among the cluster's cores.
+        timeout: The seconds that a Ray task may take, or None for no limit.
+        retries: How often a Ray task is submitted again after its worker or node died or its time ran out.
         name: The name that identifies this run on the cluster.
     """
 
@@ -70,7 +70,7 @@ class Broker:
         self._refs[batch] = self._evaluate.remote(self._task, hypotheses)
 
     def find(self) -> list[Batch]:
-        """Return the batches that were submitted and not forgotten."""
+        """Return the batches that were submitted and that `forget` has not dropped."""
         return list(self._refs)
 
     def take(self, batches: Sequence[Batch], seconds: float) -> dict[Batch, list[TimedEvaluation] | BaseException]:
@@ -147,7 +147,7 @@ class RayEvaluator:
         self._n_cores = 1
 
     def __enter__(self) -> Self:
-        """Connect to the cluster and to the broker that an earlier start of the run has left there, if any.
+        """Connect to the cluster, and to the broker that an earlier start of the run left there, or start a broker.
 
         Raises:
             InputError: There is no cluster at this address, or Ray is not installed.
@@ -175,7 +175,7 @@ class RayEvaluator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Disconnect from the cluster. After an error, the run's tasks continue there."""
+        """Disconnect from the cluster. After an error, the run's Ray tasks continue there."""
         import ray
 
         if kind is None:
@@ -193,7 +193,8 @@ class RayEvaluator:
                 to stop waiting; the Ray tasks then continue.
 
         Raises:
-            ServiceError: The task raised an error, or the cluster is gone.
+            EvoDiverseError: A Ray task failed with this error.
+            ServiceError: A Ray task failed with any other error, or the cluster is gone.
         """
         waiting = {hypothesis.key: hypothesis for hypothesis in hypotheses}
         answers: dict[str, TimedEvaluation] = {}
@@ -248,7 +249,7 @@ class RayEvaluator:
         answers: dict[str, TimedEvaluation],
         n_starts: Counter[Batch],
     ) -> int:
-        """Resubmit the candidates of overdue tasks, each in its own task; return how many have failed for good."""
+        """Resubmit the candidates of overdue Ray tasks, each in its own; return how many candidates failed for good."""
         timeout = self._settings.timeout
         overdue = [batch for batch, began in running.items() if timeout and time.monotonic() - began > timeout]
         n_failed = 0

@@ -1,1 +1,1 @@
-"""Equations: candidates are functions with free parameters, fitted to data."""
+"""Equations: candidates are functions whose free parameters are fitted to data."""

@@ -43,7 +43,7 @@ def find_few_rows(n_rows: int, where: str) -> list[str]:
 
     Args:
         n_rows: The number of rows.
-        where: The name of the data in the message.
+        where: What the message calls the data.
     """
     return [] if n_rows >= MIN_ROWS else [f"{where} has too few rows: expected at least {MIN_ROWS}, got {n_rows}"]
 
@@ -54,7 +54,7 @@ def find_not_finite(name: str, values: FloatArray, where: str) -> list[str]:
     Args:
         name: The name of the column.
         values: ``(n,)`` values of the column.
-        where: The name of the data in the message.
+        where: What the message calls the data.
     """
     rows = np.flatnonzero(~np.isfinite(values))
     return [f"the column {name!r} of {where} has no finite number in row {rows[0] + 1}"] if len(rows) else []
@@ -66,7 +66,7 @@ def find_wrong_target(name: str, values: FloatArray, where: str) -> list[str]:
     Args:
         name: The name of the target's column.
         values: ``(n,)`` values of the target, finite.
-        where: The name of the data in the message.
+        where: What the message calls the data.
     """
     if np.ptp(values) == 0:
         return [f"the target {name!r} is the same in all rows of {where}"]

@@ -54,8 +54,8 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
 
 def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
     try:
-        pa.enable_signal_handlers(False)  # Arrow's handler would lose a Ctrl-C that arrives while it reads
-        open_input(path, DATA_BYTES).close()  # Arrow needs the path, whose suffix tells it about compression
+        pa.enable_signal_handlers(False)  # Arrow's handler would lose a Ctrl-C that arrives during reading
+        open_input(path, DATA_BYTES).close()  # a check; Arrow opens the path, as its suffix may imply compression
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=False))
         table.column_names  # noqa: B018 (Arrow decodes the names only here)
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:

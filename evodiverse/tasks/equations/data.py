@@ -37,7 +37,7 @@ from evodiverse.tasks.equations.srbench_data import read_problem
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
 FEWEST_ROWS: Final = 20
-"""With fewer training rows than this, none is held back."""
+"""If there are fewer training rows than this, none are held back."""
 
 _SOURCES: Final[tuple[ModuleType, ...]] = (problems, biology, chemistry, materials, physics, problem, sampling)
 
@@ -116,7 +116,7 @@ def anonymize(dataset: Dataset) -> Dataset:
 def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
     """Return the rows to fit, in their original order, and the rows that no fit sees.
 
-    The choice depends only on the number of rows and the share. With fewer than `FEWEST_ROWS` rows, all are fitted.
+    The choice depends only on the number of rows and the share. If there are fewer than `FEWEST_ROWS`, all are fitted.
 
     Args:
         rows: The training data.
@@ -130,7 +130,7 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
-    """Return the sources of the data: a user's own files by their role, or else the SHA-256 of the problem's data."""
+    """Return what the results depend on, by role: the paths of a user's own files, and the SHA-256 of other data."""
     initial = settings.initial.path
     sources: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
     if settings.source == BUILTIN:
@@ -173,7 +173,7 @@ def builtin_splits(builtin: Problem) -> Splits:
 
 @lru_cache(maxsize=1)
 def _version() -> str:
-    """Return a digest of the code that generates the data, so that data from other code are not reused."""
+    """Return a digest of the code that generates the data, so that data from another version of it are not reused."""
     return hashlib.sha256("".join(map(inspect.getsource, _SOURCES)).encode()).hexdigest()[:12]
 
 

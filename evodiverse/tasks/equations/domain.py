@@ -52,7 +52,10 @@ def find_violations(settings: EquationSettings) -> list[str]:
 
 
 def count_initial(settings: EquationSettings) -> int:
-    """Return the number of skeletons that a search starts from."""
+    """Return the number of skeletons that a search starts from.
+
+    If the settings name a file of skeletons and have violations, the number is 0.
+    """
     if settings.initial.path is None:
         return len(initial_skeletons(["x"]))
     return 0 if find_violations(settings) else len(_initial(settings))
@@ -84,7 +87,7 @@ def build_task(
 
 
 def build_operator(settings: EquationSettings) -> EquationOperator:
-    """Return the classical operator."""
+    """Return the classical operator, which needs no language model."""
     dataset = read_dataset(settings)
     fitted, _ = hold_back(dataset.splits.train, settings.held_back)
     return EquationOperator(dataset.names, dataset.positive, *fitted)
@@ -101,7 +104,11 @@ def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:
-    """Return the command-line override that selects the built-in problems of some sciences; None stands for all."""
+    """Return the command-line override that selects the built-in problems of some sciences.
+
+    Args:
+        groups: The sciences; None among them stands for all.
+    """
     names = [name for name, problem in PROBLEMS.items() if None in groups or problem.domain in groups]
     return [f"task.problem={','.join(f'{BUILTIN}/{name}' for name in names)}"]
 

@@ -28,9 +28,11 @@ _RADIUS, _SMALL_RADIUS, _MANY = 3, 2, 400
 _TICK = 5
 _MAX_STEPS = 7  # intervals between ticks, at most
 _PLAIN = 6  # characters; longer numbers may be shortened to the form 1e6
-_EXTENSION = 0.05  # share of the spread of the target that the axes extend beyond it
-_EQUAL = 1e-5  # relative to the largest value; a smaller spread counts as none, as its ticks would have too many digits
-_WIDENING = 0.1  # share of the value of a target without spread that the axes extend beyond it
+_EXTENSION = 0.05  # how far the axes extend beyond each end of the target's range, relative to that range
+# A range smaller than this, relative to the target's largest magnitude, counts as none, since its ticks would have too
+# many digits.
+_EQUAL = 1e-5
+_WIDENING = 0.1  # the same as _EXTENSION for a target without a range, relative to its magnitude
 
 # One dark and one light, so that they differ in grayscale too.
 POINT: Color = (36, 74, 134)
@@ -56,8 +58,9 @@ class Panel(NamedTuple):
 def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
     """Return a PNG with one square per panel: measurements on the horizontal axis, predictions on the vertical one.
 
-    Perfect predictions lie on the diagonal. A prediction beyond the limits is drawn at the border in another color. A
-    prediction that is not finite is not drawn. Both are counted. The font covers little more than ASCII.
+    Perfect predictions lie on the diagonal. A prediction beyond the limits of the axes is drawn at the border in
+    another color. A prediction that is not finite is not drawn. The square states how many predictions are of these
+    two kinds. The font covers little more than ASCII; any other character shows as a box.
 
     Args:
         panels: One to three panels, from left to right.
@@ -105,7 +108,10 @@ def find_ticks(limits: Limits) -> list[Decimal]:
 
 
 def write_ticks(ticks: Sequence[Decimal]) -> list[str]:
-    """Return the ticks as text, all with an exponent if they are long and that makes them shorter."""
+    """Return the ticks as text.
+
+    If they would be long, all of them get an exponent, provided that this makes them shorter.
+    """
     plain = [f"{tick.normalize():f}" for tick in ticks]
     scientific = [f"{tick.normalize():e}".replace("e+", "e") if tick else "0" for tick in ticks]
     return plain if max(map(len, plain)) <= max(_PLAIN, *map(len, scientific)) else scientific
@@ -120,7 +126,7 @@ def wrap(lines: Iterable[tuple[str, int]], width: int, max_rows: int) -> list[tu
         max_rows: The largest number of rows.
 
     Returns:
-        The rows with their font sizes. If there are too many, the last one ends with an ellipsis.
+        The rows with their font sizes. If the text does not fit, the last row ends with an ellipsis.
     """
     rows = list(islice((row for text, size in lines for row in _wrap_line(text, size, width)), max_rows + 1))
     if len(rows) > max_rows:

@@ -24,7 +24,7 @@ class Fitted(NamedTuple):
 
     Attributes:
         params: ``(n_params,)`` fitted parameters.
-        predictions: ``(n,)`` predictions for each split, or None for a split where one of them is not finite.
+        predictions: ``(n,)`` predictions for each split, or None for a split in which a prediction is not finite.
     """
 
     params: FloatArray
@@ -46,7 +46,7 @@ class Fitter:
         names: The names of the variables.
         splits: The rows to fit, then the rows of each split that no fit sees.
         method: The method of the fit, lm or bfgs.
-        limits: The limits of a process of the sandbox, which may run several fits.
+        limits: The limits of each process of the sandbox. A process may run several fits.
     """
 
     def __init__(

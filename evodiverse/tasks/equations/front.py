@@ -52,7 +52,10 @@ def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: De
 
 @lru_cache(maxsize=20_000)
 def measure_complexity(source: str) -> int:
-    """Return the number of operations, variables, numbers and parameters in a skeleton, once it is simplified."""
+    """Return the number of operations, variables, numbers and parameters in a skeleton, once it is simplified.
+
+    For a skeleton that is too large to count, this is `MAX_SIZE` + 1.
+    """
     try:
         return simplify(read_tree(source)).size
     except (TreeSizeError, RecursionError):  # too large to count

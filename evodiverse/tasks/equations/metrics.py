@@ -35,19 +35,19 @@ TOLERANCE: Final = 0.1
 LENIENT: Final = 0.95
 """Share of the predictions that must be correct in the lenient version of Acc."""
 GOOD_NMSE: Final = 1e-3
-"""NMSE on the fitted data below which the structure of an equation counts."""
+"""NMSE on the fitted data below which `count_structures` counts the structure of an equation."""
 
 TARGETS: Final = (-1e-1, -1e-2, -1e-3, -1e-4, -1e-6, -1e-8)
 """The metrics include the number of calls that a run needs to reach each of these scores.
 
-A score is minus the mean squared error, in units of the target's variance.
+A score is minus the mean squared error, in units of the target's variance unless ``task.data.normalize`` is none.
 """
 
 OWN_FIT: Final = "own"
 """The value of ``task.fit`` for a baseline, whose engine fits the equations itself."""
 
 SAME_STRUCTURE: Final = 0.7
-"""Jaccard similarity of terms at or above which two structures count as the same; the default radius of a niche."""
+"""Least Jaccard similarity of terms at which two structures count as the same; also the default radius of a niche."""
 
 WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se")
 """The columns that the choice of one equation depends on, see `front`."""
@@ -81,7 +81,7 @@ class EquationMetrics:
     reads_texts = True
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        is_front = settings.get("task.fit") == OWN_FIT  # the order of a front does not show when an equation was found
+        is_front = settings.get("task.fit") == OWN_FIT  # a front's order does not show when an equation was found
         self.targets = () if is_front else TARGETS
         self.subject = Subject(
             problem=str(settings.get("task.problem")),
@@ -118,7 +118,7 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 
     Args:
         log: The run's log, with `COLUMNS`.
-        encoders: The encoders of program bodies, by name.
+        encoders: The functions that turn the bodies of equations into vectors, by name.
     """
     top = log.top(sorted(log.scores), N_TOP)
     columns = {name: log.column(name) for name in COLUMNS}
@@ -140,10 +140,10 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     """Return the metrics of the one equation that a run chooses, and whether the law was found.
 
-    For a baseline, the chosen equation is the one that its engine selected. ``chosen_*`` are the NMSE and the
-    complexity of the chosen equation. ``sa_1`` is 1 if this equation is the law, up to the values of the law's
-    constants. ``sa_50`` is 1 if this equation, or one of the 49 others with the smallest error on the fitted data, is
-    the law. ``sa_1`` and ``sa_50`` are None if the law is not known.
+    For a baseline, the chosen equation is the one that its engine selected. ``chosen_*`` are the NMSE of the chosen
+    equation on both kinds of held-out data, and its complexity. ``sa_1`` is 1 if this equation is the law, up to the
+    values of the law's constants. ``sa_50`` is 1 if this equation, or one of the 49 others with the smallest error on
+    the fitted data, is the law. ``sa_1`` and ``sa_50`` are None if the law is not known.
 
     Args:
         log: The run's log, with `COLUMNS`.
@@ -196,12 +196,12 @@ def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int
 
 
 def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str, Encode]) -> Measurement:
-    """Return the diversity of the programs in the final pools (paper, "Diversity Evaluation").
+    """Return the diversity of the equations in the final pools (paper, "Diversity Evaluation").
 
-    The diversity of a pool is the mean pairwise cosine distance of its programs' bodies. ``buffer_pools`` lists the
-    pools from hot to cold, followed by their mean, and ``buffer_diversity`` is that mean. ``top100_pools`` is the same
-    as ``buffer_pools``, but for the best 100 programs of each pool. The weights of TF-IDF, which depend on the set of
-    programs, are always computed from all pools together.
+    An equation is compared by the body of its function. The diversity of a pool is the mean pairwise cosine distance of
+    these bodies. ``buffer_pools`` lists the diversities of the pools from hot to cold, followed by their mean, and
+    ``buffer_diversity`` is that mean. ``top100_pools`` is the same as ``buffer_pools``, but for the best 100 equations
+    of each pool. The weights of TF-IDF, which depend on the set of texts, are always computed from all pools together.
 
     Args:
         log: The run's log.
@@ -222,7 +222,7 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
 
 
 def read_body(genotype: str) -> str:
-    """Return the statements of a program's function, without its header, which is the same throughout a run."""
+    """Return the body of an equation's function. The header is left out, since it is the same throughout a run."""
     _, _, body = genotype.partition("\n")
     return dedent(body)
 
@@ -244,7 +244,9 @@ def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | Non
 
 
 def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance: float) -> dict[str, Detail]:
-    """Return the NMSE on the rows that are held back, and its standard error; no columns if either is not finite.
+    """Return the log columns of the rows that are held back: the NMSE and its standard error.
+
+    There are no columns if no rows are held back, or if one of the two values is not finite.
 
     Args:
         predicted: ``(n,)`` predictions, or None if one of them is not finite.

@@ -1,4 +1,4 @@
-"""Equations in a report: in MathML with their constants, and as the terms that were added and removed."""
+"""Equations in a report: in MathML with their constants, and as changes to the terms of a parent."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,10 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return the terms that were added to the first parent, removed from it, or kept; ``c`` stands for any constant."""
+    """Return the terms that were added to the first parent, removed from it, or kept; ``c`` stands for any constant.
+
+    None is returned if the parent or the genotype is too large or not an equation.
+    """
     if _read(parents[0]) is None or _read(genotype) is None:
         return None
     before, after = find_terms(parents[0]), find_terms(genotype)
@@ -55,7 +58,7 @@ def _read_params(text: object) -> list[float]:
 
 
 def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
-    """Return an expression and the strength with which it binds."""
+    """Return an expression in MathML, and how strongly it binds, from `_SUM` to `_ATOM`."""
     if node.operation == PARAMETER:
         index = int(node.value)
         if 0 <= index < len(params):

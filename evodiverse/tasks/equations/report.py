@@ -1,4 +1,4 @@
-"""The files in ``best/``: the front, and the chosen equation as Python, in LaTeX, in numbers and as a picture."""
+"""The files in ``best/``: the front, and the chosen equation in Python, LaTeX and JSON and as a picture of its fit."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ SPLITS: Final = {
     "id": "held out, in domain",
     "ood": "held out, out of domain",
 }
-# This code is sent as text and not loaded in advance, since sympy takes long to load.
+# This code is sent to the sandbox as text and not loaded there in advance, since sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
 _FORMULAS: Final = f"{_FORMULA}\n\ndrive = drive_all\n"
 _MATCHING: Final = f"from {matching.__name__} import drive\n"
@@ -137,10 +137,10 @@ def write_latex(
 
 
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
-    """Return whether an equation is the law, in any form and with the law's constants changed by at most 0.1%.
+    """Return whether an equation is the law, however it is written, if the law's constants may change by up to 0.1%.
 
-    Two formulas are the same if they give the same values in a box twice as wide as the data. None means that the
-    formulas could not be compared in time.
+    Two formulas are the same if they give the same values at random points in a box twice as wide as the data. None
+    means that the formulas could not be compared in time.
 
     Args:
         source: The skeleton of the equation.

@@ -28,15 +28,13 @@ class DataSettings:
     """``task.data``: a user's own data, and the unit of errors."""
 
     train: str | None = documented("CSV file with the data to fit, with a header; for csv/… problems", default=None)
-    test_id: str | None = documented(
-        "CSV file with held-out data from the same domain as the training data", default=None
-    )
+    test_id: str | None = documented("CSV file with held-out data in the domain of the training inputs", default=None)
     test_ood: str | None = documented(
-        "CSV file with held-out data from outside the domain of the training data", default=None
+        "CSV file with held-out data outside the domain of the training inputs", default=None
     )
     target: str | None = documented("column that the other columns are to explain", default=None)
     descriptions: dict[str, str] = documented_mapping(
-        "meaning of each column by its name, for the prompts of a language model"
+        "for the prompts of a language model: the meaning of each column, under the column's name"
     )
     science: str | None = documented(
         "science of your problem, such as physics, biology, chemistry or materials; runs count in the rows of that "
@@ -44,8 +42,8 @@ class DataSettings:
         default=None,
     )
     hold_back: float | None = documented(
-        "share of the training rows that no fit sees, used to choose one equation from the front of error and size; "
-        "null: a fifth, or none with task.fit=bfgs, since the paper fits all rows",
+        "share of the training rows that no fit sees; they decide which of the equations that fit better than all "
+        "simpler ones is chosen; null: a fifth, or none with task.fit=bfgs, since the paper fits all rows",
         default=None,
         least=0,
         most=0.5,
@@ -75,7 +73,8 @@ class InitialSettings:
     """``task.initial``: the equations that pools start from."""
 
     path: str | None = documented(
-        "text file with your own equations, one right-hand side per line, instead of a linear and a quadratic one",
+        "text file with your own equations to start from, one right-hand side per line, instead of a linear and a "
+        "quadratic one",
         default=None,
     )
 

@@ -18,7 +18,7 @@ PARAMS = "params"
 MAX_PARAMS = 10
 MAX_NODES = 2_000
 MAX_TURNS = 20
-# Statements, iterations of loops, arguments of inlined functions and parts of indices, counted each time they are read.
+# Limit on statements, loop iterations, arguments of inlined functions and parts of indices, counted at each reading.
 MAX_STEPS = 20_000
 MAX_DEPTH = 100
 MAX_CHARACTERS = 20_000
@@ -72,7 +72,7 @@ class Skeleton:
 
 
 def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_PARAMS) -> Skeleton:
-    """Return the skeleton of a program's function ``equation``, with calls of the program's other functions inlined.
+    """Return the skeleton of a program's function ``equation``, with calls to the program's other functions inlined.
 
     Args:
         source: The source code of the program.
@@ -105,7 +105,7 @@ def read_tree(source: str) -> ast.Module:
 
 
 def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
-    """Return the last function with a name, or the last function of all if none has it.
+    """Return the last function with this name or, if no function has it, the last function of the program.
 
     Raises:
         SkeletonError: The program has no function.
@@ -316,7 +316,7 @@ class _Reader:
         while free in self._taken:
             free += "_"
         self._taken.add(free)
-        self._last_names[name] = free  # all shorter ones are taken
+        self._last_names[name] = free  # all shorter variants are taken
         return free
 
     def _expression(self, node: ast.expr) -> ast.expr:
@@ -376,7 +376,7 @@ class _Reader:
         return _numpy(name, [self._expression(argument) for argument in arguments])
 
     def _inline(self, function: ast.FunctionDef, arguments: Sequence[ast.expr]) -> ast.expr:
-        """Return the value of a call of another function, whose assignments are put before the current statement."""
+        """Return the value of a call to another function, whose assignments are put before the current statement."""
         if function.name in self._inlined:
             raise self._refused(f"{function.name} calls itself")
         inner, line = _Scope({}, {}, {}), self._line
@@ -437,7 +437,7 @@ class _Reader:
         return meant if isinstance(meant, ast.Constant) else None
 
     def _view(self, node: ast.expr) -> int | None:
-        """Return the index at which an expression starts if it is ``params`` or a slice of it, otherwise None."""
+        """Return the index in ``params`` at which an expression starts if it is all or a slice of them, else None."""
         match node:
             case ast.Name(name):
                 return self._scope.views.get(name)
@@ -505,7 +505,7 @@ class _Numbers(ast.NodeTransformer):
 
 
 def find_linear(statements: Sequence[ast.stmt], n_params: int) -> tuple[int, ...]:
-    """Return parameters in which a skeleton is jointly linear, as many as a greedy choice finds."""
+    """Return the numbers of parameters in which a skeleton is jointly linear, as many as a greedy choice finds."""
     linear = set(range(n_params))
     while True:
         nonlinear = _find_nonlinear(statements, linear)
@@ -515,12 +515,12 @@ def find_linear(statements: Sequence[ast.stmt], n_params: int) -> tuple[int, ...
 
 
 def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
-    """Return some parameters that keep a skeleton from being jointly linear in ``linear``, or an empty set if it is."""
+    """Return some parameters that keep a skeleton from being jointly linear in ``linear``, or none if it is linear."""
     scope: dict[str, set[int]] = {}
     nonlinear: set[int] = set()
 
     def walk(node: ast.AST) -> set[int]:
-        """Return the parameters that a value depends on: linearly, unless they are added to ``nonlinear``."""
+        """Return parameters that a value depends on; those that make this nonlinear are added to ``nonlinear``."""
         match node:
             case ast.Subscript(_, ast.Constant(int() as number)):
                 return {number} & linear

@@ -22,7 +22,7 @@ from evodiverse.tasks.equations.srbench_files import GROUPS, find_files, load
 
 _SYMBOLS: Final = ("symbols", "symbol_descs", "symbol_properties")
 _SPLITS: Final = (("train_data", "train"), ("id_test_data", "test"), ("ood_test_data", "ood_test"))
-"""The names of the splits in the benchmark: first in its synthetic problems, second in the transformed ones."""
+"""The two names of each split in the benchmark: first in its synthetic problems, then in the transformed ones."""
 _REQUIRED: Final = _SPLITS[:2]
 _OUTPUT: Final = "O"
 
@@ -148,7 +148,7 @@ def _read_numbers(path: Path, group: str, name: str) -> list[_Part]:
 
 
 def _find(group: Any, name: str, kind: type) -> Any:
-    """Return the member of a group with this name and kind; None if there is no such member, or the name is a link."""
+    """Return the member of a group with this name and kind; None if there is none, or only a soft or external link."""
     is_own = isinstance(group.get(name, getlink=True), load("h5py").HardLink)
     return group[name] if is_own and isinstance(group[name], kind) else None
 

@@ -19,7 +19,7 @@ GROUPS: Final = {
     "materials": "lsr_synth/matsci",
     "transform": "lsr_transform",
 }
-"""The group of each science in the benchmark; transform holds laws of physics that are solved for another variable."""
+"""The HDF5 group of each science in the benchmark; transform holds laws of physics, solved for another variable."""
 
 REPOSITORY: Final = "nnheui/llm-srbench"
 HDF5: Final = "lsr_bench_data.hdf5"

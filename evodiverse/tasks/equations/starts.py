@@ -54,7 +54,10 @@ def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[
 
 
 class _Finder:
-    """Walks down a tree with the magnitude that each expression needs in order to matter in its place."""
+    """Finds the units of the parameters in a tree.
+
+    It walks down the tree, and estimates for each expression the magnitude that it needs to matter in its place.
+    """
 
     def __init__(self, ranges: Mapping[str, Range], units: dict[int, Unit]) -> None:
         self._ranges = ranges
@@ -116,7 +119,7 @@ class _Finder:
                 self.visit(factor, 1.0)
 
     def _size(self, node: Node) -> float | None:
-        """Return the magnitude of an expression with suitable parameters, or None if a parameter scales it."""
+        """Return the magnitude of an expression with suitable parameters, or None if a parameter can set it freely."""
         if node not in self._sizes:
             self._sizes[node] = self._measure(node)
         return self._sizes[node]

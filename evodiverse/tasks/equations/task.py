@@ -52,43 +52,43 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "params": OwnColumn(str, "the fitted parameters, a JSON list of numbers"),
     "nmse_id": OwnColumn(
         float,
-        "mean squared error on the held-out data from the domain of the training data, with the parameters fitted on "
+        "mean squared error on the held-out data in the domain of the training inputs, with the parameters fitted on "
         "the training data",
         "variance of these data",
         _NOT_FINITE,
     ),
     "nmse_ood": OwnColumn(
-        float, "as `nmse_id`, on the held-out data from outside the domain", "variance of these data", _NOT_FINITE
+        float, "like `nmse_id`, but on the held-out data outside that domain", "variance of these data", _NOT_FINITE
     ),
     "acc01_id": OwnColumn(
         int,
-        "1 if every prediction for the held-out data from the domain of the training data is within 10% of the "
+        "1 if every prediction for the held-out data in the domain of the training inputs is within 10% of the "
         "measurement, else 0 (the paper's Acc0.1)",
         null=_NO_SPLIT,
     ),
-    "acc01_ood": OwnColumn(int, "as `acc01_id`, for the held-out data from outside the domain", null=_NO_SPLIT),
+    "acc01_ood": OwnColumn(int, "like `acc01_id`, but for the held-out data outside that domain", null=_NO_SPLIT),
     "acc01_95_id": OwnColumn(
         int,
-        "1 if at least 95% of the predictions for the held-out data from the domain of the training data are within "
+        "1 if at least 95% of the predictions for the held-out data in the domain of the training inputs are within "
         "10% of the measurement, else 0",
         null=_NO_SPLIT,
     ),
-    "acc01_95_ood": OwnColumn(int, "as `acc01_95_id`, for the held-out data from outside the domain", null=_NO_SPLIT),
+    "acc01_95_ood": OwnColumn(int, "like `acc01_95_id`, but for the held-out data outside that domain", null=_NO_SPLIT),
 }
 """The columns of ``evaluations`` that every equation task adds."""
 
 
 class EquationTask:
-    """The equation domain around one set of data.
+    """The task of finding equations that explain one set of data.
 
     Args:
         dataset: The data to be explained.
         sandbox: The sandbox that runs the equations.
         settings: The settings under ``task``.
         initial: The skeletons that every pool starts from.
-        given: The parameters of each hypothesis, by its key; their number is not limited. They are used instead of
-            fitted parameters, and no rows are held back, since all training rows may have been used to find them. None
-            if parameters are to be fitted.
+        given: The parameters of each hypothesis, by its key, which are used instead of fitted ones; None to fit them.
+            The number of given parameters is not limited. If parameters are given, no rows are held back, since all
+            training rows may have been used to find them.
     """
 
     columns = column_types(COLUMNS)
@@ -112,7 +112,7 @@ class EquationTask:
         limits = Limits(settings.timeout, settings.memory)
         self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
         self._is_log = settings.energy == "log"
-        self._shown: tuple[int, ...] = ()  # calls of the front that `show_best` returned last
+        self._shown: tuple[int, ...] = ()  # oracle calls of the equations on the front that `show_best` showed last
         self._variance = float(np.var(dataset.splits.train.target))
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
 
@@ -147,7 +147,10 @@ class EquationTask:
         self._sandbox.close()
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-        """Fit equations to the data. An equation that fails, or predicts a value that is not finite, has no score."""
+        """Fit equations to the data, and return an evaluation of each.
+
+        An equation that fails, or predicts a value that is not finite, has no score.
+        """
         return [self._evaluation(fitted) for fitted in self._fit(hypotheses)]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
@@ -160,9 +163,12 @@ class EquationTask:
         return measure_complexity(hypothesis.genotype)
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
-        """Return the equation chosen from the front and its error, on the rows held back if there are any."""
+        """Return one line with the equation chosen from the front and its error.
+
+        The error is that on the rows held back or, if there are none, on the rows that were fitted.
+        """
         chosen = choose(_find_front(discoveries))
-        error = f"held-out NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
+        error = f"held-back NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
         best = _at(discoveries, chosen)
         try:
             right = write_infix(read_tree(best.candidate.genotype), read_params(best))

@@ -29,7 +29,7 @@ def find_terms(source: str) -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def count_parts(source: str) -> Mapping[str, int]:
-    """Return how often each expression occurs in a skeleton in canonical form, spelled as in `find_terms`."""
+    """Return how often each nonconstant expression, spelled as in `find_terms`, occurs in a canonical skeleton."""
     try:
         return Counter(_spell(part) for part in _parts(read_tree(source)))
     except (TreeSizeError, RecursionError):
@@ -81,7 +81,7 @@ def _spell_exponent(node: Node) -> str:
 
 
 def _factors(node: Node) -> tuple[list[str], list[str]]:
-    """Return the factors of a product above and below the division line, without the constant ones."""
+    """Return the factors of a product above and below the fraction bar, without the constant ones."""
     if node.operation == "negative":
         return _factors(node.arguments[0])
     if node.operation not in _PRODUCTS:

@@ -1,1 +1,1 @@
-"""Molecules scored by a learned oracle."""
+"""Molecules: candidates are molecules scored by an oracle or an objective."""

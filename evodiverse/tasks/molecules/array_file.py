@@ -39,7 +39,7 @@ def load_arrays(path: Path, names: Iterable[str], what: str) -> Arrays:
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays uncompressed, so that they load fast.
 
-    Other processes see either the complete file or none. The same arrays always give the same bytes.
+    Other processes never see an incomplete file. The same arrays always give the same bytes.
     """
     replace_file(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""The diversity of sets of molecules, as Tanimoto similarities of Morgan fingerprints (radius 2, 2048 bits)."""
+"""Selecting diverse molecules by the Tanimoto similarities of their Morgan fingerprints (radius 2, 2048 bits)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -120,7 +120,7 @@ def _select(
 
 
 def diverse_top_mean(smiles: Sequence[str], scores: NDArray[np.float64], count: int = 10) -> float:
-    """Return the mean score of the diversity-aware top ``count``, or NaN if there are no molecules.
+    """Return the mean score of the molecules that `select_diverse` selects, or NaN if there are none.
 
     Args:
         smiles: ``(n,)`` valid SMILES, all different.

@@ -114,9 +114,10 @@ def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
 
 
 def sources(settings: MoleculeSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:
-    """Return the files that a run reads, or their SHA-256: the oracle, the library and the known molecules.
+    """Return the data that a run depends on, by role: the oracle or components, the library and the known molecules.
 
-    For a user's function, the file is that of its module.
+    A user's file is given by its path, and a published file by its SHA-256. For a user's function, see
+    `find_oracle_source`.
     """
     path = settings.initial.path
     initial = artifact_sha256("zinc250k") if path is None else expanded(path)

@@ -20,7 +20,7 @@ _MOST_LINES: Final = 6  # of components in a legend
 _MOST_CHARACTERS: Final = 33  # of a legend line; RDKit shrinks longer ones
 _NUMBER_WIDTH: Final = 9  # characters, enough for most numbers
 _MARKED: Final = (0.4, 0.85, 0.5)
-_RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: as a share of a bond's length, as a multiple of a line's width
+_RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: a share of a bond's length, and a multiple of a line's width
 
 
 def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
@@ -28,8 +28,8 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
-        columns: The log columns of the task; those that end in ``_raw`` are written below the score, as far as there is
-            room.
+        columns: The log columns of the task. The values of those that end in ``_raw`` are written below the score, as
+            many as there is room for.
         highlight: SMARTS patterns; atoms and bonds that match one of them are marked.
     """
     smiles = [entry.candidate.genotype for entry in discoveries]

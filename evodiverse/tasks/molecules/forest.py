@@ -117,7 +117,7 @@ class Forest:
     def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the probability of being active: the mean class-1 fraction of the leaves that a molecule reaches.
 
-        A molecule's value is the same to the last bit in every batch.
+        A molecule has exactly the same value in every batch.
 
         Args:
             fingerprints: ``(n, 2048)`` uint8 or bool; any value other than 0 is an on bit; n may be 0.

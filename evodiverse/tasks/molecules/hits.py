@@ -27,7 +27,7 @@ LIMIT: Final = LIMITS[0]
 
 N_TOP: Final = 10
 PERCENTS: Final = range(10, 101, 10)
-"""The shares of the budget after which hits are counted."""
+"""The shares of the budget, in percent, after which hits are counted."""
 
 DIV_HITS_DISTANCE: Final = 0.7
 N_ORDERS: Final = 5
@@ -37,10 +37,12 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     """Return the metrics of a run's hits.
 
     - ``hits_<score>`` is the number of hits, ``different_hits_<score>_<limit>`` the number of different hits, and
-      ``div_hits`` the #DivHits of Renz et al. (see `count_div_hits`).
+      ``div_hits`` the #DivHits of Renz et al. (see `count_div_hits`). ``<score>`` is the threshold of a hit, and
+      ``<limit>`` the similarity limit.
     - ``different_top10`` is the mean score of the ten best pairwise different molecules, hits or not. If there are
       fewer than ten, each missing one counts as 0.
-    - ``no_hit_percent`` is 100 for a run without a hit and 0 otherwise, so that its mean is a share of runs.
+    - ``no_hit_percent`` is 100 for a run without a hit and 0 otherwise, so that its mean over runs is the percentage of
+      runs without a hit.
     - ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits and of different hits after a
       share of the budget. After an early stop they keep their last value.
     - ``different_hits_auc`` is the mean of ``different_hits_at_<percent>`` over the budget: the area under straight
@@ -71,14 +73,18 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
 
 
 def find_different(fingerprints: Sequence[Bits], limit: float) -> list[int]:
-    """Return the indices of fingerprints selected in order, each less than ``limit`` similar to all selected before."""
+    """Select fingerprints in order, each with a similarity below ``limit`` to all selected before it.
+
+    Returns:
+        The indices of the selected fingerprints.
+    """
     if not fingerprints:
         return []
     return list(LeaderPicker().LazyBitVectorPick(fingerprints, len(fingerprints), 1 - limit))
 
 
 def count_div_hits(fingerprints: Sequence[Bits]) -> float:
-    """Return how many hits can be picked with Tanimoto distances above 0.7 (Renz et al. 2024, "#DivHits").
+    """Return how many hits can be picked at pairwise Tanimoto distances above 0.7 (Renz et al. 2024, "#DivHits").
 
     As in the paper by Renz et al., RDKit's MaxMin algorithm picks from the hits in random order. It starts with the
     first hit, and then repeatedly picks the hit that is farthest from all hits picked before. The result is the mean

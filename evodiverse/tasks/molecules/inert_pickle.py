@@ -117,7 +117,7 @@ def read_pickle(
         remedy: What to do about a file that cannot be used, for error messages.
 
     Raises:
-        DataError: The file is missing, is not a pickle, names a global that is not admitted, or holds something else.
+        DataError: The file is missing, is not a pickle, names a global that is not admitted, or holds another object.
     """
     try:
         content = path.read_bytes()

@@ -34,7 +34,7 @@ class Molecule(NamedTuple):
 
 
 class AnyLibrary(Protocol):
-    """Molecules to start from."""
+    """A library: the molecules that searches can start from."""
 
     @property
     def names_lines(self) -> bool:
@@ -69,7 +69,7 @@ class Library:
         return len(self.smiles)
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly, or return all, in file order, if there are no more."""
+        """Draw ``size`` different molecules uniformly; return all, in file order, if there are at most ``size``."""
         if len(self) <= size:
             return [self._molecule(index) for index in range(len(self))]
         return [self._molecule(index) for index in rng.choice(len(self), size=size, replace=False).tolist()]
@@ -102,7 +102,7 @@ class StreamedLibrary:
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Draw ``size`` different molecules uniformly, or fewer if the file does not have that many.
 
-        Records are visited in random order until they have given ``size`` different molecules.
+        Records are visited in random order until they have yielded ``size`` different molecules.
 
         Raises:
             InputError: The file cannot be read, `MOST_READ` records hold too few molecules, or a record is invalid and
@@ -149,17 +149,17 @@ def read_published(path: Path) -> Library:
 
 
 def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid: bool) -> AnyLibrary:
-    """Open a user's file in one of the formats of `Source`; a file of at most `WHOLE` records is read and checked.
+    """Open a user's file in one of the formats of `Source`; a file of at most `WHOLE` records is checked in full.
 
     Args:
         path: The path of the user's file.
-        column: The column of a table that holds SMILES, or None to look for it.
+        column: If the file is a table, the column that holds SMILES, or None to look for it.
         reader: The parser of records.
         skip_invalid: Whether to skip invalid records instead of refusing the file.
 
     Raises:
-        InputError: The file cannot be read, contains no molecules, or has malformed records. The message names the
-            first few of them.
+        InputError: The file cannot be read, contains no molecules, or has malformed records although ``skip_invalid``
+            is not set. The message names the first few of these records.
     """
     source = Source(expanded(path), column)
     n_records = source.count()
@@ -221,7 +221,7 @@ class _Found:
 
 @lru_cache(maxsize=2)
 def _read_whole(source: Source, stamp: object, reader: Reader) -> _Found:  # noqa: ARG001 (part of the cache key)
-    """Read a complete file. The result is cached, since a file is read once for the check and once for the run."""
+    """Read a complete file; the result is cached, since both the check before a run and the run itself need it."""
     found = _Found(source, reader)
     for record in source.records():
         found.add(record)

@@ -27,7 +27,7 @@ _MAX_QUOTED = 60
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LabeledMolecules:
-    """The molecules of a table in its order, duplicates included.
+    """The molecules of a table, in the order of its lines, duplicates included.
 
     Attributes:
         smiles: ``n`` canonical isomeric SMILES.

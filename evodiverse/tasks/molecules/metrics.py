@@ -1,7 +1,7 @@
 """Metrics of molecule runs: those of the paper (appendix on molecular discovery), and others common in the field.
 
 Metrics of an iteration are computed over the union of all pools, in which a molecule counts once. Metrics named
-``…_archive``, and those of `hits`, are computed over all molecules evaluated up to that iteration instead.
+``…_archive``, and those of the module `hits`, are computed over all molecules evaluated up to that iteration instead.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +92,7 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
 
 
 def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
-    """Return curves over the iterations that describe the pools after each one, starting with iteration 0.
+    """Return curves that describe the pools after each iteration, starting with iteration 0.
 
     - ``curve.n_diverse`` is the number of molecules that the diversity-aware selection takes without its cap of ten.
     - ``curve.n_drug_like`` is the number of molecules with QED above 0.5 and SA score below 5.5 (1 is easy to make, 10
@@ -173,7 +173,7 @@ def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
 
 
 def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprint) -> list[int]:
-    """Return the diversity-aware top 10 of some calls, best first (see `select_diverse`)."""
+    """Return the calls of the diversity-aware top 10 among some calls, best first (see `select_diverse`)."""
     keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
     return [calls[at] for at in select_diverse(keys, scores, N_TOP, fingerprint=fingerprint)]
 
@@ -199,7 +199,7 @@ def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
 def count_full_iterations(log: Log) -> int:
     """Return the number of iterations, at least 1, in which a run spends its budget if every slot charges one call.
 
-    This is ``ceil((budget - initial calls) / (pools * offspring))``.
+    A slot is the place of one offspring. The number is ``ceil((budget - initial calls) / (pools * offspring))``.
     """
     n_slots = len(log.run.settings["method.ladder"]) * int(log.run.settings["method.offspring"])
     n_full: int = ceil((log.run.settings["budget.oracle_calls"] - calls_by_iteration(log)[0]) / n_slots)
@@ -207,10 +207,11 @@ def count_full_iterations(log: Log) -> int:
 
 
 def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
-    """Return the mean of a curve over iterations 1 to ``n_iterations``; after an early stop it keeps its last value.
+    """Return the mean of a curve over iterations 1 to ``n_iterations``.
 
-    Runs with the same budget are thus compared over the same span, however early they stop. A curve that is longer
-    than ``n_iterations``, because slots stayed empty, is averaged over its whole length.
+    After an early stop, the curve keeps its last value. Runs with the same budget are thus compared over the same span,
+    however early they stop. A curve that is longer than ``n_iterations``, because some slots charged no call, is
+    averaged over its whole length.
 
     Args:
         curve: The values from iteration 0 on.

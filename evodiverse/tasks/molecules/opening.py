@@ -19,7 +19,7 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
 
     Args:
         oracle: The settings.
-        prefix: The prefix of its keys, such as `OWN_PREFIX`, for error messages.
+        prefix: The prefix of their keys, such as `OWN_PREFIX`, for error messages.
     """
     is_whole_score = prefix == OWN_PREFIX
     keys = ("path", "_target_", "elsewhere") if is_whole_score else ("published", "path", "_target_")
@@ -48,7 +48,7 @@ def _under(prefix: str, key: str, violation: str) -> str:
 
 
 def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFunction:
-    """Return the oracle that settings name; a published oracle is first checked on its pinned molecules.
+    """Return the oracle that settings name; a published one is first checked on molecules with pinned scores.
 
     Args:
         oracle: The settings.
@@ -56,7 +56,7 @@ def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFuncti
 
     Raises:
         InputError: The user's own oracle cannot be used.
-        DataError: The published oracle is damaged, or gives a pinned molecule a different score.
+        DataError: The published oracle is damaged, or does not give these molecules their pinned scores.
     """
     own = open_own_oracle(oracle)
     if own is not None:
@@ -79,9 +79,10 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
 
 
 def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) -> Path | str:
-    """Return the file that the scores of an oracle depend on, or its SHA-256.
+    """Return what the scores of an oracle depend on: a user's file, or the SHA-256 of a published one.
 
-    For a user's function, this is the file of its module.
+    For a user's function, this is the file of its module, or its dotted name if the module has no file. For
+    ``elsewhere``, it is this word.
     """
     if oracle.elsewhere:
         return "elsewhere"

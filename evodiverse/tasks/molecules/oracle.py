@@ -140,8 +140,8 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
 class ClassifierOracle:
     """An oracle that scores molecules by a classifier's probability of activity.
 
-    It holds only the origin of the classifier, so that it is cheap to send to worker processes. Each process loads the
-    classifier once, with its first batch, and refuses a file that has changed since the oracle was created.
+    The oracle holds only the origin of the classifier, so that it is cheap to send to worker processes. Each process
+    loads the classifier once, with its first batch, and refuses a file that has changed since the oracle was created.
 
     Attributes:
         path: The pickle or ``.npz`` that the classifier was read from.
@@ -234,8 +234,8 @@ class ClassifierOracle:
 class TargetOracle:
     """An oracle that scores molecules by a user's function, or by an instance of a user's class.
 
-    It holds only the dotted name, so that the function need not be picklable. Each process imports it once, with its
-    first batch.
+    The oracle holds only the dotted name, so that the function need not be picklable. Each process imports the function
+    once, with its first batch.
 
     Attributes:
         target: The dotted name, ``module.name``.

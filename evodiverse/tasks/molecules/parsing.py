@@ -18,7 +18,7 @@ MAX_SHORT_RINGS = 32
 # The numbers of atoms and bonds of an SDF entry, as versions V2000 and V3000 of the format write them.
 _THREE = r"(  \d| \d\d|\d{3})"
 _COUNTS = re.compile(rf"^{_THREE}{_THREE}.*V2000|^M  V30 COUNTS +(\d+) +(\d+)", re.MULTILINE)
-# Up to this number of rings, RDKit is fast enough to skip the check of the number of shortest rings.
+# Up to this number of rings, RDKit is so fast that the number of shortest rings need not be checked.
 _FEW_RINGS = 10
 
 

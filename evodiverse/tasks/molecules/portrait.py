@@ -25,7 +25,7 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return a picture of the child with the atoms marked that its first parent lacks; None for invalid SMILES."""
+    """Return a picture of the child that marks the atoms its first parent lacks; None for invalid SMILES."""
     parent, child = _read(parents[0]), _read(genotype)
     if parent is None or child is None:
         return None
@@ -39,7 +39,7 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
 
 
 def _read(genotype: str) -> Chem.Mol | None:
-    """Return the molecule that the first word of a text represents, or None; a name may follow the word."""
+    """Return the molecule that the first word of a text represents, or None; the rest may be a name."""
     if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
         return None
     molecule = read_molecule(genotype.split()[0], _MOST_ATOMS)

@@ -23,7 +23,7 @@ class Quality:
 
     @property
     def sa(self) -> float:
-        """The synthetic accessibility as (10 − SA)/9, 0 (hard) to 1 (easy)."""
+        """The synthetic accessibility as (10 − ``sa_score``) / 9, 0 (hard) to 1 (easy)."""
         return (10 - self.sa_score) / 9
 
 

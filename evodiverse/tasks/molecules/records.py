@@ -23,7 +23,7 @@ from evodiverse.kit.inputs import DATA_BYTES, open_input
 MAX_RECORD_BYTES: Final = 1_000_000
 """The maximum length of a line in bytes, and of an entry of an SDF in characters."""
 COLUMNS: Final = ("smiles", "canonical_smiles")
-"""The columns of a table that may hold SMILES, in order of preference; their case does not matter."""
+"""The names that the column of SMILES in a table may have, in order of preference; case does not matter."""
 _BLOCK_BYTES: Final = 1 << 20
 _UNPACKED_BYTES: Final = 10 * DATA_BYTES
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -50,9 +50,9 @@ class Source:
     """A file of molecules.
 
     Attributes:
-        path: The file. Its suffix determines the format: ``.smi``, ``.smiles``, ``.txt`` or none for lines of SMILES,
-            ``.csv``, ``.tsv`` or ``.sdf``; each may be followed by ``.gz``.
-        column: The column of a table that holds SMILES, or None to look for one of `COLUMNS`.
+        path: The file. Its suffix determines the format: ``.csv``, ``.tsv``, ``.sdf``, or, for lines of SMILES,
+            ``.smi``, ``.smiles``, ``.txt`` or none. Each may be followed by ``.gz``.
+        column: If the file is a table, the column that holds SMILES, or None to look for one of `COLUMNS`.
         key: The configuration key that names the file, for error messages.
         column_key: The configuration key that names the column, or None if there is no such key.
     """
@@ -78,7 +78,9 @@ class Source:
         return _count(self, self.stamp())
 
     def records(self) -> Iterator[Record]:
-        """Yield all records. Blank lines are skipped, and so are lines of SMILES files that start with ``#``.
+        """Yield all records.
+
+        Blank lines are skipped. In a file of SMILES, lines that start with ``#`` are skipped, too.
 
         Raises:
             InputError: The file cannot be read in the format of its suffix. The message names the fault and its line.
@@ -95,7 +97,7 @@ class Source:
         """Return the records at given indices, counted from 0, in the order of ``places``.
 
         Raises:
-            InputError: The file cannot be read, or is shorter than before.
+            InputError: The file cannot be read, or no longer has all of these records.
         """
         wanted, last = set(places), max(places, default=-1)
         found: dict[int, Record] = {}

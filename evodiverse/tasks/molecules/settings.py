@@ -8,10 +8,10 @@ from evodiverse.kit.documented import documented, documented_mapping
 
 @dataclass
 class Oracle:
-    """``task.oracle``: the oracle; of ``_target_``, ``path`` and ``published``, the first one that is set is used."""
+    """``task.oracle``: the oracle. One of ``path``, ``_target_`` and ``elsewhere``, if set, replaces ``published``."""
 
     published: str | None = documented("name of a published classifier", default=None)
-    path: str | None = documented("your own forest, as a pickle or .npz", default=None)
+    path: str | None = documented("your own random forest, as a pickle or .npz", default=None)
     _target_: str | None = documented(
         "your own function, or class without arguments, that maps a batch of SMILES to scores in [0, 1]", default=None
     )
@@ -34,7 +34,8 @@ class Initial:
         "file to start from instead of ZINC-250K: .smi, .csv, .tsv or .sdf, optionally followed by .gz", default=None
     )
     column: str | None = documented(
-        "column of a table that holds SMILES; null: smiles or canonical_smiles, in upper or lower case", default=None
+        "column that holds the SMILES if the file is a table; null: smiles or canonical_smiles, in upper or lower case",
+        default=None,
     )
     size: int = documented(
         "number of molecules that a pool starts from (all, if the file has fewer)",
@@ -67,7 +68,9 @@ class PromptSettings:
     """``task.prompts``: the prompts for a language model."""
 
     dir: str | None = documented("folder with your own cold.txt and hot.txt", default=None)
-    target: str | None = documented("name of the target of the score; null: that of the published oracle", default=None)
+    target: str | None = documented(
+        "name of the target, for the prompts; null: that of the published oracle", default=None
+    )
     meaning: str | None = documented(
         "one sentence on what the score measures; null: that of the published oracle", default=None
     )

@@ -1,4 +1,4 @@
-"""A cache on disk of the fingerprints, QED, SA scores and scaffolds of molecules."""
+"""An on-disk cache of the fingerprints, QED, SA scores and scaffolds of molecules."""
 
 import sqlite3
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class NoMoleculeError(ValueError):
 class MoleculeStore:
     """A context manager that caches properties of molecules in a file that any number of processes may share.
 
-    New values are written on exit; if the process is killed before, they are computed again later. Each version of
+    New values are written on exit; if the process is killed before that, they are computed again later. Each version of
     RDKit has its own file.
 
     Args:
@@ -132,11 +132,12 @@ class MoleculeStore:
 
 
 def _read(smiles: str) -> Chem.Mol:
-    """Return a logged molecule, or an empty molecule for the empty scaffold.
+    """Return a logged molecule, or an empty molecule for "", the scaffold of a molecule without rings.
+
+    A log may come from an untrusted source, so the text is checked.
 
     Raises:
-        NoMoleculeError: The text is not a molecule, or is one that would keep RDKit busy for minutes; a log may come
-            from an untrusted source.
+        NoMoleculeError: The text is not a molecule, or is one that would keep RDKit busy for minutes.
     """
     if not smiles:
         return Chem.MolFromSmiles("")

@@ -20,7 +20,7 @@ _MOST_COUNT: Final = 255
 _LEAST_PROBABILITY: Final = 1e-7
 _TOLERANCE: Final = 0.005 / 2
 _MOST_ROUNDS: Final = 100
-"""The constants of libsvm: the bound on probabilities, and the tolerance and the limit on rounds of its coupling."""
+"""Constants of libsvm: the bound on probabilities, and the tolerance and the limit on rounds of `_couple`."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,4 +1,4 @@
-"""The molecule task: molecules that an oracle scores between 0 and 1."""
+"""The molecule task: its candidates are molecules that an oracle or an objective scores between 0 and 1."""
 
 from collections.abc import Mapping, Sequence
 from math import isnan
@@ -40,12 +40,12 @@ class MoleculeTask:
     Args:
         oracle: A function that maps a batch of canonical SMILES to scores in [0, 1], in order, with NaN for a molecule
             that it cannot score; or an objective, whose components are logged next to its score.
-        library: The molecules that pools start from.
+        library: The library from which a pool's initial molecules are chosen.
         initial_size: The number of molecules that a pool starts from.
         max_heavy_atoms: The maximum number of heavy atoms; larger molecules are rejected.
         choose: The function that chooses a pool's initial molecules from the library.
         highlight: SMARTS patterns that the picture of the best molecules marks.
-        filters: The filters that reject further molecules, or None.
+        filters: The filters that molecules must pass besides the size limit, or None for no filters.
     """
 
     summary_name = "diverse top-10"
@@ -84,7 +84,7 @@ class MoleculeTask:
         return [molecule.smiles for molecule in chosen]
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
-        """Return the line of the user's file that an initial molecule comes from; nothing for other molecules."""
+        """Return the line of the user's file that an initial molecule comes from, or no details if there is none."""
         line = self._line_of.get(hypothesis.key)
         return {} if line is None else {LIBRARY_LINE: line}
 
@@ -129,12 +129,12 @@ class MoleculeTask:
         return unpack([fingerprint(hypothesis.genotype) for hypothesis in hypotheses])
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
-        """Return the mean score of the diversity-aware top 10."""
+        """Return the mean score of the diversity-aware top 10 of candidates (see `diverse_top_mean`)."""
         scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return the files of `lay_out` and a picture of the diversity-aware top 10, ``top10.png``, by name."""
+        """Return files by name: those of `lay_out`, and ``top10.png``, a picture of the diversity-aware top 10."""
         if not discoveries:
             return {}
         columns = tuple(self.columns)

@@ -120,7 +120,7 @@ def _check_output(order: Order, output: Path) -> None:
 def _check_classes(
     order: Order, molecules: LabeledMolecules, is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
 ) -> None:
-    """Check that both parts have active and inactive molecules.
+    """Check that the train part and the test part both have active and inactive molecules.
 
     Raises:
         InputError: A part has only one class, or none.

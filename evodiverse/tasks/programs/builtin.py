@@ -20,12 +20,14 @@ class Builtin(NamedTuple):
 
     Attributes:
         find_violations: A function that returns everything that is wrong with the task's own keys of ``task.*``, as
-            messages that name the key.
+            messages, each of which names its key.
         build_evaluator: A function that returns the task's evaluator. The limits apply to each run of a program.
         load_start: A function that returns the source of the program that a search starts from.
-        build_moves: A function that returns the grammar of the task's own edits, or None if the task has none.
+        build_moves: A function that returns the task's moves (the mutations that make sense only for this task), or
+            None if the task has none.
         build_metrics: A function that returns the metrics of the task's runs.
-        find_sources: A function that returns the user's files that the task's scores depend on, by role.
+        find_sources: A function that returns the paths of the user's files that the task's scores depend on, by the
+            role of each file, such as ``instances``.
     """
 
     find_violations: Callable[[ProgramSettings], list[str]]

@@ -67,7 +67,11 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the SHA-256 of the initial programs, and the user's evaluator or the user's files that a task reads."""
+    """Return the data that the results depend on, by role.
+
+    These are the SHA-256 of the initial programs, and the path of the user's evaluator or, for a built-in task, the
+    paths of the user's files that it reads.
+    """
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
     builtin = BUILTINS.get(settings.evaluator)
     own = {"evaluator": _evaluator_path(settings)} if builtin is None else builtin.find_sources(settings)
@@ -84,7 +88,7 @@ def build_task(
 
 
 def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
-    """Return the operator that ``task.operator`` selects, by default the classical one with the task's own moves."""
+    """Return the operator that ``task.operator`` selects, by default `ProgramOperator` with the task's own moves."""
     if settings.operator == RESEED:
         return Reseeder()
     builtin = BUILTINS.get(settings.evaluator)

@@ -13,7 +13,7 @@ class Scored(NamedTuple):
 
     Attributes:
         score: A finite number, at least 0; higher is better.
-        details: The values of the evaluator's own columns of the dataset ``evaluations``, by name.
+        details: The values of the columns that the evaluator adds to the dataset ``evaluations``, by name.
     """
 
     score: float
@@ -21,12 +21,12 @@ class Scored(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """An object that defines how programs are called, and scores their results outside the sandbox, as plain data.
+    """An object that defines how programs are called, and that scores their results outside the sandbox.
 
     Attributes:
         entry_point: The name of the function that a program must define.
         description: The description of the task in the prompts for a language model.
-        columns: The types of the evaluator's own columns of the dataset ``evaluations``, by name.
+        columns: The types of the columns that the evaluator adds to the dataset ``evaluations``, by name.
     """
 
     entry_point: str
@@ -40,8 +40,8 @@ class Evaluator(Protocol):
         """Return the score of a program's result, or the reason why the result is invalid.
 
         Args:
-            value: The result, in the shapes and types that the job asked for, with finite numbers. Programs that
-                failed score 0 without a call of this method.
+            value: The result as plain data, in the shapes and types that the job asked for, with finite numbers.
+                A program that failed scores 0, and this method is not called for it.
         """
 
 
@@ -50,10 +50,10 @@ class Illustrated(Protocol):
     """An evaluator that can show the results of programs with a score above 0."""
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the program's result as files, by name."""
+        """Return the program's result as files: the content of each, by file name."""
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
-        """Return pictures of the program's result, by name; None removes the picture of an earlier program.
+        """Return pictures of the program's result, by file name; None removes the picture of an earlier program.
 
         Drawing may be slow, so only the best program is illustrated.
         """

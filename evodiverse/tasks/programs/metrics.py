@@ -18,10 +18,13 @@ from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
 NEAR_BEST: Final = 0.99
-"""The share of the best score that a program needs to count as near the best."""
+"""The fraction of the best score that a program must reach to count as near the best."""
 
 SAME_PROGRAM: Final = 0.98
-"""Programs count as the same if the cosine of their token counts is at least this, the default radius of a niche."""
+"""Programs count as the same if the cosine similarity of their token counts is at least this.
+
+It is also the default radius of a niche (``method.niche.radius``).
+"""
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
 
@@ -42,7 +45,10 @@ class PackingMetrics:
 
 
 class TaskMetrics:
-    """The metrics of the other built-in tasks, whose logs have a column ``value``; see `evodiverse.ports.Metrics`."""
+    """The metrics of the built-in tasks other than circle packing; see `evodiverse.ports.Metrics`.
+
+    Their logs have a column ``value``.
+    """
 
     kind = "program tasks"
     columns: Mapping[str, type] = MappingProxyType({"genotype": str, "value": float})
@@ -52,7 +58,10 @@ class TaskMetrics:
     subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return the result of `measure_programs`, and the value of the best program (the oldest of equals)."""
+        """Return the result of `measure_programs`, and the value of the best program.
+
+        If several programs are equally good, the oldest counts as the best.
+        """
         values, valid = log.column("value"), log.column("valid")
         best = log.top([call for call in sorted(log.scores) if valid[call]], 1)
         return {"best_value": values[best[0]] if best else None, **measure_programs(log)}
@@ -74,27 +83,29 @@ class ProgramMetrics:
 
 
 def measure_programs(log: Log) -> Measurement:
-    """Return the best score and the result of `count_near_best`; the best score of a log without scores is None."""
+    """Return the best score, which is None for a log without scores, and the result of `count_near_best`."""
     return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 
 def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     """Return the metrics of a circle-packing run.
 
-    Only valid packings count, and sums are sums of radii:
+    A sum is the sum of a packing's radii. Except for the diversity of the final pools, only valid packings count.
 
-    * ``best_sum`` is the largest sum, ``strict_sum`` the largest after all overlaps are removed, and ``top100_sum`` the
-      mean of the best 100 (of all, if there are fewer). Each is 0 if no packing is valid.
-    * ``pool_origin`` lists for each pool the percentage of these 100 that it proposed. The initial program belongs to
-      no pool.
-    * ``diversity`` covers the programs of the final pools, each counted once; ``pool_diversity`` lists the diversity of
-      each pool, cold to hot; ``run_diversity`` covers all valid programs of the run (paper, table
+    * ``best_sum`` is the largest sum, ``strict_sum`` the largest after all overlaps and crossed walls are removed, and
+      ``top100_sum`` the mean of the 100 largest (of all, if there are fewer). Each is 0 if no packing is valid.
+    * ``pool_origin`` lists for each pool the percentage of these 100 packings that it proposed. The initial programs
+      belong to no pool.
+    * ``diversity`` is the diversity of the programs in the final pools, each counted once. ``pool_diversity`` lists
+      that of each final pool, cold to hot. ``run_diversity`` is that of all valid programs of the run (paper, table
       ``mh_ablation_algo``).
-    * ``curve.sum_calls`` lists the calls whose sum was larger than all before, and ``curve.sum`` these sums.
+    * ``curve.sum_calls`` lists the calls whose sum is larger than those of all earlier calls, and ``curve.sum`` lists
+      these sums.
 
     Args:
-        log: The run's log, with `COLUMNS`.
-        encoders: The encoders by name. An encoder's name is appended to the names of its diversities.
+        log: The run's log, with the columns in `COLUMNS`.
+        encoders: The encoders by name. The name of an encoder is appended to the names of the diversities that are
+            measured with it.
     """
     genotypes, totals, strict = (log.column(name) for name in COLUMNS)
     valid = log.column("valid")
@@ -116,9 +127,10 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 def count_near_best(log: Log) -> Measurement:
     """Return how many of the valid programs of a run score within 1% of the best; 0 if the best score is 0.
 
-    No two of these programs have the same syntax tree. ``n_near_best`` counts them all. ``n_different_near_best`` goes
-    through them by falling score, and by rising call if scores are equal. It counts a program only if the cosine of its
-    token counts with those of every program counted before is below 0.98.
+    No two of these programs have the same syntax tree. ``n_near_best`` counts all of them. For
+    ``n_different_near_best``, they are considered in descending order of score, and the older first if scores are
+    equal. A program counts only if the cosine similarity of its token counts to those of every program counted before
+    is below 0.98.
 
     Args:
         log: The run's log, with the column ``genotype``.

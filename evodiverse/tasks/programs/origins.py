@@ -12,13 +12,14 @@ def pool_shares(scores: Sequence[float], origins: Sequence[Origin], top: int = 1
     """Return each pool's share of the best candidates (paper, "Pool Origin (Top-100)").
 
     Args:
-        scores: ``(n,)`` scores, finite, higher is better, oldest candidate first; of equal scores the older one wins.
+        scores: ``(n,)`` scores, finite, higher is better, oldest candidate first. Of candidates with equal scores, the
+            older ranks higher.
         origins: ``(n,)`` origins of the candidates; None, for candidates of no single pool, counts as one more origin.
         top: The number of best candidates that count, at least 1; all count if there are fewer.
 
     Returns:
-        The share of every origin in ``origins``, from 0 to 1, pools in order and None last. The shares sum to 1. The
-        result is empty if ``origins`` is.
+        The share of every origin in ``origins``, from 0 to 1, pools in ascending order and None last. The shares sum to
+        1. The result is empty if ``origins`` is empty.
 
     Raises:
         ValueError: ``scores`` and ``origins`` differ in length.

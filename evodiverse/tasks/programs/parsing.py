@@ -1,4 +1,4 @@
-"""Parsing of programs: the only place that reads sources and decides which programs are the same."""
+"""Parsing of programs: the only place that decides which texts are programs and which programs are the same."""
 
 import ast
 import hashlib
@@ -8,8 +8,8 @@ from typing import Any
 from evodiverse.kit.python import parse_quietly
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
-# The depth limit of syntax trees. It is far below Python's own, so the result depends neither on the caller's stack nor
-# on Python's version, and no code that walks the tree of a hypothesis runs out of stack.
+# The depth limit of syntax trees. It is far below Python's own limit. The result of parsing therefore depends neither
+# on the caller's stack nor on Python's version, and no code that walks the tree of a hypothesis runs out of stack.
 MAX_DEPTH = 100
 _TOO_DEEP = Rejection(Reason.UNPARSABLE, "nested too deeply")
 _IN_FUNCTION: frozenset[type[ast.AST]] = frozenset({ast.Return, ast.Yield})
@@ -19,7 +19,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesis | Rejection:
-    """Return the program in ``text``, comments included, or the reason why it is not a program.
+    """Return the program in ``text``, comments included, or the reason why the text is not a program.
 
     Programs are the same if their syntax trees are the same: formatting, comments and docstrings make no difference.
     The returned source ends with exactly one newline.
@@ -47,7 +47,7 @@ def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesi
 
 
 def unify_newlines(text: str) -> str:
-    """Return the text with LF for each CRLF and CR, also inside string literals, as Python itself reads it."""
+    """Return the text with each CRLF and CR replaced by LF, also in string literals, as Python itself reads it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -116,7 +116,10 @@ def _describe(error: SyntaxError | ValueError) -> str:
 
 
 def _form(part: Any) -> str:
-    """Return a text that identifies a program. Unlike that of `ast.dump`, it does not depend on Python's version."""
+    """Return a text that identifies a program, or a part of one.
+
+    Unlike the text that `ast.dump` returns, it does not depend on Python's version.
+    """
     if isinstance(part, ast.AST):
         fields = ((name, _without_docstring(part, name)) for name in part._fields if name != "kind")  # u"" equals ""
         kept = [f"{name}={_form(value)}" for name, value in fields if value not in (None, [])]

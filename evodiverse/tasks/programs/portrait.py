@@ -18,7 +18,7 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return the lines that the child added to its first parent and those that it removed; None for long programs."""
+    """Return the line-by-line difference of a child from its first parent; None if either is a very long program."""
     before, after = parents[0].splitlines(), genotype.splitlines()
     if max(len(before), len(after)) > 10 * _MOST_LINES:
         return None

@@ -8,7 +8,11 @@ from evodiverse.tasks.programs.verified import FILE, lay_out
 
 
 def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | None]:
-    """Return ``best_program.py``, its result, a picture of the result, and the value that a verifier found."""
+    """Return the content of the files that show the best program, by file name.
+
+    ``best_program.py`` holds the source. If the program scores above 0, its result, a picture of the result and the
+    value that a verifier found are added, if the evaluator provides them.
+    """
     files: dict[str, bytes | None] = {"best_program.py": best.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and best.candidate.score:
         files |= {**evaluator.report(best), **evaluator.illustrate(best)}
@@ -18,7 +22,7 @@ def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | 
 
 
 def lay_out_record(discovery: Discovery, evaluator: Evaluator) -> Mapping[str, bytes]:
-    """Return a program that was better than all before it, and its result, as files in the folder ``history``."""
+    """Return a program that was better than all before it, and its result, as files for the folder ``history``."""
     files = {"program.py": discovery.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and discovery.candidate.score:
         files |= evaluator.report(discovery)

@@ -74,7 +74,10 @@ class ProgramTask:
         self._sandbox.close()
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-        """Run programs and score their results. A failed program scores 0 and joins the pool (paper, appendix)."""
+        """Run programs and score their results.
+
+        A failed program scores 0 and still joins its pool (paper, appendix).
+        """
         jobs = [self._evaluator.job(hypothesis.genotype) for hypothesis in hypotheses]
         executions = self._sandbox.run(jobs)
         with self._scoring:
@@ -86,7 +89,7 @@ class ProgramTask:
         return float(np.mean(scores)) if scores else float("nan")
 
     def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-        """Return ``best_program.py`` and the files that show its result, by name; empty without discoveries."""
+        """Return ``best_program.py`` and the files that show its result, by name; empty if there are no discoveries."""
         return lay_out_best(discoveries[0], self._evaluator) if discoveries else {}
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:

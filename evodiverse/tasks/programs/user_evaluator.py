@@ -1,4 +1,4 @@
-"""The evaluator that a user writes: a Python file that defines how programs are called and their results scored."""
+"""The evaluator that a user writes: a Python file that defines how programs are called and how results are scored."""
 
 import ast
 import hashlib
@@ -29,20 +29,20 @@ _MALFORMED_RESULT_ERRORS = (TypeError, LookupError, ArithmeticError, AttributeEr
 
 
 class UserEvaluator:
-    """An evaluator that calls and scores programs as a user's Python file defines.
+    """An evaluator that calls and scores programs in the way that a user's Python file defines.
 
     The file must define
 
     * ``ENTRY_POINT``: the name of the function that a program must define;
-    * ``score(result)``: returns a finite number of at least 0, or a pair of that number and a dictionary of the file's
-      own columns; raises ``ValueError`` with the reason if the result is invalid.
+    * ``score(result)``: returns a finite number of at least 0, or a pair of that number and a dictionary with the
+      values of the columns in ``COLUMNS``; raises ``ValueError`` with the reason if the result is invalid.
 
     It may define
 
     * ``ARGUMENTS``: a list of the arguments that the function is called with;
-    * ``drive(function, *arguments)``: runs inside the sandbox in place of a plain call of the function; it calls the
-      function and must itself import what it needs;
-    * ``COLUMNS``: a dictionary of the names and types of the file's own columns of the log;
+    * ``drive(function, *arguments)``: runs inside the sandbox in place of a plain call to the program's function; it
+      calls that function, returns the result, and must itself import what it needs;
+    * ``COLUMNS``: a dictionary of the names and types of the columns that the file adds to the log;
     * ``DESCRIPTION``: a description of the task for the prompt of a language model;
     * ``draw(columns)``: returns a picture of the best program, drawn from the values of its columns in the log.
 

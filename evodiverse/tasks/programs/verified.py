@@ -21,7 +21,10 @@ class BestKnown(NamedTuple):
 
     @property
     def unit(self) -> Fraction:
-        """One unit of the last published digit. A record must be better by more than this, which rules out rounding."""
+        """One unit of the last published digit.
+
+        A record must be better by more than this, so that rounding alone cannot make a record.
+        """
         return Fraction(10) ** int(Decimal(self.value).as_tuple().exponent)
 
 

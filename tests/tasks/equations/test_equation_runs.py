@@ -75,7 +75,7 @@ def test_the_two_parents_are_shared_by_all_offspring_of_a_pool(whole: Path) -> N
 def test_the_line_about_the_chosen_equation_has_its_held_out_error(whole: Path) -> None:
     known = json.loads((whole / "best" / "equation.json").read_text())
     line = (whole / "best" / "chosen.txt").read_text()
-    assert line.endswith(f"(held-out NMSE {known['nmse_held']:.2g})\n")
+    assert line.endswith(f"(held-back NMSE {known['nmse_held']:.2g})\n")
 
 
 def test_the_best_is_there_to_be_looked_at(whole: Path) -> None:

@@ -22,7 +22,8 @@ MAPS = [[[_RANDOM.random(), _RANDOM.random()] for _ in range(40)] for _ in range
 # The name of the function that every program defines.
 ENTRY_POINT = "cost"
 
-# The arguments of that function, or of drive: a list of JSON values (numbers, strings, lists, dictionaries).
+# The arguments of that function (or of drive, after the function itself): a list of JSON values, which are numbers,
+# strings, lists and dictionaries.
 ARGUMENTS = [MAPS]
 
 # The task for a language model: what to write, the arguments, the return value, and what the score rewards.
@@ -37,8 +38,8 @@ the center of the square. Return a number. The score is a lower bound of the len
 def drive(cost, maps):
     """Return a round trip through each map, as chosen by the program's rule.
 
-    Without `drive`, the program's function itself is called with ARGUMENTS. Only the source of this function goes into
-    the sandbox, so it must import what it needs, and cannot use the rest of the file.
+    If this file has no `drive`, the program's function itself is called with ARGUMENTS. Only the source of `drive` goes
+    into the sandbox, so `drive` must import what it needs, and cannot use the rest of the file.
     """
     import math
 
@@ -56,14 +57,14 @@ def drive(cost, maps):
     return trips
 
 
-# Your own columns in the log, each float, int or str. A str can hold anything as JSON, such as the input of `draw`.
+# Your own columns in the log, each float, int or str. A str can hold anything as JSON, such as what `draw` needs.
 COLUMNS = {"length": float, "trips": str}
 
 
 def score(trips):
     """Return the score (a finite number of at least 0; higher is better) and the values of COLUMNS.
 
-    A program can manipulate `drive`, since they share a process. So do not trust the result: check it, and compute the
+    A program can manipulate `drive`, since both share a process. So do not trust the result: check it, and compute the
     score here. Raise a ValueError that says why a result is invalid; the program then scores 0.
     """
     if not isinstance(trips, list) or len(trips) != len(MAPS):
@@ -81,7 +82,7 @@ def measure(cities, trip):
 
 
 def bound(cities):
-    """Return a lower bound of the length: the two neighbors of a city are at best the two nearest cities."""
+    """Return a lower bound on the length of any round trip: at best, each city lies between its two nearest cities."""
     return sum(sum(sorted(math.dist(a, b) for b in cities)[1:3]) / 2 for a in cities)
 
 

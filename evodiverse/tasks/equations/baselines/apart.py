@@ -1,4 +1,4 @@
-"""An engine in a separate process, which a signal stops at once, whatever the engine's library is doing."""
+"""Engines in separate processes: a signal stops them at once, whatever their libraries are doing."""
 
 import multiprocessing
 import signal
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
 
 
 def find_apart(engine: str, order: Order) -> Answer:
-    """Run an engine in a separate process, with its numerical libraries limited to one thread.
+    """Return the answer of an engine that runs in a separate process, its numerical libraries limited to one thread.
 
     Raises:
         ServiceError: The engine failed; the message gives the reason.

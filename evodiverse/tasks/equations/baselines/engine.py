@@ -45,7 +45,7 @@ class Model(NamedTuple):
     """An equation that an engine found.
 
     Attributes:
-        tree: The expression. The value of a parameter is its index in ``constants``.
+        tree: The expression. The value of each parameter in it is an index into ``constants``.
         constants: The constants that the engine fitted.
     """
 
@@ -108,7 +108,7 @@ def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, F
     """Return a model as a skeleton in canonical form, and the values of its parameters in the order of their numbers.
 
     Two models with the same skeleton and different constants are different hypotheses, since nothing fits them again.
-    The key therefore covers both.
+    The key therefore covers both the skeleton and the constants.
 
     Raises:
         SkeletonError: The model is too large for a skeleton.

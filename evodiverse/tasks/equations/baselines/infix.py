@@ -16,7 +16,7 @@ _FUNCTIONS: Final = {
 
 
 def read_infix(text: str, names: Mapping[str, str]) -> Model:
-    """Return the model in a text. ``^`` is a power, and a whole number in an exponent is not a constant.
+    """Return the model in a text. ``^`` is a power. Numbers become constants, except whole numbers in exponents.
 
     Args:
         text: The equation as the engine wrote it.

@@ -1,1 +1,1 @@
-"""The code that runs in the sandbox with an equation: the fit, the comparison with a law, and its formula."""
+"""The code that runs in the sandbox with an equation: its fit, its comparison with a law, and its LaTeX form."""

@@ -1,7 +1,7 @@
 """The fit of a skeleton's parameters to data. The sandbox loads this module before any program.
 
-A skeleton works element by element, so that parameters of shape ``(starts, 1, 1)`` give the predictions of all starts
-at once.
+A skeleton works element by element, so parameters of shape ``(starts, 1, 1)`` give the predictions for all starts at
+once.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ SPREAD = 1.2
 N_FEW, N_SOME = 80, 800
 N_BEST = 12
 N_STEPS, N_LAST_STEPS = 30, 6
-# Relative gain in the squared error; a descent ends with a step that gains less.
+# Relative gain in the squared error, for few, some and all rows; a descent ends with a step that gains less.
 GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-3, 1e-4, 1e-4
 _DIFFERENCE = 1e-7
 _FLOOR = 1e-24
@@ -179,6 +179,9 @@ def fit_lm(
         n_params: The number of parameters.
         linear: The parameters in which the skeleton is jointly linear.
         units: The units of the parameters, see `fit`.
+
+    Returns:
+        ``(n_params,)`` parameters.
     """
 
     def model(n_rows: int) -> _Projected:
@@ -199,7 +202,7 @@ def fit_lm(
 
 
 def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
-    """Return ``(n, parameters)`` starts: ones, and others of either sign with lognormal magnitudes, evenly spread.
+    """Return ``(n, parameters)`` evenly spread starts: a row of 1s, then either sign with lognormal magnitudes.
 
     The second start, the fourth, and so on are scaled by the units. In half of these, a parameter that is added to a
     variable is set to the negative of a value in that variable's range.
@@ -242,9 +245,9 @@ class _Projected:
         self.floor = _FLOOR * float(target @ target)
 
     def _at(self, linear: FloatArray, others: FloatArray) -> FloatArray:
-        """Return ``(starts, variants, n)`` predictions.
+        """Return the ``(starts, variants, n)`` predictions for several variants of the parameters of each start.
 
-        Expressions that depend on no parameter, or on parameters with a single variant, are computed once.
+        Expressions that do not differ between variants, or between starts, are not computed anew for each.
 
         Args:
             linear: ``(linear, starts, variants)`` values of the linear parameters; starts or variants may be 1.
@@ -280,7 +283,7 @@ class _Projected:
         return params, -left, basis
 
     def weigh(self, theta: FloatArray) -> FloatArray:
-        """Return ``(starts,)`` squared errors, less accurate than those computed from the residuals."""
+        """Return ``(starts,)`` squared errors by which to rank starts, less accurate than those from the residuals."""
         columns, left, _ = self._parts(theta)
         errors = _squared(left)
         if self._linear:
@@ -319,7 +322,7 @@ class _Projected:
         return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(len(self._linear))
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the ``(starts, others, n)`` Jacobian of the residuals, without what linear parameters make up for."""
+        """Return the ``(starts, others, n)`` Jacobian of the residuals, less what the linear parameters make up for."""
         others = params[self.others]
         steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)
         moves = np.concatenate([np.zeros((len(others), 1)), np.eye(len(others))], axis=1)

@@ -106,7 +106,9 @@ def drive_all(
     target: str,
     equations: Sequence[tuple[str, Sequence[float]]],
 ) -> list[list[str] | None]:
-    """Return each equation in LaTeX and in sympy's notation, with its constants rounded, or None if sympy cannot.
+    """Return each equation in LaTeX and in sympy's notation, with its constants rounded.
+
+    The result is None for an equation that sympy cannot write.
 
     Args:
         function: Unused, but passed to every driver.
@@ -171,7 +173,7 @@ def _number(value: float) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Return a power. Numbers with a large exponent are raised in floating point, so that power towers end at once."""
+    """Return a power. Large exponents of numbers are applied in floating point, as exact power towers take forever."""
     if base.is_number and exponent.is_number and abs(exponent) > 20:
         return sympy.Float(math.pow(base, exponent))
     return base**exponent

@@ -59,7 +59,7 @@ class LinearValue:
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        """Choose between two values (numpy's enhancement proposal 18)."""
+        """Carry out `numpy.where`, the choice between two values (numpy's enhancement proposal 18)."""
         if function is not np.where or kwargs:
             return NotImplemented
         condition, *pair = args

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 FloatArray = NDArray[np.float64]
 
 TOLERANCE = 1e-3
-"""Relative tolerance of the law's constants."""
+"""Largest relative difference allowed between a constant and its value in the law."""
 
 # Largest difference between formulas that count as equal, relative to the size of the law; it allows for rounding.
 RESIDUE = 1e-6

@@ -32,7 +32,7 @@ def _cross_subtrees(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
 
 
 def _cross_terms(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
-    """Return a sum with one or two terms of another sum, possibly in place of one of its own terms."""
+    """Return a sum with one or two terms of another sum added, possibly in place of one of its own terms."""
     terms, given = find_terms(tree), find_terms(donor)
     n_taken = min(len(given), int(rng.integers(1, 3)))
     if len(terms) > 1 and rng.random() < 0.5:
@@ -41,7 +41,7 @@ def _cross_terms(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
 
 
 def _cross_factors(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
-    """Return a sum with a term multiplied by a factor of another sum, possibly in place of one of its factors."""
+    """Return a sum with a term multiplied by a factor of another sum, possibly in place of one of its own factors."""
     terms = find_terms(tree)
     at = int(rng.integers(len(terms)))
     given = [pair for term in find_terms(donor) for pair in find_factors(term) if not pair[0].is_constant]

@@ -20,7 +20,7 @@ class Factor(NamedTuple):
         build: A function that returns the factor, given the expression and two parameters, which it need not use.
         weight: The relative frequency with which the factor is drawn.
         grid: A function that returns the values of the parameters to try, given the lowest and the highest value of the
-            expression. If it returns none, the factor is never suggested.
+            expression. If it returns no values, the data never suggest this factor.
     """
 
     build: Callable[[Node, Node, Node], Node]

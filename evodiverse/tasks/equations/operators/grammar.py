@@ -86,7 +86,11 @@ class Grammar:
         return variable(self.variables[rng.integers(len(self.variables))])
 
     def guard(self, node: Node) -> Node:
-        """Return a call, with the absolute value of its argument if the operation is undefined for negative numbers."""
+        """Return a call, protected from a negative argument for which its operation is undefined.
+
+        The argument of such an operation is replaced with its absolute value, unless its form shows that it is never
+        negative.
+        """
         first, *rest = node.arguments
         is_partial = node.operation in ("log", "sqrt") or (node.operation == "power" and not _is_whole(rest[0]))
         if is_partial and not is_never_negative(first, self.positive):

@@ -38,7 +38,7 @@ class Suggestion:
 
 
 class Guide:
-    """Suggests changes of equations from some of the rows that they are fitted to.
+    """Suggests changes to equations, based on some of the rows to which they are fitted.
 
     Args:
         names: The names of the variables.
@@ -64,16 +64,16 @@ class Guide:
         self._library = np.stack([_unit(column) for column in values])
 
     def evaluate(self, node: Node, params: Sequence[float]) -> FloatArray:
-        """Return the ``(n,)`` values of an expression with these parameters, possibly not finite."""
+        """Return the ``(n,)`` values of an expression with these parameters at the rows used, possibly not finite."""
         return np.broadcast_to(evaluate(node, self._columns, params), len(self._target))
 
     def suggest(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
     ) -> tuple[Suggestion, FloatArray] | None:
-        """Draw a factor, better ones more often, and return it with its values.
+        """Draw a factor that explains much of what other terms leave unexplained; better factors are drawn more often.
 
         Args:
-            others: The ``(n,)`` values of each term that stays.
+            others: The ``(n,)`` values of each of the other terms.
             scale: The ``(n,)`` values that the factor is multiplied by, or None for no scaling.
             rng: Consumed at most once.
 

@@ -48,8 +48,8 @@ MAX_FACTORS: Final = 4
 SNAP_EXPONENT, SNAP, LARGEST_FRACTION = 0.1, 0.003, 12
 """The limits within which a parameter may be replaced with a fraction.
 
-The first two are the largest distances from the fraction, relative to the size of the parameter: for an exponent, and
-for any other parameter. The third is the largest size of the parameter.
+The first two are the largest distances from the fraction, relative to the size of the parameter (or to 0.5 if that
+is larger): for an exponent, and for any other parameter. The third is the largest size of the parameter.
 """
 
 GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
@@ -78,7 +78,7 @@ class GuidedEdits:
         }
 
     def edit(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> tuple[Node | None, str]:
-        """Return an edited tree, or None if the edit does not apply, and the name of the edit.
+        """Return the edited tree (None if the edit does not apply) and the name of the edit.
 
         Args:
             tree: The tree of the equation.
@@ -89,7 +89,7 @@ class GuidedEdits:
         return self._edits[kind](tree, params, rng), f"guided_{kind}"
 
     def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Add a factor that explains much of the remaining error."""
+        """Add a term with a single factor that explains much of the remaining error."""
         found = self._guide.suggest(self._values(find_terms(tree), params), None, rng)
         if found is None:
             return None
@@ -106,7 +106,7 @@ class GuidedEdits:
         return self._suggest_product(0, [], rng)
 
     def _suggest_product(self, first: int, others: Sequence[FloatArray], rng: np.random.Generator) -> Node | None:
-        """Return a scaled product of factors, chosen one after the other, that explains much of what others leave."""
+        """Return a scaled product of factors, chosen one by one, that explains much of what the other terms leave."""
         term, scale = parameter(first), None
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
             found = self._guide.suggest(others, scale, rng)

@@ -89,7 +89,7 @@ class Mutations:
         return self._edits[kind](tree, rng), f"mutation_{kind}"
 
     def _add_product(self, tree: Node, rng: np.random.Generator) -> Node:
-        """Add a product of factors of different variables."""
+        """Add a product of factors, each of a different variable."""
         first = next_parameter(tree)
         term = parameter(first)
         names = self._grammar.variables
@@ -185,7 +185,7 @@ class Mutations:
         return put(tree, path, inner[rng.integers(len(inner))]) if inner else None
 
     def _insert_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Scale an expression, add a constant to it, or raise it to a power."""
+        """Multiply an expression by a new parameter, add the parameter to it, or use the parameter as its exponent."""
         path, node, _ = draw_place([place for place in places(tree) if place[2] is Kind.REAL], rng)
         free = parameter(next_parameter(tree))
         match rng.integers(5):

@@ -31,7 +31,7 @@ MORE_EDITS: Final = (0.6, 0.25, 0.15)
 """The probabilities of 0, 1 and 2 further edits."""
 
 GUIDED_RATE: Final = 0.5
-"""The probability that the data suggest the edit."""
+"""The probability of an edit that the data suggest, instead of random edits, if the parent has fitted parameters."""
 
 
 class EquationOperator:

@@ -45,7 +45,7 @@ def simplify(node: Node) -> Node:
 
 
 class _Term(NamedTuple):
-    """A product: a number, possibly a free parameter, and the other factors above and below the division line."""
+    """A product: a number, possibly a free parameter, and the other factors above and below the fraction bar."""
 
     number: float
     free: Node | None
@@ -109,7 +109,7 @@ class _Pass:
         return call("add", total, self._build(term))
 
     def _term(self, node: Node) -> _Term:
-        """Return the factors of a product."""
+        """Return a product as a number, a free parameter and other factors, with equal factors combined into powers."""
         value, free = 1.0, None
         powers: dict[Node, float] = {}
         for factor, exponent in self._factors(node):
@@ -123,7 +123,7 @@ class _Pass:
         if not math.isfinite(value) or abs(value) > _LARGEST:
             return _Term(1.0, None, (node,), ())
         if any(exponent > 0 and exponent % 2 and self._is_scaled(factor) for factor, exponent in powers.items()):
-            value, free = 1.0, None  # the sum absorbs the factor; an even power would keep the sign
+            value, free = 1.0, None  # the sum absorbs the coefficient; under an even power, it could not absorb a sign
         if free is not None:
             powers = {self._unscaled(factor): exponent for factor, exponent in powers.items()}
         above = [_raise(factor, exponent) for factor, exponent in powers.items() if exponent > 0]
@@ -133,9 +133,10 @@ class _Pass:
         return _Term(1.0 if free else value, free, tuple(sorted(above, key=_text)), tuple(sorted(below, key=_text)))
 
     def _expand(self, term: _Term) -> list[_Term]:
-        """Return the terms of a product with a sum multiplied out, if that takes no more parameters.
+        """Return the terms of a coefficient times a sum, multiplied out, or the product itself.
 
-        A free parameter of the product must go to one of the terms, so the others must have free parameters already.
+        The product is returned if it has another form, or if its terms would take more parameters: a free parameter of
+        the product must go to one of the terms, so the others must have free parameters already.
         """
         if term.below or len(term.above) != 1 or term.above[0].operation not in _SUMS:
             return [term]
@@ -266,7 +267,12 @@ def _function(node: Node) -> Node:
 
 
 def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> bool:
-    """Return whether the form of an expression shows that it is never negative, given the ``positive`` variables."""
+    """Return whether the form of an expression shows that it is never negative.
+
+    Args:
+        node: The expression.
+        positive: The names of variables that are never negative.
+    """
     if node.operation == VARIABLE:
         return node.value in positive
     if node.operation == NUMBER:

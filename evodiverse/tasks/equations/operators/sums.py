@@ -26,7 +26,12 @@ def build_total(terms: Sequence[Node]) -> Node:
 
 
 def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
-    """Return the factors of a product, each with whether it is above the division line."""
+    """Return the factors of a product, each paired with whether it is above the fraction bar.
+
+    Args:
+        term: The product.
+        above: Whether the product itself is above the fraction bar.
+    """
     if term.operation == "multiply":
         return [pair for argument in term.arguments for pair in find_factors(argument, above=above)]
     if term.operation == "divide":
@@ -42,7 +47,7 @@ def draw_factor_place(factors: Sequence[tuple[Node, bool]], rng: np.random.Gener
 
 
 def build_product(factors: Sequence[tuple[Node, bool]]) -> Node:
-    """Return the product of at least one factor, each with whether it is above the division line."""
+    """Return the product of at least one factor, each paired with whether it is above the fraction bar."""
     product: Node | None = None
     for factor, is_above in sorted(factors, key=lambda pair: not pair[1]):
         if product is None:

@@ -127,7 +127,7 @@ def call(operation: str, *arguments: Node) -> Node:
 
 
 def leaves(node: Node, operation: str) -> Iterator[Node]:
-    """Yield the leaves with one operation, such as `VARIABLE`, as often as they occur."""
+    """Yield the leaves of the kind ``operation``, such as `VARIABLE`, each as often as it occurs."""
     if node.operation == operation:
         yield node
     for argument in node.arguments:
@@ -282,7 +282,7 @@ _PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "nega
 
 
 def write_infix(node: Node, params: Sequence[float]) -> str:
-    """Return an expression in infix notation, with its numbers rounded to four digits."""
+    """Return an expression in infix notation, with its numbers rounded to four significant digits."""
     if node.operation in (PARAMETER, NUMBER):
         return f"{params[int(node.value)] if node.operation == PARAMETER else float(node.value):.4g}"
     if not node.arguments:

@@ -34,13 +34,13 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 OPTIONAL: Final = {name: SHIPPED / f"{name}.txt" for name in ("variable", "version", "header")} | {
     "first": SHIPPED / "version.txt"
 }
-"""The files to use for templates that are missing from a folder."""
+"""The files to use for templates that are missing from the user's folder."""
 # The fields that the system message or the task must use: one of each pair.
 _TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 
 
 class EquationPrompts:
-    """The prompt that all rungs share, filled from template files.
+    """Prompts for equations, filled from template files, which all rungs of the ladder of temperatures share.
 
     Args:
         templates: The text of each template, by name; see `FIELDS`.
@@ -86,7 +86,10 @@ class EquationPrompts:
         return (*system, Message("user", text))
 
     def read(self, request: Request, reply: str) -> str | Rejection:
-        """Return the equation that a reply proposes, with the functions that it calls, such as the parents shown."""
+        """Return the equation that a reply proposes, or the reason why it proposes none.
+
+        The functions that the equation calls come with it, among them any parents that were shown.
+        """
         versions = _versions(request)
         earlier = {name: parent.genotype for name, parent in versions.items()}
         return read_reply(reply, self._names, earlier, _next(versions))
@@ -127,7 +130,8 @@ def read_chosen(folder: str | None) -> dict[str, str]:
     """Return the shipped templates or those in ``task.prompts.dir``, by name.
 
     Raises:
-        InputError: A template cannot be used, or neither the system message nor the task uses the target or variables.
+        InputError: A template cannot be used, or the target or the variables appear neither in the system message nor
+            in the task.
     """
     chosen = SHIPPED if folder is None else expanded(folder)
     own = OPTIONAL if not (chosen / "version.txt").exists() else OPTIONAL | {"first": chosen / "version.txt"}

@@ -136,7 +136,7 @@ def _write(chosen: ast.FunctionDef, others: Functions) -> str:
     """Return the source code of a function, renamed ``equation``, after the other functions that it needs."""
     functions = list(_with_callees(chosen, others, set()))
     chosen.args.defaults, chosen.args.kw_defaults = [], [None] * len(chosen.args.kwonlyargs)
-    if NAME in others:  # the chosen function takes the name
+    if NAME in others:  # the chosen function takes this name, so the other function needs a new one
         while others[NAME].name in {*others, chosen.name}:
             others[NAME].name += "_"
         for node in (node for function in functions for node in ast.walk(function)):

@@ -33,7 +33,7 @@ class _Catalog(NamedTuple):
 
 
 class Alerts:
-    """The substructures of catalogs in one molecule."""
+    """The substructures from alert catalogs that one molecule has."""
 
     def __init__(self, molecule: Chem.Mol) -> None:
         self._molecule = molecule

@@ -51,7 +51,7 @@ class Known:
 def read_known(path: Path) -> Known:
     """Read a file of known molecules in one of the formats of `Source`.
 
-    If a molecule has several fragments, like a salt, each fragment counts as known, too. The result is stored in the
+    If a molecule has several fragments, like a salt, each fragment counts as known, too. The hashes are stored in the
     cache folder, since reading takes about 0.2 ms per molecule.
 
     Raises:
@@ -62,7 +62,7 @@ def read_known(path: Path) -> Known:
     return _read(path, input_sha256(path, KEY))
 
 
-@lru_cache(maxsize=2)  # read once for the check before a run and once for the run
+@lru_cache(maxsize=2)  # needed by the check before a run and by the run itself
 def _read(path: Path, sha256: str) -> Known:
     kept = cache_folder() / "known" / f"{sha256}{''.join(path.suffixes[-2:]).lower()}-rdkit-{rdkit.__version__}.npy"
     try:

@@ -41,7 +41,7 @@ class Range:
 
 @dataclass
 class PlainFilters:
-    """The keys of ``task.filters`` with plain values; ``smarts`` and ``ranges`` hold groups of named entries."""
+    """The keys of ``task.filters`` with plain values, unlike ``smarts`` and ``ranges``, which hold named entries."""
 
     elements: list[str] | None = documented("the allowed elements, besides hydrogen", default=None)
     max_ring_size: int | None = documented("larger rings are rejected", default=None, unit="atoms", least=3)
@@ -55,7 +55,7 @@ class FilterSettings:
 
     Attributes:
         elements: The symbols of the allowed elements, or None to allow all.
-        max_ring_size: The number of atoms in the largest allowed ring, or None to allow any.
+        max_ring_size: The number of atoms in the largest allowed ring, or None to allow any size.
         novel: The file of known molecules, or None.
         ranges: The allowed ranges of properties.
         smarts: The SMARTS of forbidden substructures, by name.

@@ -1,8 +1,8 @@
-"""The rules that children of Graph GA must obey, and the two graph edits from which its operators are built.
+"""The rules that children of Graph GA must obey, and the two graph edits that its crossover and mutation use.
 
 The rules are those of Jensen (2019), "A graph-based genetic algorithm and generative model/Monte Carlo tree search for
 the exploration of chemical space", Chemical Science 10, 3567. Parents are edited in Kekulé form with all hydrogens
-implicit; otherwise a pyrrole nitrogen or a stereocenter would keep a hydrogen that the edit has no room for.
+implicit; otherwise a pyrrole nitrogen or a stereocenter would keep a hydrogen for which the edit leaves no room.
 """
 
 from functools import lru_cache
@@ -68,7 +68,7 @@ def is_sanitizable(mol: Chem.Mol) -> bool:
 
 @lru_cache(maxsize=1024)
 def editable_molecule(smiles: str) -> Chem.Mol:
-    """Return the molecule in a form for editing: Kekulé bonds, implicit hydrogens, cis and trans bonds.
+    """Return the molecule in a form for editing: Kekulé bonds, implicit hydrogens, double bonds marked cis or trans.
 
     The result is cached and shared: copy it before editing.
 

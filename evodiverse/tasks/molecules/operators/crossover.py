@@ -1,8 +1,9 @@
 """The crossover of Graph GA (Jensen 2019), which joins a fragment of one molecule to a fragment of another.
 
 Either one acyclic single bond is cut in each parent and the fragments are joined there, or two ring bonds are cut in
-each parent and the fragments are joined by two bonds, which form a new ring. Among the children of a pair of cuts that
-obey the chemistry rules, one is drawn uniformly: children are tried in random order until one obeys the rules.
+each parent and the fragments are joined by two bonds, which form a new ring. A pair of cuts has several possible
+children. One of those that obey the chemistry rules is drawn uniformly: children are tried in random order until one
+obeys the rules.
 """
 
 from collections import deque
@@ -187,14 +188,14 @@ def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
 
 
 def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tuple[int, int]]) -> list[Join]:
-    """Return the possible children of one acyclic cut per parent: each side of one joined to each side of the other."""
+    """Plan the possible children of one acyclic cut per parent: each side of one joined to each side of the other."""
     return [
         Join(left, right, (SINGLE,)) for left, right in product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
     ]
 
 
 def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Join]:
-    """Return the possible children of one ring cut in each parent, without those that are sure to break a rule.
+    """Plan the possible children of one ring cut in each parent, without those that are sure to break a rule.
 
     All pairs of fragments are used, with their ends in both orders, and each of the two new bonds is single or double.
     The new ring has ``left.span + right.span + 2`` atoms; if this is 2, both bonds would join the same two atoms.
@@ -251,7 +252,11 @@ def _draw_ring_cut(parent: Parent, rng: np.random.Generator) -> tuple[Fragment, 
 
 
 def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
-    """Cut both parents at an acyclic single bond and join one side of each; the child keeps their rings."""
+    """Cut both parents at an acyclic single bond and join one side of each; the child keeps their rings.
+
+    Returns:
+        The SMILES of a child that obeys the size rule, or None.
+    """
     if not first.chain_cuts or not second.chain_cuts:
         return None
     for _ in range(TRIES):
@@ -266,7 +271,11 @@ def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str
 
 
 def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
-    """Cut a ring in both parents and join one side of each to form a ring."""
+    """Cut a ring in both parents and join one side of each to form a ring.
+
+    Returns:
+        The SMILES of a child that obeys the size and the ring rules, or None.
+    """
     for _ in range(TRIES):
         lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)
         if lefts is None or rights is None:

@@ -1,7 +1,8 @@
 """The seven kinds of mutation of Graph GA (Jensen 2019), as tables of weighted rules on the Kekulé form of a molecule.
 
-A rule consists of a SMARTS pattern that finds sites and an edit of one site. Among the children of a rule that obey the
-chemistry rules, one is drawn uniformly: sites are tried in random order until a child obeys these rules.
+A rule consists of a SMARTS pattern that finds sites and an edit of one site, so each site gives one possible child. One
+of the children that obey the chemistry rules is drawn uniformly: sites are tried in random order until a child obeys
+these rules.
 """
 
 from collections.abc import Callable
@@ -90,7 +91,7 @@ def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> 
 
 
 def _change(mol: Chem.RWMol, site: Site, element: int) -> None:
-    """Change the element of an atom and remove its charge, which belonged to the valence of the old element."""
+    """Change the element of an atom, and reset its charge and whatever else belonged to the old element."""
     atom = mol.GetAtomWithIdx(site[0])
     atom.SetAtomicNum(element)
     atom.SetFormalCharge(0)

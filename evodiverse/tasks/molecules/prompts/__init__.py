@@ -52,7 +52,10 @@ class MoleculePrompts:
         return (Message("user", text.strip()),)
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
-        """Return the content of the last ``<box>`` in a reply, without code fences, outer spaces and a final period."""
+        """Return the content of the last ``<box>`` in a reply, without code fences, outer spaces or a final period.
+
+        A reply without a box, or whose last box is empty, is rejected.
+        """
         opened = reversed(_OPENING.split(reply)[1:])
         boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in opened if _CLOSING.search(box))
         text = _FENCE.sub("", next(boxes, "")).strip().rstrip(".").strip()
@@ -116,7 +119,7 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
 
 
 def _find_known_words(settings: MoleculeSettings) -> tuple[str | None, str | None]:
-    """Return the target and the meaning that are known for objectives and for published oracles."""
+    """Return the target and the meaning of an objective or a published oracle; None, None for a user's own oracle."""
     if settings.objective:
         return "objective", describe_parts(*read_objective(settings.objective))
     published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))

@@ -1,1 +1,1 @@
-"""Online bin packing: the instances, the evaluator, the driver, the verifier, the picture, and the seed program."""
+"""Online bin packing: instances, evaluator, driver, verifier, picture, seed program, and moves."""

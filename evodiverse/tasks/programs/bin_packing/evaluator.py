@@ -28,7 +28,7 @@ from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 SHARPNESS: Final = 25
 """The power to which bound / bins is raised in the score. The numbers of bins of two rules differ by a few percent, too
-little to affect selection; with this power, one percent more bins lowers the score by a fifth."""
+little to affect selection; with this power, one percent more bins lowers the score by about a fifth."""
 
 FUNSEARCH: Final = MappingProxyType(
     {
@@ -70,7 +70,7 @@ class BinPacking:
     ``choices``, the rule's choice for each item, so that the log alone proves a record.
 
     Args:
-        named: The name of a set of instances, or the path of the file that they come from.
+        named: The name of the built-in set of these instances, or the path of the file that they come from.
         instances: The instances to pack, at least one.
         limits: The limits of each run of a program.
     """
@@ -97,7 +97,9 @@ class BinPacking:
         return Job(source, self.entry_point, (instances,), None, self._limits, _DRIVER)
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return the score of a program's choices, or why they are invalid. The items are packed again to count bins.
+        """Return the score of a program's choices, or the reason why they are invalid.
+
+        The items are packed again to count the bins.
 
         Args:
             value: The result of the driver, which is not trusted; see `driver.drive`.
@@ -144,7 +146,9 @@ class BinPacking:
         return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(discovery, best_fit))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact excess of the number of bins, counted by `count_filled_bins`, over the bound.
+        """Return the exact excess of the number of bins over the bound, in percent.
+
+        The bins are counted by the independent `count_filled_bins`.
 
         Raises:
             ServiceError: The number of bins differs from the logged one, or the choices are not a packing.

@@ -1,4 +1,4 @@
-"""A small grammar of terms that change a rule's priorities, as additional mutations of bin-packing programs.
+"""A small grammar of terms that change a rule's priorities, used as additional mutations of bin-packing programs.
 
 A move expects the names ``item``, ``spaces`` and ``values`` (the priorities) and knows nothing about good rules. It
 adds a term in ``item`` and ``spaces``, of a form common in rules of thumb, with numbers drawn from wide ranges.
@@ -52,5 +52,5 @@ MOVES: Final[Mapping[str, Move]] = MappingProxyType(
 
 
 def bin_packing_moves() -> Grammar:
-    """Return the grammar of bin packing."""
+    """Return the moves for bin-packing programs."""
     return grammar(MOVES, ast.Module([], []), frozenset())

@@ -35,10 +35,11 @@ _SCALE = np.array([(252, 239, 190), (169, 219, 184), (84, 178, 192), (46, 116, 1
 
 
 def draw_rule(instances: Sequence[Instance], choices: Choices, best_fit: Choices, lines: Sequence[str]) -> bytes:
-    """Return a PNG with two panels.
+    """Return a PNG that shows a rule in two panels.
 
     The left panel shows for each item size and each free space how often the rule took the space when it could. The
-    right panel is a histogram of how full the rule's bins are in the end, next to the histogram of best fit.
+    right panel is a histogram of how full the rule's bins are in the end, together with the same histogram for the
+    best-fit rule.
 
     Args:
         instances: The packed instances, at least one.
@@ -63,9 +64,9 @@ def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
     """Return how often each space was taken, as a share of the times that an item of each size could go there.
 
     Returns:
-        ``(n + 1, n)`` shares from 0 to 1, or NaN where items never had the choice. Rows are free spaces of open bins,
-        ascending, and the last row is a new bin; columns are item sizes, ascending. With a capacity above `MAX_CELLS`
-        or several capacities, neighboring sizes share a cell.
+        ``(n + 1, n)`` shares from 0 to 1, or NaN where items never had the choice; n is the smallest capacity, but at
+        most `MAX_CELLS`. Rows are free spaces of open bins, ascending, and the last row is a new bin; columns are item
+        sizes, ascending. If a capacity is above n, neighboring spaces and sizes share a cell.
     """
     n_cells = min(MAX_CELLS, *(instance.capacity for instance in instances))
     offered = np.zeros((n_cells + 1, n_cells))
@@ -81,7 +82,7 @@ def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
 
 
 def count_fillings(instances: Sequence[Instance], choices: Choices) -> dict[int, float]:
-    """Return the share of bins, from 0 to 1, by how full they are in the end, in percent rounded down."""
+    """Return the share of bins, from 0 to 1, for each final filling; the keys are fillings in percent, rounded down."""
     counts: Counter[int] = Counter()
     for instance, chosen in zip(instances, choices, strict=True):
         bins: Counter[int] = Counter()

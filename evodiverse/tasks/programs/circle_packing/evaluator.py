@@ -34,7 +34,9 @@ BEST_KNOWN: Final = MappingProxyType(
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "sum_radii": OwnColumn(
-        float, "sum of the radii as returned; `score` is this sum divided by `task.reference`", "side of the square"
+        float,
+        "sum of the radii as the program returned them; `score` is this sum divided by `task.reference`",
+        "side of the square",
     ),
     "strict_sum": OwnColumn(
         float,
@@ -42,7 +44,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
         "side of the square",
     ),
     "packing": OwnColumn(
-        str, "centers and radii as JSON, exact to the last bit, so that the log alone proves a record"
+        str, "centers and radii as JSON, exact to the last bit, so that the log alone proves a new best value"
     ),
 }
 """The columns of ``evaluations`` that circle packing adds."""
@@ -51,13 +53,14 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 class CirclePacking:
     """The evaluator of circle packings, whose score is ℓ = Σr / reference (paper, appendix on circle packing).
 
-    Two sums are logged: ``sum_radii`` of the radii as returned, with which circles may cross a wall or overlap within
-    the paper's tolerance, and ``strict_sum`` of the radii after `shrink`, which tolerates nothing. ``packing`` holds
-    the centers and radii as JSON, exact to the last bit, so that the log alone proves a record.
+    Two sums are logged. ``sum_radii`` is the sum of the radii as the program returned them; with these, circles may
+    cross a wall or overlap within the paper's tolerance. ``strict_sum`` is the sum of the radii after `shrink`, which
+    tolerates neither. ``packing`` holds the centers and radii as JSON, exact to the last bit, so that the log alone
+    proves a record.
 
     Args:
         n: The number of circles, at least 1.
-        reference: The sum of radii that scores 1, above 0; the paper's for 26 circles is 2.635.
+        reference: The sum of radii that scores 1, above 0; for 26 circles, the paper uses 2.635.
         limits: The limits of each run of a program.
     """
 

@@ -1,4 +1,4 @@
-"""A small grammar of statements that place circles and improve placements, as additional mutations of packing programs.
+"""A small grammar of statements that place circles or improve placements: additional mutations of packing programs.
 
 A move expects the arrays ``centers`` and ``radii`` under these names and knows nothing about good packings. It draws a
 layout from wide ranges, takes a few small steps from the current placement, or polishes the placement to a local
@@ -25,7 +25,8 @@ CENTERS: Final = Place(_CENTERS, unbound=frozenset({"radii"}), own=_CENTERS, who
 """Any place after the centers are assigned and before the radii are, in the function that assigns the centers."""
 
 RADII: Final = Place(_BOTH, whole=_CENTERS)
-"""Any place after the radii are assigned. Moves do not change the centers here, so the centers may be a parameter."""
+"""Any place after the radii are assigned. The moves with this place do not change the centers, which may therefore be a
+parameter."""
 
 BOTH: Final = Place(_BOTH, own=_CENTERS, whole=_CENTERS)
 """Any place after the radii are assigned, in the function that assigns the centers."""
@@ -347,5 +348,8 @@ def load_blocks() -> ast.Module:
 
 
 def packing_moves() -> Grammar:
-    """Return the grammar of circle packing. The task sets the number of circles, so ``N`` is fixed."""
+    """Return the moves for programs that pack circles.
+
+    The task sets the number of circles, so the constant ``N`` is fixed.
+    """
     return grammar(MOVES, load_blocks(), frozenset({"N"}))

@@ -1,4 +1,7 @@
-"""Circles in the unit square: the check that they are a packing, and the radii that are valid without tolerance."""
+"""Circles in the unit square: a check that they form a packing, and a function that makes them form one exactly.
+
+The function shrinks the radii until no circle crosses a wall and no two circles overlap, without any tolerance.
+"""
 
 import math
 

@@ -16,7 +16,7 @@ from evodiverse.tasks.programs.verified import BestKnown
 BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
     16: BestKnown("12.88923", "CodeEvolve's report (2025) and others; AlphaEvolve's has 12.88927")
 }
-"""The smallest known squared ratios by the number of points."""
+"""The smallest known squared ratios of the largest to the smallest distance, by the number of points."""
 
 PROBLEM: Final = Problem(
     task="distances",

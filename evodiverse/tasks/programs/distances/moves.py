@@ -142,5 +142,8 @@ def load_blocks() -> ast.Module:
 
 
 def distances_moves() -> Grammar:
-    """Return the grammar of points at nearly equal distances. The task sets the number of points, so ``N`` is fixed."""
+    """Return the moves for programs that place points at nearly equal distances.
+
+    The task sets the number of points, so the constant ``N`` is fixed.
+    """
     return grammar(MOVES, load_blocks(), frozenset({"N"}))

@@ -9,7 +9,7 @@ from evodiverse.tasks.programs.points.exact import Points, to_integers
 from evodiverse.tasks.programs.points.picture import Brush, draw_points, fit
 
 SHARE: Final = 1_000_000
-"""Squared distances that differ by less than one part in this many count as equal."""
+"""Squared distances that differ by at most one part in this many count as equal."""
 
 SHORTEST: Final[Color] = (36, 98, 156)
 LONGEST: Final[Color] = (222, 168, 118)

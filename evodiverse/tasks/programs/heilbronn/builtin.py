@@ -16,7 +16,7 @@ from evodiverse.tasks.programs.verified import BestKnown
 BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
     11: BestKnown("0.03652988988", "AlphaEvolve's report (2025), the points published with it")
 }
-"""The largest known shares by the number of points."""
+"""The largest known values by the number of points: the smallest triangle's share of the whole triangle's area."""
 
 PROBLEM: Final = Problem(
     task="heilbronn",

@@ -167,5 +167,8 @@ def load_blocks() -> ast.Module:
 
 
 def heilbronn_moves() -> Grammar:
-    """Return the grammar of Heilbronn's problem. The task sets the number of points, so ``N`` is fixed."""
+    """Return the moves for programs that solve Heilbronn's problem.
+
+    The task sets the number of points, so the constant ``N`` is fixed.
+    """
     return grammar(MOVES, load_blocks(), frozenset({"N"}))

@@ -1,4 +1,4 @@
-"""The area of the smallest triangle that any three of the points form, as a share of the whole triangle."""
+"""The area of the smallest of all triangles formed by three of the points, as a share of the whole triangle."""
 
 from fractions import Fraction
 from itertools import combinations

@@ -19,7 +19,7 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 Integers: TypeAlias = Mapping[str, int | None]
-"""The largest value of each name that holds integers known from the source; None if one of its values is not known."""
+"""The largest integer that each name holds, found in the source; None if one of the name's values is not known."""
 
 UNKNOWN_TRIPS: Final = 32
 ENDLESS: Final = 1e15
@@ -37,7 +37,7 @@ _COSTS: Final[dict[type[ast.AST], float]] = {
 }
 _OTHERS: Final = 0.03
 _CALLS: Final = {"minimize": 8_000.0, "linprog": 2_000.0}
-"""The microseconds of a call of these functions, for problems such as the packing of some 30 circles."""
+"""The microseconds that one call to each of these functions takes, for problems such as packing about 30 circles."""
 
 RECURSIVE_CALL: Final = 100.0
 MAX_CALLS: Final = 50
@@ -70,7 +70,10 @@ def estimate_work(tree: ast.Module, entry_point: str) -> float:
 
 
 def statement_works(tree: ast.Module) -> dict[int, float]:
-    """Return the microseconds per call of each statement in the bodies of a module's functions, by the node's `id`."""
+    """Return the estimated microseconds that each statement of a function takes in one call to the function.
+
+    The result covers the bodies of all functions of a module. Its keys are the `id` of each statement's node.
+    """
     estimate = _Estimate(tree)
     return {
         id(statement): estimate.statement(statement, integers)
@@ -194,7 +197,11 @@ def trips(iterable: ast.expr, integers: Integers) -> float:
 
 
 def loop_bounds(call: ast.Call) -> list[ast.expr]:
-    """Return the arguments that set the number of items: all of a ``range``, the third of a ``linspace``."""
+    """Return the arguments of a call that set the number of items in its result.
+
+    These are all arguments of ``range`` and ``arange``, and the third of ``linspace``. The result is empty for a call
+    to any other function.
+    """
     name = called_name(call)
     return call.args if name in ("range", "arange") else call.args[2:3] if name == "linspace" else []
 

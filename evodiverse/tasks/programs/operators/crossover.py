@@ -1,7 +1,7 @@
 """Crossover of programs: exchange of functions, statements and constants between two parents.
 
-Related programs share most of their source. Functions of the same name are therefore compared: their common statements
-stay, and where they differ the child takes the statements of one parent, or of both.
+Related programs share most of their source. Functions of the same name are therefore compared. Their common statements
+stay. Where they differ, the child takes the statements of one parent, or of both.
 """
 
 import ast
@@ -37,19 +37,19 @@ Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], a
 """A function that returns a random child of two trees, or None if they have nothing to exchange."""
 
 BOTH_RATE: Final = 0.3
-"""The probability that the child also keeps its own statements in a place where it takes those of the other parent."""
+"""The probability that, where the child takes the statements of the second parent, it also keeps those of the first."""
 
 
 MAX_EQUAL: Final = 20_000
-"""The most pairs of equal statements that are compared; with more, the whole functions count as one hunk."""
+"""The most pairs of equal statements that are compared; with more, the two function bodies count as one `Hunk`."""
 
 
 class Hunk(NamedTuple):
     """A place where two blocks of statements differ.
 
     Attributes:
-        mine: The statements of the first block.
-        theirs: The statements of the second block at the same place.
+        mine: The positions of the statements in the first block.
+        theirs: The positions of the statements in the second block at the same place.
     """
 
     mine: slice
@@ -96,10 +96,10 @@ def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Gene
 
 
 def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Take numbers from the other program in statements that differ only in numbers.
+    """Take numbers from those statements of the other program that differ from a statement of ``tree`` only in numbers.
 
-    Each number that differs is replaced with probability 1/2: by the other number or, for floats, possibly by a number
-    between the two.
+    Each number that differs is replaced with probability 1/2. It is replaced by the other number or, for floats,
+    possibly by a number between the two.
     """
     theirs = {shape_of(statement): statement for _, statement in statements_of(other)}
     child = tree
@@ -209,7 +209,7 @@ def graft(tree: ast.Module, other: ast.Module, old: Function, new: Function) -> 
 
 
 def definitions_of(tree: ast.Module) -> dict[str, ast.stmt]:
-    """Return the statements of a module that bind names, by name; of several for the same name, the last."""
+    """Return the statements of a module that bind names, by name; if several bind the same name, the last of them."""
     return {name: statement for statement in tree.body for name in sorted(binds(statement))}
 
 

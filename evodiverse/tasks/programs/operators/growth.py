@@ -27,7 +27,7 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 NAME_RATE: Final = 0.75
-"""The probability that a new operand is a name, if there is one, rather than a number."""
+"""The probability that a new operand is a name rather than a number, if any name is available."""
 
 SECOND_RATE: Final = 0.5
 """The probability that a new term is an operation on two operands rather than a single operand."""
@@ -55,7 +55,10 @@ class Grown(NamedTuple):
 
 
 def growth(fixed: frozenset[str]) -> dict[str, Edit]:
-    """Return the mutation functions by kind. They leave the functions named in ``fixed`` unchanged."""
+    """Return the mutation functions by kind.
+
+    They leave the functions named in ``fixed`` unchanged.
+    """
     kinds = {"grow": grow, "term": add_term, "bind": bind_name, "operand": change_operand, "shrink": shrink}
     return {name: partial(edit, fixed=fixed) for name, edit in kinds.items()}
 
@@ -80,7 +83,7 @@ def add_term(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str
 
 
 def bind_name(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Bind a new name to an operation on two operands, and combine an expression in the next statement with it."""
+    """Bind a new name to an operation on two operands, and use the name in an expression of the next statement."""
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw([place for place in grown.places if place.outer_names], rng)
     if grown is None or place is None:
@@ -183,7 +186,7 @@ def _operation(
 
 
 def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
-    """Return a call of a function that is defined for all numbers.
+    """Return a call to a function that is defined for all numbers.
 
     Args:
         name: The function: ``abs``, or ``sqrt``, ``exp`` or ``log`` in a form that accepts negative values.
@@ -200,7 +203,7 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
 
 
 def _call(module: str | None, name: str, *arguments: ast.expr) -> ast.expr:
-    """Return a call of a module's function, or of a built-in function if the module is None."""
+    """Return a call to a module's function, or to a built-in function if the module is None."""
     if module is None:
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
     return ast.Call(ast.Attribute(ast.Name(module, ast.Load()), name, ast.Load()), list(arguments), [])

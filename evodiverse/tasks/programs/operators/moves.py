@@ -122,10 +122,12 @@ def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]
 
 
 def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, blocks: ast.Module) -> ast.Module | None:
-    """Insert a move at a position where it makes sense; None if there is no such position.
+    """Insert a move at a position where it makes sense.
 
-    The function is drawn uniformly. The last possible position in it has probability 1/2, the one before 1/4, and so
-    on.
+    The result is None if there is no such position, or if the program does not import numpy as ``np``.
+
+    The function that receives the move is drawn uniformly from those with such a position. The last possible position
+    in it has probability 1/2, the one before 1/4, and so on.
     """
     own = functions_of(blocks).keys()
     choices: list[tuple[Path, list[ast.stmt], list[int]]] = [

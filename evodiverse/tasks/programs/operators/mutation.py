@@ -1,8 +1,9 @@
 """Mutations of syntax trees that apply to any program.
 
-Each mutation is an `Edit` of the statements in a module and in its functions. Mutations do not change ``while`` loops
-(which might then never end), strings, names, imports, the headers of functions, a function's last ``return``, or
-anything that a task declares fixed.
+Each mutation is an `Edit` of the statements in a module and in its functions. Seeds may change anywhere. Otherwise,
+mutations do not change the contents of ``while`` loops (which might then never end), strings, imports, the headers of
+the module's functions, or anything that a task declares fixed. They do not move or delete a function's last ``return``.
+The only names that they change are those of functions with a counterpart: ``min``, for example, may become ``max``.
 """
 
 import ast
@@ -33,10 +34,11 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 MAX_INTEGER: Final = 1_000
-"""No integer grows beyond the larger of this and its old value, because it may be the size of an array."""
+"""`perturb_integer` lets no integer grow beyond this, because the integer may be the size of an array. An integer that
+is already larger does not grow at all."""
 
 MAX_TRIPS: Final = 1_000_000
-"""The largest integer in a loop's bounds that is changed."""
+"""Integers above this in the bounds of a loop are not changed."""
 
 SCALES: Final = (0.01, 0.05, 0.2, 0.6)
 
@@ -66,7 +68,8 @@ class Grammar(NamedTuple):
     Attributes:
         edits: The mutation functions by kind.
         weights: The frequency of each mutation relative to the others.
-        fixed: The names of the module's constants that must keep their values, and of functions that are not changed.
+        fixed: The names of the program's constants that must keep their values, and of the functions that must not be
+            changed.
     """
 
     edits: Mapping[str, Edit]
@@ -120,7 +123,10 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: froze
 
 
 def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
-    """Return the numbers that can be perturbed, in the order of the text, except in definitions of ``fixed`` names."""
+    """Return the numbers that can be perturbed, in the order of the text.
+
+    Numbers in the definitions of the names in ``fixed`` are left out.
+    """
     sites: list[Site] = []
     for path, statement in statements_of(tree, fixed):
         if len(path) > 2:
@@ -164,9 +170,10 @@ def _is_structural(node: ast.AST, field: str | int, child: ast.AST) -> bool:
 def perturb_float(value: float, rng: np.random.Generator) -> float:
     """Return a number near another one, rounded to six significant digits.
 
-    With probability 0.6 the value is multiplied by a log-normal factor, with 0.3 a normal term is added, and otherwise
-    the value is rounded or negated; 0 is never multiplied. The standard deviation of the noise is drawn from `SCALES`.
-    That of an added term is in units of ``|value|`` half of the time, and in units of 1 otherwise and for 0.
+    With probability 0.6 the value is multiplied by a log-normal factor; if it is 0, a normal term is added instead.
+    With probability 0.3 a normal term is added. Otherwise the value is rounded or negated. The standard deviation of
+    the noise is drawn from `SCALES`. For an added term, it is in units of ``|value|`` half of the time, and in units of
+    1 the other half. If the value is 0, it is always in units of 1.
     """
     noise = SCALES[rng.integers(len(SCALES))] * rng.normal()
     kind = rng.random()
@@ -322,7 +329,7 @@ def movable(block: list[ast.stmt]) -> list[int]:
 def _draw_statements(
     tree: ast.Module, n_statements: int, rng: np.random.Generator, fixed: frozenset[str]
 ) -> tuple[Path, list[ast.stmt], list[int]] | None:
-    """Draw a movable statement uniformly from the blocks with at least ``n_statements`` of them.
+    """Draw a movable statement uniformly from those in blocks with at least ``n_statements`` movable statements.
 
     Returns:
         The path of its block, the block, and the movable positions in the block in random order, that of the drawn

@@ -25,7 +25,10 @@ class Names(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def names_of(statement: ast.stmt) -> Names:
-    """Return the names of a statement. A function or class in it counts as reading its names when it is defined."""
+    """Return the names of a statement.
+
+    A name that a function or class in the statement reads counts as read where the function or class is defined.
+    """
     bound: set[str] = set()
     reads = _unbound([statement], bound)
     return Names(frozenset(reads), frozenset(bound))
@@ -47,7 +50,11 @@ def binds(statement: ast.stmt) -> frozenset[str]:
 
 
 def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
-    """Return the names that a module defines but that neither the entry point nor other statements need."""
+    """Return the names that a module defines but does not need.
+
+    A name is needed if it is the entry point, if a statement that is not a definition reads it, or if the definition of
+    a needed name reads it.
+    """
     definitions = [statement for statement in tree.body if is_definition(statement)]
     reads: dict[str, set[str]] = {}
     for statement in definitions:

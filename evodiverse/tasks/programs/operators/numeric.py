@@ -1,4 +1,4 @@
-"""The numeric expressions in a function, as far as its source shows them, and the names that are available there."""
+"""The expressions in a function that seem to be numeric, judging by its source, and the names available at each."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +15,10 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 Weighted: TypeAlias = tuple[tuple[str, float], ...]
-"""Names with the weights that they are drawn with."""
+"""Names, each with the weight with which it is drawn."""
 
-# Functions from numbers to numbers. In the second group only the first argument is a number to compute with; the others
-# are axes and the like.
+# Functions from numbers to numbers. For those in _FIRST_ONLY, only the first argument is a number to compute with; the
+# others are axes and the like.
 _ELEMENTWISE: Final = frozenset(
     {
         *("abs", "min", "max", "minimum", "maximum", "sqrt", "exp", "expm1"),
@@ -89,7 +89,7 @@ class Part(NamedTuple):
 
 
 def numeric_parts(node: ast.expr) -> list[Part]:
-    """Return the operands that are numbers if the expression is a number; empty if it has no operands."""
+    """Return the operands of an expression that are numbers, assuming that the expression itself is a number."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
         right = (
             [] if isinstance(node.op, ast.Pow) else [Part(("right",), node.right)]
@@ -110,7 +110,7 @@ def numeric_parts(node: ast.expr) -> list[Part]:
 
 
 def is_numeric(node: ast.expr) -> bool:
-    """Return whether an expression in arithmetic may be a number or an array."""
+    """Return whether an expression that is used in arithmetic may be a number or an array."""
     if isinstance(node, ast.Constant):
         return type(node.value) in (int, float)
     if isinstance(node, ast.BinOp):
@@ -242,7 +242,10 @@ class _Finder:
             yield from self._expression(part, path + step, bound, outer, block, is_returned=is_item)
 
     def _is_place(self, node: ast.expr, *, is_operand: bool) -> bool:
-        """Return whether an expression counts as a number; items, attributes and unknown calls only do as operands."""
+        """Return whether an expression counts as a number.
+
+        Items, attributes and calls to unknown functions count only if they are operands.
+        """
         if not is_numeric(node):
             return False
         if isinstance(node, ast.Call):

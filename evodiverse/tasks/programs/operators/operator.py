@@ -87,10 +87,10 @@ class ProgramOperator:
     probability `MOVE_RATE`; all other edits are mutations (`MUTATIONS`).
 
     A child defines the entry point, reads no undefined name that its parent did not read, and differs from its parent.
-    It has at most ``max_characters`` characters, or as many as its parent if that has more, and at most about 0.3 s of
-    work, or as much as its parent if that takes more. A child above these limits is trimmed. Definitions and random
-    generators that it no longer reads are removed. The operator makes up to `TRIES` children until one meets these
-    conditions.
+    It has at most ``max_characters`` characters, or as many as its parent if the parent is longer. Its estimated work
+    is at most 0.3 s (`MAX_WORK`), or that of its parent if the parent takes more. A child above these limits is
+    trimmed. Definitions and random generators that a child no longer reads are removed. The operator makes up to
+    `TRIES` children until one meets these conditions.
 
     The operator name of a proposal joins the names of the changes, as in
     ``crossover_statements+mutation_constant+move_walk``.
@@ -98,7 +98,7 @@ class ProgramOperator:
     Args:
         entry_point: The function that a program must define.
         moves: The task's own moves, or None if it has none.
-        max_characters: The maximum length of a child.
+        max_characters: The maximum length of a child, unless its parent is longer.
     """
 
     def __init__(self, entry_point: str, moves: Grammar | None = None, max_characters: int = MAX_CHARACTERS) -> None:
@@ -110,7 +110,7 @@ class ProgramOperator:
         self._crossovers = crossovers()
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is a program, or None if no try succeeded.
+        """Return one proposal per request; its genotype is a program, or None if no child could be made.
 
         Raises:
             ValueError: A request has no parents.

@@ -53,7 +53,7 @@ class Reseeder:
     """
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is None if the program has no seeds to draw.
+        """Return one proposal per request; its genotype is None if the program is not Python or has no seeds.
 
         Raises:
             ValueError: A request has no parents.
@@ -91,8 +91,9 @@ def _replace_seed(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast
 def seeds_of(tree: ast.Module) -> list[Seed]:
     """Return the places in a program that set the seeds of random generators.
 
-    A constant of the module that is read only as a seed counts as one seed. A generator without a seed gets one. A
-    constant is added to any other integer expression, so that generators with different seeds keep different seeds.
+    A constant of the module that is read only as a seed counts as one seed. A generator without a seed gets one. If a
+    seed is neither a number nor such a constant but another integer expression, a constant is added to it, so that
+    generators with different seeds keep different seeds.
     """
     modules = _modules(tree)
     arguments: list[tuple[Path, ast.expr]] = []
@@ -120,7 +121,13 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
 
 
 def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
-    """Return the seeds in the argument of a generator; empty if the argument might not be an integer."""
+    """Return the seeds in the argument of a generator; empty if the argument might not be an integer.
+
+    Args:
+        path: The path of the argument.
+        node: The argument.
+        unknown: The names that may be bound to something other than an integer.
+    """
     if isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
         return [Seed(path, number)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):

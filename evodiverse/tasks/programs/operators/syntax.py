@@ -64,7 +64,7 @@ def _share(statement: ast.stmt, lines: Sequence[str]) -> ast.stmt:
 
 @lru_cache(maxsize=4096)
 def _read_lines(text: str) -> ast.stmt | None:
-    """Return the only statement in a text; None if it holds no, several or incomplete statements, or a definition."""
+    """Return the only statement in a text; None unless the text is one complete statement that is not a definition."""
     is_indented = text[:1].isspace()
     try:
         body = parse_quietly(f"if 1:\n{text}" if is_indented else text).body

@@ -24,9 +24,11 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
         "triangle as a share of the whole triangle, higher is better; for `distances`, the squared ratio of the "
         "largest to the smallest distance, lower is better",
     ),
-    "points": OwnColumn(str, "the points as JSON, exact to the last bit, so that the log alone proves a record"),
+    "points": OwnColumn(
+        str, "the points as JSON, exact to the last bit, so that the log alone proves a new best value"
+    ),
 }
-"""The columns of ``evaluations`` that tasks of points add."""
+"""The columns of ``evaluations`` that the tasks that place points add."""
 
 
 class PointPlacing:
@@ -37,7 +39,7 @@ class PointPlacing:
     ``points``, exact to the last bit, so that the log alone proves a record.
 
     Args:
-        problem: The problem that the points solve.
+        problem: The problem, which defines the value of the points.
         n: The number of points.
         reference: The value that scores 1, above 0.
         limits: The limits of each run of a program.

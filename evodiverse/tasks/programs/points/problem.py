@@ -22,8 +22,8 @@ class Problem(NamedTuple):
         is_larger_better: Whether larger values are better.
         best_known: The best published values by the number of points.
         seed: The file of the program that a search starts from, which has the line ``N = n``.
-        measure: A function that returns the exact value of points, at least 0. It raises ``ValueError`` with the reason
-            if they are invalid.
+        measure: A function that returns the exact value of the quantity for given points, at least 0. It raises
+            ``ValueError`` with the reason if the points are invalid.
         verify: A function that finds the same value by an independent method, and raises the same error.
         how: A description of the method of ``verify``.
         draw: A function that returns a PNG of valid points with lines of text below.

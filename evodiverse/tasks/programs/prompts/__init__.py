@@ -37,7 +37,7 @@ _THOUGHT = "</think>"
 
 
 class ProgramPrompts:
-    """The prompts of all rungs, filled from template files.
+    """The prompts of all rungs of the temperature ladder, filled from template files.
 
     Args:
         templates: The template texts by name; see `read_templates`.
@@ -46,7 +46,7 @@ class ProgramPrompts:
         max_characters: The length above which a program is rejected.
         example: A program of typical length.
         mode: How a model is to answer: ``diff``, ``rewrite``, or ``mixed`` for either with equal probability.
-        hot: The prompt of hot rungs: ``same``, or ``explore``, which asks them for another construction.
+        hot: The prompt of hot rungs: ``same`` (as for cold rungs), or ``explore``, which asks for another construction.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ def describe_heilbronn(n: int, reference: float, timeout: float) -> str:
 
     Args:
         n: The number of points.
-        reference: The area of the smallest triangle that scores 1, as a share of the whole triangle's area.
+        reference: The value that scores 1: the area of the smallest triangle as a share of the whole triangle's area.
         timeout: The limit of a run, in CPU seconds.
     """
     return _describe_placing("heilbronn", n, reference, timeout)
@@ -173,7 +173,7 @@ def describe_distances(n: int, reference: float, timeout: float) -> str:
 
     Args:
         n: The number of points.
-        reference: The squared ratio of the largest to the smallest distance that scores 1.
+        reference: The value that scores 1: the squared ratio of the largest to the smallest distance.
         timeout: The limit of a run, in CPU seconds.
     """
     return _describe_placing("distances", n, reference, timeout)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from evodiverse.tasks.programs.parsing import unify_newlines
 from evodiverse.vocabulary import Reason, Rejection
 
-# More than a program needs, and few enough to apply each of them to a long text.
+# More blocks than an edit of a program needs, and few enough to apply each of them to a long text.
 MAX_BLOCKS = 50
 # The most lines of a program after a block is applied, because the next block is searched for in all of them.
 MAX_LINES = 50_000
@@ -126,7 +126,8 @@ def _without_blank_ends(lines: list[str]) -> list[str]:
 def _locate(lines: list[str], run: list[str]) -> tuple[int, int]:
     """Return how often a run of lines occurs, and the index of its first line at the first place.
 
-    Overlapping occurrences count as two. The search works on joined text, which takes linear time for any text.
+    If occurrences overlap, the number may be too low, but it is at least 2. The search works on the joined lines, which
+    takes linear time for any text.
     """
     text, wanted = _join(lines), _join(run)
     first = text.find(wanted)
