@@ -1,6 +1,7 @@
 """Parsing Python source code that others wrote."""
 
 import ast
+import threading
 import warnings
 from itertools import groupby
 from typing import Final
@@ -16,11 +17,22 @@ Python sorts the marks of a name in quadratic time, and does so again for each w
 """
 
 
+# Python 3.11 counts the depth of a syntax tree in one place for all threads, so if two threads parse at the same
+# time, one may get a SystemError. The filters of warnings are also shared.
+_TURN = threading.Lock()
+
+
+def parse(source: str) -> ast.Module:
+    """Return the syntax tree of source code, as `ast.parse` does; any number of threads may call this at a time."""
+    with _TURN:
+        return ast.parse(source)
+
+
 def parse_quietly(source: str) -> ast.Module:
     """Return the syntax tree of source code without printing warnings; raises one of `NOT_PYTHON`."""
     if not source.isascii() and _count_marks(source) > MAX_MARKS:
         raise ValueError(f"more than {MAX_MARKS} combining marks in a row")
-    with warnings.catch_warnings():
+    with _TURN, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as the one about "\\d", which does not concern the user
         return ast.parse(source)
 

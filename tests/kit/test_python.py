@@ -1,10 +1,14 @@
 """Parsing of Python source code that others wrote."""
 
 import ast
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evodiverse.kit.python import MAX_MARKS, parse_quietly
+from evodiverse.kit.python import MAX_MARKS, parse, parse_quietly
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 
 ABOVE, BELOW = "\N{COMBINING ACUTE ACCENT}", "\N{COMBINING CEDILLA}"
@@ -31,3 +35,29 @@ def test_a_flood_of_marks_is_refused_before_python_sorts_it(marks: str) -> None:
             parse_quietly(f"e{marks} = 1")
 
     assert cpu_seconds(read) < MAX_SECONDS
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Threads alternate as often as they can, even while Python builds a syntax tree."""
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+
+    def pause(phase: str, info: dict[str, int]) -> None:
+        """Give other threads an opportunity to run: Python code is where threads alternate."""
+
+    gc.callbacks.append(pause)
+    gc.set_threshold(20)
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+    gc.set_threshold(*thresholds)
+    gc.callbacks.remove(pause)
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("function", [parse, parse_quietly])
+def test_threads_may_parse_at_the_same_time(function: Callable[[str], ast.Module]) -> None:
+    terms = "+".join(f"params[{number}] * np.exp(A * ({number} + A * (2 + A)))" for number in range(60))
+    with ThreadPoolExecutor(4) as threads:
+        trees = list(threads.map(function, [f"def equation(A, params):\n    return {terms}\n"] * 200))
+    assert len({len(list(ast.walk(tree))) for tree in trees}) == 1

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from evodiverse.kit.python import parse
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
 FloatArray = NDArray[np.float64]
@@ -200,7 +201,7 @@ def read_tree(source: str) -> Node:
         TreeSizeError: The tree would have more than `MAX_SIZE` nodes.
         ValueError: The source is not a skeleton in canonical form.
     """
-    function = ast.parse(source).body[0]
+    function = parse(source).body[0]
     scope: dict[str, Node] = {}
     for statement in function.body if isinstance(function, ast.FunctionDef) else []:
         match statement:

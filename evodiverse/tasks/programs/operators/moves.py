@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from evodiverse.kit.python import parse
 from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.operators.names import binds, module_names, names_of, parameters
 from evodiverse.tasks.programs.operators.syntax import (
@@ -172,7 +173,7 @@ def _added_to(statement: ast.stmt) -> frozenset[str]:
 def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
     """Return a move's statements with random parameters."""
     values = {name: draw.text(rng) for name, draw in move.draws.items()}
-    return ast.parse(Template(move.template).substitute(values)).body
+    return parse(Template(move.template).substitute(values)).body
 
 
 def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> ast.Module:
