@@ -1,1 +1,1 @@
-"""Vectors of texts, and the diversity of sets of texts by the distances between their vectors."""
+"""Vectors that represent texts, and the diversity of sets of texts, measured by the distances between these vectors."""

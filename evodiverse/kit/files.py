@@ -120,7 +120,7 @@ def check_regular(path: Path) -> None:
 
 
 def read_file(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file that may come from elsewhere.
+    """Return the content of a file that somebody else may have written.
 
     Raises:
         OSError: The file cannot be read.
@@ -135,7 +135,7 @@ def read_file(path: Path, most_bytes: int) -> bytes:
 
 
 def read_json(path: Path, most_bytes: int) -> dict[str, Any]:
-    """Return the JSON object in a file that may come from elsewhere.
+    """Return the JSON object in a file that somebody else may have written.
 
     Raises:
         OSError: The file cannot be read.

@@ -263,7 +263,7 @@ class EarlyStop:
     """The keys of ``search.early_stop``."""
 
     top: int = documented(
-        "number of candidates, the best of the whole run, whose mean score is watched",
+        "how many of the best candidates of the whole run enter the mean score that is watched",
         default=MISSING,
         unit="candidates",
         least=1,

@@ -42,8 +42,9 @@ class DataSettings:
         default=None,
     )
     hold_back: float | None = documented(
-        "share of the training rows that no fit sees; they decide which of the equations that fit better than all "
-        "simpler ones is chosen; null: a fifth, or none with task.fit=bfgs, since the paper fits all rows",
+        "share of the training rows that no fit sees; the final equation is chosen by its error on these rows, among "
+        "those that fit better than every simpler one; null: a fifth, or none with task.fit=bfgs, since the paper "
+        "fits all rows",
         default=None,
         least=0,
         most=0.5,

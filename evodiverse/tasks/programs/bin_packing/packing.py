@@ -57,7 +57,7 @@ def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
 
 
 def count_bins(instance: Instance, choices: Sequence[Any]) -> int:
-    """Return the number of bins that choices open.
+    """Return the number of bins that the given choices open.
 
     Raises:
         ValueError: The choices are not a packing; see `replay`.

@@ -28,7 +28,7 @@ def inside(points: np.ndarray) -> np.ndarray:
 
 
 def soften(points: np.ndarray, width: float) -> np.ndarray:
-    """Let triangles turn over at a penalty, and move points so that few triangles are smaller than about ``width``."""
+    """Move points so that few triangles are smaller than about ``width``; at a penalty, triangles may flip over."""
     n = len(points)
     i, j, k = triples(n)
 
@@ -48,7 +48,7 @@ def soften(points: np.ndarray, width: float) -> np.ndarray:
 
 
 def polish(points: np.ndarray) -> np.ndarray:
-    """Move points to a local maximum of the smallest triangle; none of the triangles may turn over on the way."""
+    """Move points to a local maximum of the area of the smallest triangle, keeping the orientation of each."""
     n = len(points)
     i, j, k = triples(n)
     rows, cost = np.arange(len(i)), np.append(np.zeros(2 * n), -1)
