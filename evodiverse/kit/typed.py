@@ -28,7 +28,7 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
 
     Args:
         schema: The dataclass to convert to.
-        values: The values, by name. If a group allows any keys, null means an empty group.
+        values: The values, by name. For a group whose keys are the user's choice, null means an empty group.
         prefix: The prefix of the keys in the messages, such as ``task.``.
 
     Returns:

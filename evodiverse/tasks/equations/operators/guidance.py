@@ -78,7 +78,7 @@ class Guide:
             rng: Consumed at most once.
 
         Returns:
-            The factor and the ``(n,)`` values of its product with ``scale``, up to a constant. None if no factor
+            The factor and the ``(n,)`` values of its product with ``scale``, up to a constant factor. None if no factor
             explains anything.
         """
         columns = self._library if scale is None else self._library * _unit(scale)

@@ -31,7 +31,7 @@ class Gaussian:
 
 @dataclass
 class MinGaussian(Gaussian):
-    """A score of 1 up to ``mu`` that falls as a Gaussian above it: smaller is better."""
+    """A score that is 1 up to ``mu`` and falls off as a Gaussian above it: smaller is better."""
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""
@@ -40,7 +40,7 @@ class MinGaussian(Gaussian):
 
 @dataclass
 class MaxGaussian(Gaussian):
-    """A score of 1 from ``mu`` on that falls as a Gaussian below it: larger is better."""
+    """A score that is 1 at and above ``mu`` and falls off as a Gaussian below it: larger is better."""
 
     def __call__(self, raw: Values) -> Values:
         """Return the scores."""
