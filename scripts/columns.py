@@ -30,9 +30,9 @@ columns but `seconds`, `cached`, `cost_usd` and `retries` are equal.
 OWN = """
 ## Columns of the domains
 
-Each domain adds columns of its own to `evaluations`, after those above. These columns are also null for candidates that
-were not evaluated or whose evaluation failed. An evaluator or a domain of your own adds the columns that it declares
-([programs](programs.md), [domains](domain.md)).
+Each domain adds columns of its own to `evaluations`, after those above. Even without an entry under *null*, these
+columns are null for candidates that were not evaluated or whose evaluation failed. An evaluator or a domain of your own
+adds the columns that it declares ([programs](programs.md), [domains](domain.md)).
 """
 
 RECORD = """

@@ -91,8 +91,8 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "outcome": _text(
                 "how the attempt ended: `evaluated` (charged as an oracle call), `reused` (evaluated earlier in the "
                 "run, joins the pool for free), `duplicate` (the pool already holds it, or an earlier slot of the pool "
-                "does; with `method.screen`, the run has evaluated it, or it was proposed earlier in the round) or "
-                "`rejected` (not a valid candidate)"
+                "does; with `method.screen`, also if the run has evaluated it before, or if it was proposed earlier in "
+                "the same iteration, for any pool) or `rejected` (not a valid candidate)"
             ),
             "call": _whole(
                 "the number of the oracle call that was charged, counted from 1 over the whole run; "

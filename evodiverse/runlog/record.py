@@ -140,8 +140,9 @@ _KINDS: Final[Mapping[Key, _Kind]] = {
 MEANINGS: Final[Mapping[str, str]] = {
     "schema": f"the version of the log, now {SCHEMA}; missing in logs of EvoDiverse 0.1, which are still readable",
     "status": "`running`, `complete`, `failed`, `interrupted`, or `asking` (waits for `evodiverse-tell`)",
-    "stopped_by": "what ended a complete run: `budget`, `early_stop`, `patience`, `target`, `llm_calls`, `tokens`, "
-    "`usd`, `seconds`, or `engine` (the engine of a baseline finished by itself); null before the end",
+    "stopped_by": "what ended a complete run: `budget` (its evaluations are used up); `early_stop`, `patience` or "
+    "`target` (keys of `search`); `llm_calls`, `tokens`, `usd` or `seconds` (keys of `budget`); or `engine` (the "
+    "engine of a baseline finished by itself); null before the end",
     "error": "the message of the error that ended a failed run; null otherwise",
     "digest": "a digest of the settings that can change the log; a run is resumed only with the same digest",
     "settings": "the value of every configuration key that can change the log",
@@ -158,7 +159,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "`oracle` took",
     "totals": "how far the run got: `iterations`, `oracle_calls` and `best_score`",
     "llm": "the use of language models: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
-    "the same for each pool, and what counts against the caps (`counted_tokens`, `counted_usd`)",
+    "the same for each pool, and what counts against `budget.tokens` and `budget.usd` (`counted_tokens`, "
+    "`counted_usd`)",
     "engine": "only in runs of `evodiverse-baseline`: the number of `evaluations` that the other engine counted",
 }
 """The meaning of each key of a record, for ``docs/columns.md``."""

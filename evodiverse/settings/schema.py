@@ -115,7 +115,8 @@ class Screen:
         most=1,
     )
     at_most: int = documented(
-        "maximum number of similar proposals that a pool evaluates in a round as long as dissimilar ones are available",
+        "maximum number of similar proposals that a pool evaluates in an iteration as long as dissimilar ones are "
+        "available",
         default=2,
         unit="proposals",
         least=1,
@@ -319,7 +320,7 @@ class Evaluator:
     )
     batch: int | None = documented(
         "number of evaluations per batch; a killed run loses its unfinished batches; null: the number that takes "
-        "20 ms, or, for command and ray, an equal share of the evaluations of a round",
+        "20 ms, or, for command and ray, an equal share, per worker or core, of the candidates evaluated together",
         default=None,
         unit="evaluations",
         changes_log=False,

@@ -13,7 +13,8 @@ class Oracle:
     published: str | None = documented("name of a published classifier", default=None)
     path: str | None = documented("your own random forest, as a pickle or .npz", default=None)
     _target_: str | None = documented(
-        "your own function, or class without arguments, that maps a batch of SMILES to scores in [0, 1]", default=None
+        "module.name of your own function, or class without arguments, that maps a batch of SMILES to scores in [0, 1]",
+        default=None,
     )
 
     elsewhere: bool | None = documented(
