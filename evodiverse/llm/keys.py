@@ -41,7 +41,7 @@ def load_env_file(path: Path) -> None:
 
 
 def redact(text: str, *secrets: str | None) -> str:
-    """Return a message without secrets, including one that is cut off at the end of the message.
+    """Return a message with its secrets hidden, even a secret that is cut off by the end of the message.
 
     Args:
         text: The message.

@@ -68,8 +68,8 @@ _SLOT: Final = _whole("the place of the offspring among those of its pool in thi
 _ATTEMPT: Final = _whole("the number of the attempt at this slot, counted from 1")
 _COLD: Final = _whole("the colder of the two pools of the exchange")
 _HOT: Final = _whole("the hotter of the two pools of the exchange, always `cold_pool` + 1")
-_NO_SCORE: Final = "not evaluated, or failed; but a failed program has the score 0"
-_NO_ENERGY: Final = "not evaluated, or failed; but a failed program has the energy 0"
+_NO_SCORE: Final = "not evaluated, or failed; but a failed program has a score of 0"
+_NO_ENERGY: Final = "not evaluated, or failed; but a failed program has an energy of 0"
 _NO_MODEL: Final = "no language model was asked for the candidate"
 
 _PREDICTED: Final = "the forecast of −`energy` by the surrogate, the model that screens proposals; higher is better"
@@ -152,7 +152,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "log_u": _number("the logarithm of the uniform random number that was drawn for the pair", "nats"),
             "accepted": _truth("whether the two candidates changed places"),
             "blocked": _truth(
-                "whether the pair could not move, since one of the candidates was already in the other pool; "
+                "whether the pair could not move, because one of the candidates was already in the other pool; "
                 "such a pair does not count toward the swap rate"
             ),
             "xi": _number("the powering factor ξ that was used; 0 under the `random` rule"),

@@ -146,7 +146,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "error": "the message of the error that ended a failed run; null otherwise",
     "digest": "a digest of the settings that can change the log; a run is resumed only with the same digest",
     "settings": "the value of every configuration key that can change the log",
-    "overrides": "the settings that differ from those that the choice of task, method and llm gives by itself",
+    "overrides": "the settings that differ from the defaults of the chosen task, method and llm",
     "sources": "the SHA-256 of all data and code that the results depend on, each under its role, such as `initial`",
     "begun_from": "the run with a smaller budget whose results this run started from: its `path`, and the "
     "`oracle_calls` taken from it; missing if there is none",

@@ -125,7 +125,7 @@ class Overview:
 
 
 def choose_sheet(name: str, listed: Sequence[Listed], n_runs: int) -> Sheet:
-    """Return the display of a sweep for the setting ``display``, as `display.choose_display` does for one run.
+    """Return the display that the setting ``display`` selects for a sweep, as `display.choose_display` does for a run.
 
     Args:
         name: One of `evodiverse.runner.DISPLAYS`.

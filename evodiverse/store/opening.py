@@ -28,7 +28,7 @@ class Identity:
         path: The run directory.
         digest: The digest of the settings.
         settings: The flat settings that can change the log.
-        overrides: The settings that differ from those that the choice of task, method and llm gives by itself.
+        overrides: The settings that differ from the defaults of the chosen task, method and llm.
         sources: The data and code that the results depend on besides the settings, by role.
     """
 

@@ -133,7 +133,7 @@ def new_record(
     Args:
         digest: The digest of the settings.
         settings: The flat settings that can change the log.
-        overrides: The settings that differ from those that the choice of task, method and llm gives by itself.
+        overrides: The settings that differ from the defaults of the chosen task, method and llm.
         sources: The sources that the results depend on, by their roles.
         versions: The versions of the packages that are installed now, by name.
         commit: The git commit of the code; None if it is unknown.

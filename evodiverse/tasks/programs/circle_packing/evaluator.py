@@ -40,7 +40,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     ),
     "strict_sum": OwnColumn(
         float,
-        "sum of the radii after every overlap and every crossed wall is removed, checked in exact arithmetic",
+        "sum of the radii after they are reduced until no circles overlap and none crosses a wall, in exact arithmetic",
         "side of the square",
     ),
     "packing": OwnColumn(
