@@ -102,7 +102,8 @@ class Run:
             name: One of `DATASETS`.
 
         Raises:
-            InputError: There is no such table, a file cannot be read, or pandas is not installed.
+            InputError: There is no such table, nothing has been written yet, a file cannot be read, or pandas is not
+                installed.
         """
         try:
             return self.table(name).to_pandas()
@@ -202,7 +203,7 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
 
 
 def _say_nothing(line: str) -> None:
-    """Print nothing, since the caller gets the run."""
+    """Print nothing, since the caller of `run` gets the run itself."""
 
 
 def load(path: str | Path) -> Run:

@@ -1,6 +1,7 @@
 """The errors that EvoDiverse raises on purpose; each determines the exit code of the command.
 
-Any other exception that reaches the command line is a bug. A bad candidate is never an error: it is a `Rejection`.
+Any other exception that reaches the command line is a bug. A bad candidate is never an error: it becomes a `Rejection`
+or a failed `Evaluation`.
 """
 
 import os
@@ -41,7 +42,7 @@ class InputError(EvoDiverseError):
 
     Args:
         violations: Everything that is wrong, one line each, so that users can fix all of it at once. Quoted text may
-            come from untrusted sources: characters that control a terminal or start a new line are replaced.
+            come from untrusted sources, so the message replaces characters that control a terminal or start a new line.
     """
 
     exit_code: int = 2

@@ -65,7 +65,7 @@ class LanguageModel(Protocol):
     """Answers several queries at once. Asking the same query again gives the same answer at no cost."""
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost. A query answered before counts at the price of that time."""
+        """Return the most that each query can cost. A query answered before counts at the price paid then."""
 
     def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query.
@@ -254,7 +254,7 @@ class ShowsImprovements(Protocol):
     """A task that writes files about every candidate that is better than all before it."""
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the content of each file about such a candidate, by file name; a name may include a folder."""
+        """Return the content of each file about the discovery, by file name; a name may include a folder."""
 
 
 class Journal(Protocol):
@@ -519,7 +519,7 @@ class Metrics(Protocol):
 
     @property
     def targets(self) -> Sequence[float]:
-        """The target scores. For each, the number of calls until a score reached it is measured."""
+        """The target scores. One metric for each target is the number of the first call that reached it."""
 
     @property
     def libraries(self) -> Sequence[str]:
@@ -534,7 +534,7 @@ class Metrics(Protocol):
         """The problem of the runs."""
 
     def measure(self, log: "Log", tools: Tools) -> Measurement:
-        """Return the metrics of a complete run by name.
+        """Return the metrics of a complete run, by name.
 
         Raises:
             InputError: The log is damaged; the message names the damaged part.

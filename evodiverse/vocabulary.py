@@ -183,7 +183,7 @@ class Proposal:
         genotype: The proposed genotype, or None if there is none.
         operator: The name of the operator, or of the part of it that made the proposal.
         error: Why there is no genotype; empty if there is one.
-        llm_call: The number of the request to a language model that it came from; None for a classical operator.
+        llm_call: The number of the request to a language model that gave the proposal; None for a classical operator.
     """
 
     genotype: str | None
@@ -377,7 +377,7 @@ class Usage:
 
     @property
     def spent(self) -> str:
-        """The tokens of prompts and of replies and their cost, formatted for people."""
+        """The tokens of the prompts, the tokens of the replies, and the cost of both, as text for people."""
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,}" if known else "unknown"
         cost = "unknown cost" if self.cost_usd is None else f"${self.cost_usd:,.4f}"

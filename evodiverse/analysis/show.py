@@ -125,7 +125,7 @@ def read_overrides(path: Path) -> list[str] | None:
     """Return the overrides that the user wrote on the command line; None if the run directory does not have them.
 
     Raises:
-        InputError: The file is damaged; the message names it.
+        InputError: The file with the overrides is damaged; the message names it.
     """
     file = path / ".hydra" / "overrides.yaml"
     try:
@@ -203,7 +203,7 @@ def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
 
 
 def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
-    """Return the task's latest line about the chosen candidate, as one fact; no facts for a task that chooses none."""
+    """Return the task's latest line about the chosen candidate, with a label; empty for a task that chooses none."""
     try:
         headline = _read(path / BEST / CHOSEN, bytes.decode)
     except FileNotFoundError:
@@ -307,7 +307,7 @@ def _grid(facts: Sequence[tuple[str, Text]]) -> Table:
 
 
 def _table(*names: str) -> Table:
-    """Return a table without lines; a leading ``>`` in a name marks a column of numbers."""
+    """Return a table without rows or borders; a leading ``>`` in a name marks a column of numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name in names:
         table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")

@@ -217,7 +217,7 @@ def check_data() -> Iterator[Finding]:
 
 
 def check_keys() -> Iterator[Finding]:
-    """Yield a finding about whether each key is set, in the environment or in ``.env``; values are never shown."""
+    """Yield a finding for each key: whether it is set, in the environment or in ``.env``; values are never shown."""
     from evodiverse.llm.keys import load_env_file
 
     before = {name for name, value in os.environ.items() if value.strip()}

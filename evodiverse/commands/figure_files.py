@@ -40,8 +40,8 @@ def write(
 
     Args:
         runs: Run directories, or folders of runs.
-        to: The folder to write to; None for ``figures`` in the folder of runs if exactly one is given, and otherwise in
-            ``outputs``.
+        to: The folder to write to. None stands for ``figures`` in the folder of runs, if ``runs`` holds just one such
+            folder and nothing else, and otherwise for ``figures`` in ``outputs``.
         only: The names of the figures to draw; empty for all.
         reference: A file of SMILES to show as chemical space; None for ZINC-250K.
         own: Packages of the user's own domains.
@@ -119,7 +119,7 @@ def _find_folder(runs: Sequence[Path], to: Path | None) -> Path:
 
 
 def _select(results: Sequence[Result], named: set[Path]) -> list[Result]:
-    """Return the runs to compare: those named directly, and those whose budget alone differs from the defaults."""
+    """Return the runs to compare: those named directly, and those that differ from the defaults at most in budget."""
     return [result for result in results if result.run.path.resolve() in named or all(map(is_budget, result.overrides))]
 
 

@@ -7,7 +7,7 @@ from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
 
 
 def fetch_command(artifacts: Sequence[Artifact]) -> str:
-    """Return the shell command that fetches these artifacts, even if ``EVODIVERSE_OFFLINE`` is set.
+    """Return a shell command that fetches these artifacts even if ``EVODIVERSE_OFFLINE`` is set.
 
     Raises:
         DataError: The value of ``EVODIVERSE_OFFLINE`` is invalid.

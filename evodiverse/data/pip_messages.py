@@ -30,7 +30,7 @@ class Failure(NamedTuple):
 
 
 class _Cause(NamedTuple):
-    """A pattern in pip's output; both phrases may refer to its groups, to ``{python}`` and to ``{requirement}``."""
+    """A pattern in pip's output. Its reason and advice may contain its groups, ``{python}`` and ``{requirement}``."""
 
     pattern: str
     reason: str

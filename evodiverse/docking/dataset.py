@@ -64,7 +64,7 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
     Args:
         run: A complete run.
         record: The record of the docking, as `describe_docking` returns it.
-        results: The results by key, in the order of the rows.
+        results: The results by key. The rows of the dataset are written in this order.
 
     Raises:
         InputError: Another process writes to the run.

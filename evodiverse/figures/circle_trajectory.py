@@ -55,7 +55,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def draw(results: Sequence[Result], best: Result) -> Figure:
-    """Return a figure with the curves of all methods, and some record packings of the best run below them."""
+    """Return a figure with the curves of all methods and, below them, packings with which the best run set a record."""
     calls = [int(call) for call in numbers(curve(best, "sum_calls"))]
     shown = choose_records(calls)
     packings = read_packings(best.run, shown)
@@ -79,7 +79,7 @@ def draw(results: Sequence[Result], best: Result) -> Figure:
 
 
 def choose_records(calls: Sequence[int]) -> list[int]:
-    """Return the first of the records' calls, the last, and others spread evenly over the list between them."""
+    """Return up to `_N_SHOWN` of the calls that set a record: the first, the last, and others evenly in between."""
     n = min(_N_SHOWN, len(calls))
     places = {round(place * (len(calls) - 1) / max(1, n - 1)) for place in range(n)}
     return [calls[place] for place in sorted(places)]

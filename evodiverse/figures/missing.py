@@ -70,7 +70,7 @@ def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
 
 
 def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Iterator[_Absent]:
-    """Yield the wanted combinations of task, method and science without a run of the model with default settings."""
+    """Yield the wanted combinations of task, method and science that lack a run of the model with default settings."""
     fit = wanted.fit if model != OFF else None
     there = {
         (result.task, result.run.method, result.science)

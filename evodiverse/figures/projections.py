@@ -44,7 +44,7 @@ class Members:
 
 
 def read_members(results: Sequence[Result]) -> list[Members]:
-    """Return the final pools of the run with the lowest seed of each method, in the order of legends.
+    """Return, for each method in the order of legends, the final pools of its run with the lowest seed.
 
     Raises:
         InputError: A log is damaged.

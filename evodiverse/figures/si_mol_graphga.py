@@ -1,4 +1,4 @@
-"""Figure ``si_mol_graphga``: the classical operator with and without our method (paper, "Additional results")."""
+"""Figure ``si_mol_graphga``: the operator of Graph GA with and without our method (paper, "Additional results")."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

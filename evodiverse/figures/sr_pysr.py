@@ -51,7 +51,10 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def keep_common(results: Sequence[Result]) -> list[Result]:
-    """Return, for each science separately, only the runs on problems for which all methods have runs."""
+    """Return the runs on problems for which all methods have runs.
+
+    Within a science, methods without any runs are ignored.
+    """
     kept = []
     for science in sciences_of(results):
         own = [result for result in results if science_of(result) == science]

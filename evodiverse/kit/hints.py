@@ -58,7 +58,7 @@ def _with_words_of(name: str, keys: Sequence[str]) -> list[str]:
 
 
 def wrong_value(key: str, value: object, error: BaseException) -> str:
-    """Return a message about a value that OmegaConf refused with ``error``, with the expected kind of value."""
+    """Return a message about a value that OmegaConf refused with ``error``; it says what was expected, if known."""
     item = re.search(rf"full_key: ({re.escape(key)}\[\d+\])", str(error))
     if _MERGE_FAILURE in str(error):
         return wrong_type(key, "a group of keys" if str(value).startswith("[") else "a list", value)

@@ -171,7 +171,7 @@ class Asking:
     async def _write(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
         """Store replies in the cache.
 
-        A thread does this only if the disk is slow, since handing the replies over to it takes milliseconds.
+        A thread does this only if the disk is slow, since handing the replies over to a thread takes milliseconds.
         """
         if self._cache.seconds < _QUICK_SECONDS:
             return self._cache.keep(bought)

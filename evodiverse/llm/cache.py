@@ -59,8 +59,8 @@ def query_key(query: Query) -> bytes:
 class ReplyCache:
     """A store of replies by query. Any number of processes may use the same file at once.
 
-    If SQLite cannot read the file, it is set aside with a warning and rebuilt from its intact rows. A single damaged
-    row is ignored. Use it as a context manager.
+    If SQLite cannot read the file, the file is set aside with a warning and rebuilt from its intact rows. A single
+    damaged row is ignored. Use the cache as a context manager.
 
     Args:
         path: The path of the file, which is created if it does not exist.

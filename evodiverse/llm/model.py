@@ -47,9 +47,10 @@ class CachedModel:
         self._loop.close()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost; for a query in the cache, at the price at which it was bought.
+        """Return the most that each query can cost.
 
-        Each token of a prompt has at least one byte, so the number of bytes bounds the number of tokens.
+        The bound for a query in the cache uses the price at which its reply was bought. Each token of a prompt has at
+        least one byte, so the number of bytes bounds the number of tokens.
         """
         bounds = []
         for query, bought in zip(queries, self._cache.find(queries), strict=True):
@@ -65,9 +66,10 @@ class CachedModel:
 
         Args:
             queries: The queries to answer.
-            report: A function that is called periodically with the number of new replies, which is 0 while none
-                arrives. If the function raises an error, or a query fails for good, no more queries are sent. The
-                replies to queries in progress are kept, and the first error is raised.
+            report: A function that is called with the number of replies since its last call, at first those from the
+                cache. While no reply arrives, it is called periodically with 0. If the function raises an error, or
+                a query fails for good, no more queries are sent. The replies to queries in progress are kept, and the
+                first error is raised.
 
         Raises:
             InputError: There is no client, and the cache lacks a reply. The message names the query.

@@ -48,7 +48,10 @@ class Transfer:
         self.failure: TransientError | RefusedError | None = None
 
     def prepare(self, request: httpx.Request) -> None:
-        """Record the credentials in a request, and accept only gzip, since it can be decompressed up to a limit."""
+        """Record the credentials in a request, and accept only gzip.
+
+        Gzip is chosen because its decompression can be stopped at a size limit.
+        """
         for name, value in [*request.headers.items(), *request.url.params.items()]:
             if _SECRET_NAME.search(name):
                 self.secrets |= {value, value.partition(" ")[2]}  # with and without a scheme such as Bearer

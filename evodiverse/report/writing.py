@@ -21,17 +21,18 @@ _HEAD_BYTES: Final = 2_000
 
 
 def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> tuple[list[Path], list[str]]:
-    """Write ``report.html`` into the folder of each run, unless a complete run already has a current one.
+    """Write ``report.html`` into the folder of each run, and pages about several runs.
 
-    A folder of runs gets an ``index.html`` that lists them. If several run directories are given, they are compared on
-    ``comparison.html`` in their common parent folder.
+    A folder of runs gets an ``index.html`` that lists them. If several run directories are given, all runs are compared
+    on ``comparison.html`` in their common parent folder. Without a comparison, a complete run that already has a
+    current ``report.html`` keeps it.
 
     Args:
         given: Run directories and folders of runs.
         own: The packages of the user's own domains, whose code may be run.
 
     Returns:
-        The pages that were written, and one message for each run without a page.
+        The pages that were written, and one message for each run without a page and each path without runs.
 
     Raises:
         InputError: A page cannot be written.

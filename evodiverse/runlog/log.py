@@ -41,7 +41,7 @@ class Log:
         migrations: The columns of ``migrations``.
         adaptation: The columns of ``adaptation``.
         llm_calls: The columns of ``llm_calls``.
-        states: The pools after each iteration, the initial ones first; empty if the run is not complete.
+        states: The pools after each iteration, the initial ones first; empty in a log from `read_log_so_far`.
     """
 
     run: Run
@@ -94,7 +94,7 @@ class Log:
         return {calls[at]: values[at] for at in self.charged}
 
     def top(self, calls: Sequence[int], count: int) -> list[int]:
-        """Return the best of some calls, best first; of two with the same score, the older comes first."""
+        """Return the best ``count`` of some calls, best first; of two with the same score, the older comes first."""
         scored = [call for call in calls if call in self.scores]
         return sorted(scored, key=lambda call: (-self.scores[call], call))[:count]
 

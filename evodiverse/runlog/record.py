@@ -41,7 +41,7 @@ CHOSEN: Final = "chosen.txt"
 """The file in the folder `BEST` with the task's line about the candidate that it chooses."""
 
 CODE: Final = "code/"
-"""The prefix of the roles of a user's code files among the sources."""
+"""The prefix of the roles that a user's code files have among the sources of a run."""
 
 STATUSES: Final = ("running", "complete", "failed", "interrupted", "asking")
 _ANY: Final = "*"

@@ -39,7 +39,7 @@ class Run:
 
     @property
     def overrides(self) -> Mapping[str, Any] | None:
-        """The settings that task, method and llm do not give by themselves; None if an older log has none."""
+        """The settings that differ from the defaults of task, method and llm; None if an older log lacks them."""
         return self.record.get("overrides")
 
     def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:

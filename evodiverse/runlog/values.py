@@ -23,10 +23,10 @@ def known(value: float) -> float | None:
 
 
 def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None], list[float | None]]:
-    """Return the calls whose value was higher than all earlier values, and these values.
+    """Return the calls whose value was higher than all earlier ones, and the values of these calls.
 
     Args:
-        values: The calls with the value of each, in the order in which they were charged.
+        values: Pairs of a call and its value, in the order in which the calls were charged.
     """
     calls: list[float | None] = []
     records: list[float | None] = []

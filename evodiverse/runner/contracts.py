@@ -238,7 +238,7 @@ def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
 
 
 def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-    """Return files about the best candidates, by name; None stands for a file that must not exist.
+    """Return files, by name, about the best candidates; None stands for a file that must not exist.
 
     Raises:
         ContractError: The answer is not a mapping of names to bytes or None.
@@ -247,7 +247,7 @@ def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str,
 
 
 def show_improvement(task: ShowsImprovements, discovery: Discovery) -> Mapping[str, bytes | None]:
-    """Return files about a candidate that was better than all before it, by name.
+    """Return files, by name, about a candidate that was better than all before it.
 
     Raises:
         ContractError: The answer is not a mapping of names to bytes or None.

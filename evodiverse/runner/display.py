@@ -123,7 +123,7 @@ class PlainDisplay(NoDisplay):
 
 
 class RichDisplay(NoDisplay):
-    """A panel that is redrawn in place, at intervals that keep its cost below 1% of the time.
+    """A panel that is redrawn in place, at intervals long enough that drawing takes less than 1% of the run's time.
 
     Args:
         console: The console that the panel is drawn on.

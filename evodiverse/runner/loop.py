@@ -75,7 +75,7 @@ class Setup:
         store: The store that keeps the log.
         display: The display of the run.
         check: A function that raises `Interrupted` if the run was asked to stop.
-        committed: A function to call after each committed iteration, with a function that returns a snapshot.
+        committed: A function to call after each commit. Its argument is a function that returns a snapshot.
         evaluator: The evaluator of the run; None evaluates in the workers.
     """
 

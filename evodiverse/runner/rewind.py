@@ -26,7 +26,7 @@ def find_uncut(evaluations: Rows, last: int, slots: int, oracle_calls: int) -> i
     Up to this iteration, a run with a larger budget has the same log.
 
     Args:
-        evaluations: All rows of the dataset, with ``iteration`` and ``call``.
+        evaluations: All rows of the dataset ``evaluations``, with at least ``iteration`` and ``call``.
         last: The last iteration committed.
         slots: The number of offspring in one iteration, over all pools.
         oracle_calls: The budget of the run.

@@ -51,7 +51,7 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
         settings: The flat settings of the run.
 
     Yields:
-        The function to call after each commit, with a function that returns a snapshot.
+        The function to call after each commit. Its argument is a function that returns a snapshot.
     """
     follower = _Follower(path)
     follower.begin(open_it, settings)

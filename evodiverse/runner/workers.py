@@ -106,7 +106,7 @@ class Workers:
     """The ``n`` worker processes of a run; if ``n`` is 1, all work is done in this process.
 
     A `ThreadedTask` has processes of its own, so it evaluates in threads of this process. Answers come in the order of
-    the items, whichever worker finishes first. Use it as a context manager.
+    the items, whichever worker finishes first. Use `Workers` as a context manager.
 
     Args:
         bench: The objects that do the work.
@@ -206,8 +206,8 @@ class Workers:
 
         Args:
             hypotheses: The hypotheses to evaluate. Each batch is journalled by the process that evaluated it.
-            report: A function that is called after each batch with its size. If it or a batch raises, no new batch is
-                started, those in progress finish, and the first error is raised.
+            report: A function that is called after each batch with the size of the batch. If this function or a batch
+                raises, no new batch is started, those in progress finish, and the first error is raised.
         """
         answers: dict[int, list[TimedEvaluation]] = {}
         running: dict[Future[list[TimedEvaluation]], _Batch] = {}

@@ -30,7 +30,7 @@ class CountedFolder:
     """A program's folder on an ordinary disk, whose size is measured.
 
     Args:
-        root: The folder that contains it and nothing else.
+        root: The folder that contains the program's folder and nothing else.
         warm_parent: The id of the process that forks the programs.
     """
 

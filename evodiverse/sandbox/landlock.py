@@ -34,7 +34,7 @@ class _Rule(ctypes.Structure):
 
 
 def version() -> int:
-    """Return the version of the kernel's interface; 0 if it has none."""
+    """Return the version of the kernel's Landlock interface; 0 if the kernel has none."""
     if sys.platform != "linux":
         return 0
     try:

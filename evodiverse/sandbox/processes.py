@@ -40,7 +40,7 @@ class ProcessSandbox:
         return _make, (self._preload, self._mounts)
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
-        """Return how each call ended.
+        """Return how each job ended.
 
         Raises:
             ServiceError: The sandbox itself failed.
@@ -56,7 +56,7 @@ class ProcessSandbox:
         self._attempt(lambda _: None)
 
     def close(self) -> None:
-        """End the warm parents of all threads with their running programs. No program can run after that."""
+        """End the warm parents of all threads, and their running programs. No program can run after that."""
         with self._lock:
             self._is_closed = True
             parents = list(self._parents)

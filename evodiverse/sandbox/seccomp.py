@@ -35,7 +35,7 @@ class _Program(ctypes.Structure):
 
 
 def is_available() -> bool:
-    """Return whether the kernel can filter system calls, and their numbers are known for this machine."""
+    """Return whether the kernel can filter system calls and this package knows their numbers on this machine."""
     if sys.platform != "linux":
         return False
     try:

@@ -75,7 +75,7 @@ class WarmParent:
         return self._process.pid
 
     def run(self, job: Job) -> Execution:
-        """Run a job and return how the call ended.
+        """Run a job and return how it ended.
 
         Raises:
             DiedError: The warm parent is gone or does not answer.

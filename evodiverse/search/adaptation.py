@@ -25,7 +25,8 @@ def adapt_xi(thermostat: Thermostat, rate: float | None, swap: Swap) -> tuple[Th
 
     Args:
         thermostat: The thermostat before the event.
-        rate: The share of unblocked pairs that were accepted; None if there was no such pair; then nothing changes.
+        rate: The share of unblocked pairs that were accepted; None if all pairs were blocked, in which case nothing
+            changes.
         swap: The settings with the target τ, the tolerance ε and the window L.
 
     Returns:

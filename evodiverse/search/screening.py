@@ -1,4 +1,4 @@
-"""Screening: of many proposals, those that a surrogate model rates highest and that are dissimilar are evaluated."""
+"""Screening: a surrogate model rates many proposals, and the best that are dissimilar to each other are evaluated."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ class Progress:
 
     Attributes:
         idle: The number of iterations in a row without an oracle call.
-        stalled: The number of iterations in a row whose gain was too small.
+        stalled: The number of iterations in a row in which ``top_mean`` gained too little.
         top_mean: The mean of the best scores after the last iteration; None before the first.
     """
 

@@ -32,14 +32,14 @@ from evodiverse.settings.compose import (
 from evodiverse.settings.hydra_session import hydra_session
 
 _PARTS = ("base", "defaults")
-"""Subfolders of a group whose files are parts of options, not options themselves."""
+"""Subfolders of a group. Their files are parts of options, not options themselves."""
 _KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]
 Planned = TypeVar("Planned")
 
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with overrides before options, since argparse accepts overrides only if consecutive."""
+    """Return the arguments with overrides first, since argparse accepts overrides only if they are consecutive."""
     known = get_args_parser()._option_string_actions
     overrides: list[str] = []
     options: list[str] = []
@@ -263,7 +263,7 @@ def _missing_plus(key: str, known: DictConfig) -> str | None:
 
 
 def _missing_from_file(chosen: Sequence[str], override: str, check: Check) -> str | None:
-    """Return how to set a domain's key that the task's file lacks, or a similar key; None if the domain has neither."""
+    """Return how to set a domain's key that the task's file lacks, or a suggestion of a similar key, else None."""
     key = override.partition("=")[0]
     if not key.startswith("task."):
         return None

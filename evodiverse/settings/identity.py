@@ -35,7 +35,7 @@ def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, An
 
 
 def digest(identity: Mapping[str, Any]) -> str:
-    """Return a digest of these settings: 16 hexadecimal digits."""
+    """Return a digest of the settings that `identity` returns: 16 hexadecimal digits."""
     return hashlib.sha256(json.dumps(dict(identity), sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -95,7 +95,7 @@ class KnownRuns:
 
 
 def _find_circumstances(hydra: HydraConf) -> str:
-    """Return a digest of everything besides its overrides that decides the identity of a run."""
+    """Return a digest of everything that decides the identity of a run, apart from the run's overrides."""
     sources = [source for source in hydra.runtime.config_sources if source.schema == "file"]
     folders = [find_conf(), Path(__file__).parents[1], *(Path(source.path) for source in sources)]
     stamps = {str(path): _stamp(path) for folder in dict.fromkeys(folders) for path in _find_files(folder)}

@@ -240,7 +240,10 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
 
 
 def _number_of_trial(hydra: HydraConf) -> list[str]:
-    """Return a list with the folder of an adaptive sweeper's trial, else []; a plain sweep names its runs itself."""
+    """Return a list with the folder of an adaptive sweeper's trial; empty for any other run.
+
+    A plain sweep needs no such folder, since it names its runs itself.
+    """
     is_trial = hydra.mode is RunMode.MULTIRUN and not str(hydra.sweeper.get("_target_")).endswith(".BasicSweeper")
     return [f"trial{hydra.job.num}"] if is_trial else []
 

@@ -80,8 +80,8 @@ def open_run(
         columns: The columns that the run adds to ``evaluations``.
         libraries: The names of the packages whose versions are recorded.
         save: A function that writes the composed configuration into a given folder.
-        begin: A function that is called with the directory of a new run. It may fill the directory with results that
-            are known already, and returns the entries to add to the record.
+        begin: A function that is called with the directory of a new run, unless ``overwrite`` is true. It may fill the
+            directory with results that are known already, and returns the entries to add to the record.
         overwrite: Whether to delete the content of the directory and start over.
 
     Yields:

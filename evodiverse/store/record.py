@@ -198,7 +198,8 @@ def continue_record(
 def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Keep ``run.json`` up to date while a run is running, and record how it ended.
 
-    The body of the context sets ``stopped_by``. An exception that leaves the body is recorded and re-raised.
+    The body of the context sets ``stopped_by`` in the record. An exception that leaves the body is recorded and
+    re-raised.
     """
     try:
         directory.write_record(record)  # within `try`: a reader of the status may send a signal right away

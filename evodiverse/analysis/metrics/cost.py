@@ -30,7 +30,11 @@ def measure_cost(log: Log) -> Measurement:
 
 
 def measure_generations(log: Log) -> Measurement:
-    """Return settings of a run by name: its numbers of pools, members, parents and offspring, and its budget."""
+    """Return settings of a run by name.
+
+    These are the number of pools, the maximum size of a pool, the number of parents of each offspring, the number of
+    offspring of each pool per iteration, and the budget of oracle calls.
+    """
     settings = log.run.settings
     return {
         "n_pools": len(settings["method.ladder"]),
@@ -42,7 +46,7 @@ def measure_generations(log: Log) -> Measurement:
 
 
 def measure_rates(log: Log) -> Measurement:
-    """Return the percentages of invalid replies and of replies with a duplicate, by name.
+    """Return the percentages of invalid replies and of replies with a duplicate, by name; None if there are no replies.
 
     A reply is invalid if it proposed nothing (``no_answer``) or its proposal was rejected. A reply has a duplicate if
     the pool for which it was requested already held its proposal. A request without a reply does not count. In a run

@@ -19,8 +19,8 @@ def benchmark_table(layout: Layout, benchmark: Benchmark, results: Sequence[Resu
     """Return the table of a benchmark; the table has no lines if no run counts.
 
     A run counts if its task belongs to the benchmark, its oracle is unchanged, and its budget is that of the benchmark.
-    The last two lines show the sum over all tasks, averaged over the seeds with runs of all tasks, and the number of
-    evaluations that were not counted as calls.
+    The second-to-last line shows the sum of the metric over all tasks, averaged over the seeds with runs of all tasks.
+    The last line shows the number of evaluations that were not counted as calls.
 
     Args:
         layout: The layout of the table.

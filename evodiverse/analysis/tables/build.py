@@ -241,7 +241,7 @@ def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
 
 
 def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
-    """Return, for each row, the results on which all methods can be compared, and a phrase about the results left out.
+    """Return the results on which all methods can be compared, by row, and one phrase about all results left out.
 
     Methods without results are ignored. A science is a group of problems. A table that averages over models keeps only
     the models with which all methods of a science have results, and only the problems for which all methods have

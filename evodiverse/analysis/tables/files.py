@@ -48,7 +48,7 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
 
 
 def _clean(table: Table, name: str) -> Table:
-    """Return a table with a new name, whose texts cannot control a terminal or contain line breaks."""
+    """Return a table with a new name, and with texts that cannot control a terminal or contain line breaks."""
     return replace(
         table,
         name=name,

@@ -32,7 +32,8 @@ class Column:
             of the pools, with their mean in parentheses).
         llm: The only model whose runs count; None for all models of the table.
         group: The common title above several columns.
-        test: The test of the difference to show instead of the metric: ``t``, ``bootstrap`` or ``permutation``.
+        test: The test to show instead of the metric, for the difference between two methods: ``t``, ``bootstrap`` or
+            ``permutation``. None to show the metric.
         extra: Whether the paper has no such column.
         unlike: The metric of which ``metric`` is a variant. The column is shown only if the two differ by more than
             0.01 somewhere.

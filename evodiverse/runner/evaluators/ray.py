@@ -147,7 +147,7 @@ class RayEvaluator:
         self._n_cores = 1
 
     def __enter__(self) -> Self:
-        """Connect to the cluster, and to the broker that an earlier start of the run left there, or start a broker.
+        """Connect to the cluster, and take the broker that an earlier start of the run left there or start a new one.
 
         Raises:
             InputError: There is no cluster at this address, or Ray is not installed.

@@ -40,7 +40,7 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
 def initial_skeletons(variables: Sequence[str]) -> list[str]:
     """Return a linear and a quadratic skeleton of the variables, or of the first nine if there are more.
 
-    The quadratic skeleton includes the linear terms if there are enough parameters for all.
+    The quadratic skeleton includes the linear terms if there are enough parameters for all terms.
     """
     some = variables[: MAX_PARAMS - 1]
     squares = [f"{name}**2" for name in some]

@@ -113,8 +113,8 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     """Return the errors, accuracies, structures and diversities of an equation run.
 
     ``best_*`` are the values of the best equation, and ``top10_*`` are means over the best ten. ``acc`` is 1 if every
-    prediction is within 10% of the measurement, ``acc_95`` if at least 95% of them are. A value is None if nothing was
-    held out. An NMSE is infinite if a prediction is not finite.
+    prediction is within 10% of the measurement, ``acc_95`` if at least 95% of them are. These values are None if
+    nothing was held out. An NMSE is infinite if a prediction is not finite.
 
     Args:
         log: The run's log, with `COLUMNS`.
@@ -199,9 +199,10 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
     """Return the diversity of the equations in the final pools (paper, "Diversity Evaluation").
 
     An equation is compared by the body of its function. The diversity of a pool is the mean pairwise cosine distance of
-    these bodies. ``buffer_pools`` lists the diversities of the pools from hot to cold, followed by their mean, and
-    ``buffer_diversity`` is that mean. ``top100_pools`` is the same as ``buffer_pools``, but for the best 100 equations
-    of each pool. The weights of TF-IDF, which depend on the set of texts, are always computed from all pools together.
+    these bodies. ``buffer_pools`` lists the diversities of the pools from hot to cold and, if there are several pools,
+    then their mean. ``buffer_diversity`` is the mean alone. ``top100_pools`` is the same as ``buffer_pools``, but for
+    the best 100 equations of each pool. The weights of TF-IDF, which depend on the set of texts, are always computed
+    from all pools together.
 
     Args:
         log: The run's log.

@@ -51,7 +51,7 @@ def lay_out(
         front: The best equation of each complexity, each with its discovery.
         chosen: The member of the front that the run ends with.
         dataset: The data that the equations explain.
-        rows: The rows that are fitted, held back and held out, in the order of `SPLITS`.
+        rows: The rows of each split, in the order of `SPLITS`: those fitted, those held back, and those held out.
         predictions: The predictions of the chosen equation for each of these splits, or None for a split in which a
             prediction is not finite.
         sandbox: The sandbox in which sympy and the comparison with the law run.
@@ -146,7 +146,7 @@ def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset,
         source: The skeleton of the equation.
         params: The fitted parameters of the skeleton.
         law: The problem whose law is compared.
-        dataset: The data, whose rows span the box.
+        dataset: The data, whose rows determine the box.
         sandbox: The sandbox in which the comparison runs.
     """
     arguments = (list(params), list(law.constants), draw_points(dataset.splits))

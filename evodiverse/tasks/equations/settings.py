@@ -16,7 +16,7 @@ SRBENCH: Final = "srbench"
 CSV: Final = "csv"
 FITS: Final = ("lm", "bfgs")
 HELD_BACK: Final[Mapping[str, float]] = MappingProxyType({"lm": 0.2, "bfgs": 0.0})
-"""Default share of the training rows that no fit sees, by ``task.fit``; the paper fits all rows."""
+"""For each value of ``task.fit``, the default share of the training rows that no fit sees; the paper fits all rows."""
 
 ENERGIES: Final = ("log", "raw_mse")
 NORMALIZATIONS: Final = ("target", "none")

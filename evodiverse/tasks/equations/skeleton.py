@@ -437,7 +437,7 @@ class _Reader:
         return meant if isinstance(meant, ast.Constant) else None
 
     def _view(self, node: ast.expr) -> int | None:
-        """Return the index in ``params`` at which an expression starts if it is all or a slice of them, else None."""
+        """Return the index at which a slice of ``params`` starts, 0 for ``params`` itself, or None for other nodes."""
         match node:
             case ast.Name(name):
                 return self._scope.views.get(name)
@@ -520,7 +520,7 @@ def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int
     nonlinear: set[int] = set()
 
     def walk(node: ast.AST) -> set[int]:
-        """Return parameters that a value depends on; those that make this nonlinear are added to ``nonlinear``."""
+        """Return parameters that a value depends on, and add those that make the value nonlinear to ``nonlinear``."""
         match node:
             case ast.Subscript(_, ast.Constant(int() as number)):
                 return {number} & linear

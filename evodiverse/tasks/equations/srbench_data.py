@@ -148,7 +148,7 @@ def _read_numbers(path: Path, group: str, name: str) -> list[_Part]:
 
 
 def _find(group: Any, name: str, kind: type) -> Any:
-    """Return the member of a group with this name and kind; None if there is none, or only a soft or external link."""
+    """Return a group's member with this name and kind; None if there is none, or only a soft or external link."""
     is_own = isinstance(group.get(name, getlink=True), load("h5py").HardLink)
     return group[name] if is_own and isinstance(group[name], kind) else None
 
@@ -174,7 +174,7 @@ def _read_part(group: Any, titles: Sequence[str], where: str) -> _Part:
 
 
 def _check(names: Sequence[str], parts: Sequence[_Part]) -> None:
-    """Check that all splits have the columns of their table and finite numbers, and that the training target varies.
+    """Check that each split has the columns of its table and only finite numbers, and that the training target varies.
 
     Raises:
         DataError: A check fails; the message names the violations.

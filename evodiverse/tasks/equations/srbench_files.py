@@ -66,7 +66,7 @@ def find_files(science: str, root: str | None) -> Files:
 
 
 def load(library: str) -> ModuleType:
-    """Import a library that only these problems need.
+    """Import a library that only the problems of LLM-SRBench need.
 
     Raises:
         InputError: The library is not installed.
@@ -78,7 +78,7 @@ def load(library: str) -> ModuleType:
 
 
 def _fetch(name: str, folder: Path) -> Path:
-    """Download a file into a folder with the hub's client, which uses the user's login."""
+    """Use the hub's client, and with it the user's login, to download a file into a folder; return the file's path."""
     what = f"cannot fetch {name} of LLM-SRBench into {folder}"
     if is_offline():
         raise DataError(f"{what}: {OFFLINE_VARIABLE} is set; run with {OFFLINE_VARIABLE}=0, or {_COPY}")

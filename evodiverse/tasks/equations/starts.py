@@ -26,7 +26,7 @@ class Range(NamedTuple):
 
 
 Unit = tuple[float, ...]
-"""The magnitude of a parameter; if it is added to a variable, also the variable's lowest and highest value."""
+"""A parameter's magnitude; if the parameter is added to a variable, also the variable's lowest and highest value."""
 
 
 def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
@@ -56,7 +56,8 @@ def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[
 class _Finder:
     """Finds the units of the parameters in a tree.
 
-    It walks down the tree, and estimates for each expression the magnitude that it needs to matter in its place.
+    It walks down the tree. For each expression, it estimates the magnitude at which the expression would make a
+    difference in its place.
     """
 
     def __init__(self, ranges: Mapping[str, Range], units: dict[int, Unit]) -> None:
@@ -119,7 +120,7 @@ class _Finder:
                 self.visit(factor, 1.0)
 
     def _size(self, node: Node) -> float | None:
-        """Return the magnitude of an expression with suitable parameters, or None if a parameter can set it freely."""
+        """Return an expression's magnitude for suitable parameters, or None if a parameter can set it to any value."""
         if node not in self._sizes:
             self._sizes[node] = self._measure(node)
         return self._sizes[node]

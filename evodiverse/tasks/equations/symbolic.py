@@ -20,7 +20,7 @@ RESIDUE: Final = 1e-6
 """Largest difference between formulas that count as equal, relative to the size of the values; allows for rounding."""
 
 FACTOR: Final = 2.0
-"""Factor by which a constant of the law may be larger or smaller than its true value."""
+"""Largest factor by which a constant of the law may be larger or smaller than its true value."""
 
 # For each stage of the fit, its number of steps, and the residue above which the fit is abandoned after it.
 _STEPS: Final = ((10, 1e-4), (60, RESIDUE))

@@ -86,7 +86,7 @@ class EquationTask:
         sandbox: The sandbox that runs the equations.
         settings: The settings under ``task``.
         initial: The skeletons that every pool starts from.
-        given: The parameters of each hypothesis, by its key, which are used instead of fitted ones; None to fit them.
+        given: For each hypothesis, by its key, the parameters to use instead of fitted ones; None to fit them all.
             The number of given parameters is not limited. If parameters are given, no rows are held back, since all
             training rows may have been used to find them.
     """
@@ -117,7 +117,7 @@ class EquationTask:
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the data: a process that receives the task evaluates nothing."""
+        """Return the state without the data, since a process that receives the task evaluates nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
         dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none), None)
         return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None}
@@ -177,7 +177,10 @@ class EquationTask:
         return f"{self._dataset.target.name} = {right}  ({error})"
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return the files about the front and the chosen equation, by name; no files if the front has not changed."""
+        """Return the files about the front and the chosen equation, by name.
+
+        There are no files if the front is empty or the same as at the last call.
+        """
         front = _find_front(discoveries)
         calls = tuple(member.call for member in front)
         if not front or calls == self._shown:

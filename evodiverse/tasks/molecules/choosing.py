@@ -129,7 +129,7 @@ def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
 
 
 def _draw(library: AnyLibrary, among: int, rng: np.random.Generator) -> list[Molecule]:
-    """Draw molecules uniformly and return them in the order of the file."""
+    """Draw up to ``among`` molecules uniformly, and return them in the order of the file."""
     return sorted(library.sample(among, rng), key=lambda molecule: molecule.line)
 
 

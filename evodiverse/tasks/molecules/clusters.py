@@ -44,7 +44,7 @@ def count_clusters(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 def count_scaffolds(scaffolds: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Return each scaffold with its number of molecules and the index of the first of them, most frequent first."""
+    """Return each scaffold, most frequent first, with its number of molecules and the index of the first of these."""
     places: dict[str, list[int]] = defaultdict(list)
     for at, scaffold in enumerate(scaffolds):
         places[scaffold].append(at)

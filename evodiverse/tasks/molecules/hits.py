@@ -38,13 +38,14 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
 
     - ``hits_<score>`` is the number of hits, ``different_hits_<score>_<limit>`` the number of different hits, and
       ``div_hits`` the #DivHits of Renz et al. (see `count_div_hits`). ``<score>`` is the threshold of a hit, and
-      ``<limit>`` the similarity limit.
+      ``<limit>`` the similarity limit. Metrics without these in their names use `HIT` and `LIMIT`, except that
+      ``div_hits`` has its own limit.
     - ``different_top10`` is the mean score of the ten best pairwise different molecules, hits or not. If there are
       fewer than ten, each missing one counts as 0.
     - ``no_hit_percent`` is 100 for a run without a hit and 0 otherwise, so that its mean over runs is the percentage of
       runs without a hit.
-    - ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits and of different hits after a
-      share of the budget. After an early stop they keep their last value.
+    - ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits and of different hits after
+      ``<percent>`` percent of the budget. After an early stop they keep their last value.
     - ``different_hits_auc`` is the mean of ``different_hits_at_<percent>`` over the budget: the area under straight
       lines from 0 through these points, divided by the budget.
 
@@ -86,10 +87,10 @@ def find_different(fingerprints: Sequence[Bits], limit: float) -> list[int]:
 def count_div_hits(fingerprints: Sequence[Bits]) -> float:
     """Return how many hits can be picked at pairwise Tanimoto distances above 0.7 (Renz et al. 2024, "#DivHits").
 
-    As in the paper by Renz et al., RDKit's MaxMin algorithm picks from the hits in random order. It starts with the
-    first hit, and then repeatedly picks the hit that is farthest from all hits picked before. The result is the mean
-    over five orders drawn with seed 0, so that the same hits always give the same number. Renz et al. count only hits
-    with drug-like properties; here all hits count.
+    As in the paper by Renz et al., the hits are put in random order, and RDKit's MaxMin algorithm picks some of them.
+    It starts with the first hit, and then repeatedly picks the hit that is farthest from all hits picked before. The
+    result is the mean over five orders drawn with seed 0, so that the same hits always give the same number. Renz et
+    al. count only hits with drug-like properties; here all hits count.
 
     Args:
         fingerprints: The fingerprints of the hits, in the order of the oracle calls.
@@ -113,7 +114,7 @@ def _count(log: Log, calls: Sequence[int], score: float) -> int:
 
 
 def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:
-    """Return the numbers of hits and of different hits after each share of the budget.
+    """Return the numbers of hits and of different hits after each share of the budget, and ``different_hits_auc``.
 
     Different hits are selected from scratch from all hits up to that point, so a better hit that comes later may
     replace several others.

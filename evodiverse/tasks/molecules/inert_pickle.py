@@ -3,7 +3,8 @@
 Unpickling calls any function that a file names, so a pickle from an untrusted source is an untrusted program. Here the
 names that a classifier needs are bound to stand-ins that only record their arguments, and every other name is refused.
 Not even numpy's functions are called during unpickling: ``dtype.__setstate__`` trusts offsets and flags, with which a
-file could reach outside its buffer. The few arrays that are needed are built afterwards from the recorded bytes.
+file could make an array reach outside its buffer. The few arrays that are needed are built afterwards from the recorded
+bytes.
 
 This also makes reading independent of the scikit-learn version that wrote the file (tested with 0.21 to 1.9).
 """
@@ -117,7 +118,8 @@ def read_pickle(
         remedy: What to do about a file that cannot be used, for error messages.
 
     Raises:
-        DataError: The file is missing, is not a pickle, names a global that is not admitted, or holds another object.
+        DataError: The file is missing, is not a pickle, names a global that is not admitted, or holds something other
+            than ``what``.
     """
     try:
         content = path.read_bytes()

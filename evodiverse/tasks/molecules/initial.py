@@ -21,7 +21,7 @@ WHOLE: Final = 10_000
 """The maximum number of records in a file that is read completely before a run. From a longer file, only the drawn
 records are read."""
 MOST_READ: Final = 100_000
-"""The maximum number of records that are read from a longer file for one pool."""
+"""The maximum number of records that are read for one pool from a file of more than `WHOLE` records."""
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
@@ -158,8 +158,8 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
         skip_invalid: Whether to skip invalid records instead of refusing the file.
 
     Raises:
-        InputError: The file cannot be read, contains no molecules, or has malformed records although ``skip_invalid``
-            is not set. The message names the first few of these records.
+        InputError: The file cannot be read, contains no molecules, or has malformed records while ``skip_invalid`` is
+            not set. The message names the first few of these records.
     """
     source = Source(expanded(path), column)
     n_records = source.count()

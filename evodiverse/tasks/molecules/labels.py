@@ -61,8 +61,8 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
             are refused in any case.
 
     Raises:
-        InputError: The file cannot be read, contains no molecules, has a missing column, or has malformed lines. The
-            message names the first few of them.
+        InputError: The file cannot be read, contains no molecules, lacks a required column, or has malformed lines.
+            The message names the first few of these lines.
     """
     try:
         content = read_input(expanded(path), MAX_BYTES)
@@ -142,7 +142,7 @@ def _find_columns(header: Sequence[str]) -> _Columns:
     """Return the positions of the columns; the case of their names does not matter.
 
     Raises:
-        InputError: A column is missing or duplicated.
+        InputError: A required column is missing, or one of the three columns is duplicated.
     """
     names = [cell.strip().lower() for cell in header]
     for name in ("smiles", "label", "split"):

@@ -1,7 +1,8 @@
 """Metrics of molecule runs: those of the paper (appendix on molecular discovery), and others common in the field.
 
-Metrics of an iteration are computed over the union of all pools, in which a molecule counts once. Metrics named
-``…_archive``, and those of the module `hits`, are computed over all molecules evaluated up to that iteration instead.
+Metrics of an iteration are computed over the union of all pools, in which a molecule counts once. Metrics with
+``_archive`` in their names, and those of the module `hits`, are computed over all molecules evaluated up to that
+iteration instead.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -273,5 +274,5 @@ def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
 
 
 def first_of_each(items: Sequence[str]) -> list[int]:
-    """Return the index of the first occurrence of each distinct item, in order."""
+    """Return the index of the first occurrence of each distinct item; the indices are in increasing order."""
     return sorted({item: at for at, item in reversed(list(enumerate(items)))}.values())

@@ -41,7 +41,7 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
 
 
 def _under(prefix: str, key: str, violation: str) -> str:
-    """Return a violation with its key moved from ``task.oracle.`` to ``prefix``."""
+    """Return a violation with its key moved from ``task.oracle.`` to ``prefix``; one without a key gets ``key``."""
     if violation.startswith(OWN_PREFIX):
         return f"{prefix}{violation.removeprefix(OWN_PREFIX)}"
     return f"{prefix}{key}: {violation}"

@@ -1,4 +1,4 @@
-"""SMARTS patterns that users provide."""
+"""Reading and checking the SMARTS patterns that users provide."""
 
 from functools import lru_cache
 

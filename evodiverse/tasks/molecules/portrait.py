@@ -25,7 +25,10 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return a picture of the child that marks the atoms its first parent lacks; None for invalid SMILES."""
+    """Return a picture of a child and a line on the change from its first parent, or None for invalid SMILES.
+
+    The picture marks the atoms that the first parent lacks, and the line counts the atoms kept, new and gone.
+    """
     parent, child = _read(parents[0]), _read(genotype)
     if parent is None or child is None:
         return None

@@ -228,7 +228,7 @@ class Source:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn exceptions raised while the file is read into `InputError`."""
+        """While the file is read, turn exceptions into `InputError`."""
         try:
             yield
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:

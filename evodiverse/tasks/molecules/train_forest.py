@@ -30,7 +30,7 @@ _PLAIN_NAME = re.compile(r"[\w./+-]*\.npz", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The arguments of the command.
+    """The arguments of the command ``evodiverse-data train-forest``.
 
     Attributes:
         data: A CSV file with the columns smiles, label and, optionally, Split.
@@ -94,7 +94,8 @@ def _check_output(order: Order, output: Path) -> None:
     """Refuse an output path that cannot be written, before the forest is trained.
 
     Raises:
-        InputError: The folder does not exist or is not writable, the file exists, or the path is the table itself.
+        InputError: The folder does not exist or is not writable, the path is a folder or the table itself, or the file
+            exists and ``order.force`` is not set.
     """
     data = expanded(order.data)
     try:

@@ -114,7 +114,7 @@ def measure_auc(forest: Forest, packed: NDArray[np.uint8], is_active: NDArray[np
 
 
 def _to_sparse(packed: NDArray[np.uint8]) -> sparse.csr_matrix:
-    """Return the bits as a sparse matrix, from which scikit-learn builds the same trees in half the time."""
+    """Return the bits as a sparse matrix. From a dense one, scikit-learn builds the same trees in twice the time."""
     blocks = [sparse.csr_matrix(np.unpackbits(block, axis=1), dtype=np.float32) for block in _blocks(packed)]
     return sparse.vstack(blocks, format="csr")
 

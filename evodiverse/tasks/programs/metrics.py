@@ -99,8 +99,8 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     * ``diversity`` is the diversity of the programs in the final pools, each counted once. ``pool_diversity`` lists
       that of each final pool, cold to hot. ``run_diversity`` is that of all valid programs of the run (paper, table
       ``mh_ablation_algo``).
-    * ``curve.sum_calls`` lists the calls whose sum is larger than those of all earlier calls, and ``curve.sum`` lists
-      these sums.
+    * ``curve.sum_calls`` lists the calls whose sum is larger than every earlier sum, and ``curve.sum`` lists the sums
+      of these calls.
 
     Args:
         log: The run's log, with the columns in `COLUMNS`.

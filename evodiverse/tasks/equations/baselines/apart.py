@@ -22,7 +22,7 @@ class Answer(NamedTuple):
 
 
 def find_apart(engine: str, order: Order) -> Answer:
-    """Return the answer of an engine that runs in a separate process, its numerical libraries limited to one thread.
+    """Run an engine in a separate process, with numerical libraries limited to one thread, and return its answer.
 
     Raises:
         ServiceError: The engine failed; the message gives the reason.

@@ -74,8 +74,8 @@ def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
     """Return the model that Operon's nodes represent.
 
     Args:
-        nodes: The nodes in postfix order, the first argument last. The value of a node is a factor that multiplies
-            the node; the value of a constant is the constant itself.
+        nodes: The nodes in postfix order, each node's first argument last. The value of a node is a factor that
+            multiplies the node; the value of a constant is the constant itself.
         names: The names of the variables, by Operon's hashes.
 
     Raises:

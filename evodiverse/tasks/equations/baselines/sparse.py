@@ -93,7 +93,7 @@ def _apply(function: str, leaf: Node) -> Node:
 
 
 def _solve(terms: list[Node], columns: FloatArray, target: FloatArray) -> Model:
-    """Return the sum of some terms and an offset, with the factors and the offset of least squared error."""
+    """Return the sum of scaled terms and an offset, with the scales and the offset that minimize the squared error."""
     from sklearn.linear_model import LinearRegression
 
     scales = np.std(columns, axis=0)  # else a column 1e17 times as large would hide the others

@@ -102,8 +102,8 @@ def fit(
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
 
     Returns:
-        ``(n_params,)`` fitted parameters, for each split 1 if all its predictions are finite and 0 if not, and for each
-        split ``(n,)`` predictions. Values that are not finite are 0.
+        ``(n_params,)`` fitted parameters; ``(splits,)`` numbers, 1 if all predictions of the split are finite and 0 if
+        not; and for each split ``(n,)`` predictions. Values that are not finite are replaced by 0.
     """
     with np.errstate(all="ignore"):
         if method == "bfgs":
@@ -202,7 +202,7 @@ def fit_lm(
 
 
 def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
-    """Return ``(n, parameters)`` evenly spread starts: a row of 1s, then either sign with lognormal magnitudes.
+    """Return ``(n, parameters)`` evenly spread starts: a row of 1s, then numbers of either sign and lognormal size.
 
     The second start, the fourth, and so on are scaled by the units. In half of these, a parameter that is added to a
     variable is set to the negative of a value in that variable's range.
@@ -334,7 +334,7 @@ class _Projected:
 
 
 def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: float) -> tuple[FloatArray, FloatArray]:
-    """Descend from several starts by Levenberg-Marquardt steps, until one of them explains everything.
+    """Descend from several starts by Levenberg-Marquardt steps; all descents end once one of them explains everything.
 
     Args:
         model: The model and its data.

@@ -19,7 +19,10 @@ CROSSOVERS: Final = {"subtree": 1.0, "terms": 1.5, "factors": 1.0}
 
 
 def cross(tree: Node, other: Node, rng: np.random.Generator) -> tuple[Node, str]:
-    """Return a tree with a part of another one, whose parameters get new numbers, and the name of the crossover."""
+    """Return a tree with a part of another tree inserted, and the name of the crossover.
+
+    The parameters of this part get new numbers. If the other tree has no suitable part, nothing is inserted.
+    """
     kind = pick(CROSSOVERS.items(), rng)
     donor = shift_parameters(other, next_parameter(tree))
     return _CROSS[kind](tree, donor, rng), f"crossover_{kind}"
@@ -41,7 +44,7 @@ def _cross_terms(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
 
 
 def _cross_factors(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
-    """Return a sum with a term multiplied by a factor of another sum, possibly in place of one of its own factors."""
+    """Return a sum with a term multiplied by a factor of another sum; the factor may replace one of the term's own."""
     terms = find_terms(tree)
     at = int(rng.integers(len(terms)))
     given = [pair for term in find_terms(donor) for pair in find_factors(term) if not pair[0].is_constant]

@@ -19,7 +19,7 @@ class Factor(NamedTuple):
     Attributes:
         build: A function that returns the factor, given the expression and two parameters, which it need not use.
         weight: The relative frequency with which the factor is drawn.
-        grid: A function that returns the values of the parameters to try, given the lowest and the highest value of the
+        grid: A function that returns the parameter values to try, given the lowest and the highest value of the
             expression. If it returns no values, the data never suggest this factor.
     """
 
@@ -123,12 +123,12 @@ FACTORS: Final[dict[str, Factor]] = {
 
 
 def build_factor(name: str, x: Node, first: int, guard: Callable[[Node], Node]) -> Node:
-    """Return a factor of an expression.
+    """Return a factor as a function of an expression.
 
     Args:
         name: A key of `FACTORS`.
         x: The expression that the factor is a function of.
-        first: The number of the first parameter.
+        first: The number of the factor's first parameter.
         guard: A function that protects roots, logarithms and powers from negative numbers.
     """
     return _guarded(FACTORS[name].build(x, parameter(first), parameter(first + 1)), guard)

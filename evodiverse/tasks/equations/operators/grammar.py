@@ -86,10 +86,10 @@ class Grammar:
         return variable(self.variables[rng.integers(len(self.variables))])
 
     def guard(self, node: Node) -> Node:
-        """Return a call, protected from a negative argument for which its operation is undefined.
+        """Return an operation; if it is undefined for negative numbers, its first argument is kept from being negative.
 
-        The argument of such an operation is replaced with its absolute value, unless its form shows that it is never
-        negative.
+        The first argument of a root, a logarithm, or a power without a whole exponent is replaced with its absolute
+        value, unless the form of this argument shows that it is never negative.
         """
         first, *rest = node.arguments
         is_partial = node.operation in ("log", "sqrt") or (node.operation == "power" and not _is_whole(rest[0]))

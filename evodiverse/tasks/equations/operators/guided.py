@@ -106,7 +106,7 @@ class GuidedEdits:
         return self._suggest_product(0, [], rng)
 
     def _suggest_product(self, first: int, others: Sequence[FloatArray], rng: np.random.Generator) -> Node | None:
-        """Return a scaled product of factors, chosen one by one, that explains much of what the other terms leave."""
+        """Return a scaled product of factors, chosen one by one, that explains much of what the other terms do not."""
         term, scale = parameter(first), None
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
             found = self._guide.suggest(others, scale, rng)
@@ -117,7 +117,7 @@ class GuidedEdits:
         return term if term.arguments else None
 
     def _multiply_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Multiply a term by a factor such that the product explains much of what the other terms leave."""
+        """Multiply a term by a factor such that the product explains much of what the other terms do not."""
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         values = self._values(terms, params)
@@ -128,7 +128,7 @@ class GuidedEdits:
         return build_total(terms)
 
     def _replace_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Replace a factor of a term such that the term explains much of what the other terms leave."""
+        """Replace a factor of a term such that the term explains much of what the other terms do not."""
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         factors = find_factors(terms[at])

@@ -40,7 +40,9 @@ _TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 
 
 class EquationPrompts:
-    """Prompts for equations, filled from template files, which all rungs of the ladder of temperatures share.
+    """Prompts for equations, filled from templates.
+
+    The templates are the same for all rungs of the ladder of temperatures.
 
     Args:
         templates: The text of each template, by name; see `FIELDS`.
@@ -88,7 +90,7 @@ class EquationPrompts:
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the equation that a reply proposes, or the reason why it proposes none.
 
-        The functions that the equation calls come with it, among them any parents that were shown.
+        The functions that the equation calls come with it. Among them may be parents that were shown.
         """
         versions = _versions(request)
         earlier = {name: parent.genotype for name, parent in versions.items()}
@@ -118,7 +120,7 @@ class EquationPrompts:
 def build(
     folder: str | None, target: Variable, variables: Sequence[Variable], unit: str = "in units of the target's variance"
 ) -> EquationPrompts:
-    """Return the prompts from the shipped templates or those in ``task.prompts.dir``; see `EquationPrompts`.
+    """Return the prompts from the templates in a folder or, if it is None, the shipped ones; see `EquationPrompts`.
 
     Raises:
         InputError: The user's own templates cannot be used.
@@ -127,7 +129,7 @@ def build(
 
 
 def read_chosen(folder: str | None) -> dict[str, str]:
-    """Return the shipped templates or those in ``task.prompts.dir``, by name.
+    """Return the templates in a folder (``task.prompts.dir``) or, if it is None, the shipped ones, by name.
 
     Raises:
         InputError: A template cannot be used, or the target or the variables appear neither in the system message nor

@@ -99,8 +99,8 @@ def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.Functi
 def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]) -> ast.FunctionDef | None:
     """Return the function with the requested name, else with a similar name, else with the expected arguments.
 
-    Of several such functions, the last one is returned. Of several with the expected arguments, it is the last one that
-    none of the others calls. If there is no such function, the result is a body without a header, or None.
+    Of several such functions, the last one is returned. Of several with the expected arguments, the result is the last
+    one that none of the others calls. If there is no such function, the result is a body without a header, or None.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
     alike = [function for function in new if _arguments(function) == arguments]
@@ -133,7 +133,7 @@ def _callees(function: ast.FunctionDef) -> list[str]:
 
 
 def _write(chosen: ast.FunctionDef, others: Functions) -> str:
-    """Return the source code of a function, renamed ``equation``, after the other functions that it needs."""
+    """Return the source code of a function, renamed ``equation`` and preceded by the other functions that it needs."""
     functions = list(_with_callees(chosen, others, set()))
     chosen.args.defaults, chosen.args.kw_defaults = [], [None] * len(chosen.args.kwonlyargs)
     if NAME in others:  # the chosen function takes this name, so the other function needs a new one

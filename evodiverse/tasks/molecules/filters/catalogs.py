@@ -12,8 +12,8 @@ from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
 # In the order in which they are applied: those that reject the most molecules per unit of time come first.
 CATALOGS: Final = ("BRENK", "NIH", "PAINS")
-"""Brenk et al. 2008 (unwanted in screening libraries), NIH (Doveston et al. 2015, Jadhav et al. 2010: reactive or
-interfering) and PAINS (Baell and Holloway 2010: hits in many assays)."""
+"""The names of the catalogs: BRENK (Brenk et al. 2008: unwanted in screening libraries), NIH (Doveston et al. 2015,
+Jadhav et al. 2010: reactive or interfering) and PAINS (Baell and Holloway 2010: hits in many assays)."""
 # PAINS names end with the number of matches in the authors' library, in parentheses; one BRENK name begins with ">_".
 _NO_NAME: Final = re.compile(r"^>_|\(\d+\)$")
 # How RDKit serializes a pattern within an entry: its length, then its bytes, which start with this magic number.

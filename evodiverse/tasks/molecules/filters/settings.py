@@ -200,7 +200,7 @@ def _is_bound(value: object) -> bool:
 
 
 def _find_unusable(name: str, smarts: object) -> Iterator[str]:
-    """Yield what is wrong with a substructure."""
+    """Yield what is wrong with the name or the SMARTS of a substructure."""
     key = f"{_KEY}.smarts.{name}"
     if not _NAME.fullmatch(name):
         yield f"{key}: a name may have at most 60 letters, digits, spaces, _ and -, as it appears in the log; rename it"

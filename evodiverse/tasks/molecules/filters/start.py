@@ -85,7 +85,7 @@ class FilteredLibrary:
 
 
 def _classify(rejection: Rejection) -> str:
-    """Return the kind of filter, or the reason, that rejected a molecule."""
+    """Return the kind of filter that rejected a molecule, or the reason for the rejection if it was not a filter."""
     if rejection.reason is not Reason.FILTERED:
         return str(rejection.reason)
     return rejection.detail if rejection.detail.startswith("in ") else rejection.detail.split()[0]

@@ -21,7 +21,7 @@ PREFIX: Final = "task.objective."
 
 @dataclass
 class ObjectiveSettings:
-    """``task.objective``."""
+    """``task.objective``: a score composed of several components."""
 
     combine: str = documented(
         "how the scores of the components are combined", default="geometric_mean", choices=tuple(COMBINATIONS)
@@ -41,7 +41,7 @@ class Part:
 
 
 def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
-    """Return the name of the combination of an objective, and its components.
+    """Read an objective, and return the name of its combination and its components.
 
     Args:
         values: The content of ``task.objective``.
@@ -139,7 +139,7 @@ def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
 
 
 def _find_misshapen(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Yield an error for ``smiles`` and for ``transform`` of a component if the value has the wrong structure."""
+    """Yield an error for each of ``smiles`` and ``transform`` of a component if its value has the wrong structure."""
     smiles, transform = values.get("smiles", ""), values.get("transform")
     if not isinstance(smiles, str) and not (isinstance(smiles, list) and all(isinstance(one, str) for one in smiles)):
         yield wrong_type(f"{prefix}smiles", "a SMILES or a list of SMILES", smiles)

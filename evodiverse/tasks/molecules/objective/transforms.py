@@ -72,7 +72,7 @@ class Sigmoid(Linear):
 
 @dataclass
 class Step:
-    """A score of 1 from ``threshold`` on and 0 below, or the other way round with ``above=False``."""
+    """A score of 1 from ``threshold`` on and 0 below; with ``above=False``, 1 up to ``threshold`` and 0 above."""
 
     threshold: float = documented("value at which the score jumps, and which itself scores 1", default=MISSING)
     above: bool = documented("whether larger values score 1; false: smaller ones", default=True)

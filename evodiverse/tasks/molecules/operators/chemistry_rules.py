@@ -26,7 +26,7 @@ _SMALL_RING_DOUBLE_BOND = Chem.MolFromSmarts("[r3,r4]=[r3,r4]")
 
 
 def has_allowed_size(n_atoms: int, rng: np.random.Generator) -> bool:
-    """Return whether a child has more than 5 atoms and fewer than a limit drawn from N(39.15, 3.5).
+    """Return whether a child has more than 5 atoms and fewer than a limit drawn from N(39.15, 3.5²).
 
     Args:
         n_atoms: The number of atoms of the child; hydrogens are implicit and do not count.

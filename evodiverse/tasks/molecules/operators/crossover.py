@@ -81,7 +81,7 @@ class Fragment:
 
     @cached_property
     def graph(self) -> tuple[Chem.Mol, tuple[int, ...]]:
-        """The atoms on this side as a separate graph, in their order, and the end of each cut bond in it.
+        """The atoms on this side as a graph, in the parent's order, and the index in this graph of each cut bond's end.
 
         Copy the graph before editing. New bonds take the places of the cut ones in space if they are added in the order
         of ``cut_bonds``.

@@ -54,7 +54,7 @@ class MoleculePrompts:
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
         """Return the content of the last ``<box>`` in a reply, without code fences, outer spaces or a final period.
 
-        A reply without a box, or whose last box is empty, is rejected.
+        A reply without a box, or with an empty last box, is rejected.
         """
         opened = reversed(_OPENING.split(reply)[1:])
         boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in opened if _CLOSING.search(box))

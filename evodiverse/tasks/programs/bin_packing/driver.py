@@ -18,8 +18,9 @@ def drive(priority: Callable[..., Any], instances: Sequence[tuple[int, Sequence[
 
     Returns:
         ``choices``, a list for each instance with one number for each item: 0 opens a bin, and k takes a bin with the
-        k-th smallest of the different free spaces of open bins in which the item fits. Or ``fault``: ``shape``,
-        ``kind`` or ``nan``, with the ``item`` and the number of ``spaces`` that the function was called with.
+        k-th smallest of the distinct free spaces of open bins in which the item fits. If an answer is invalid, the
+        result holds three other keys: ``fault`` (``shape``, ``kind`` or ``nan``), ``item`` (the size of the item), and
+        ``spaces`` (the number of spaces that the function was called with).
     """
     choices = []
     for capacity, items in instances:

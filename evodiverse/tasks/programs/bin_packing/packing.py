@@ -16,7 +16,7 @@ class Step(NamedTuple):
 
     Attributes:
         item: The size of the item.
-        spaces: The different free spaces of the open bins in which the item fits, ascending.
+        spaces: The distinct free spaces of the open bins in which the item fits, ascending.
         space: The free space of the bin that the item went into; the capacity if it opened a bin.
     """
 
@@ -31,7 +31,7 @@ def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
     Args:
         instance: The instance to pack.
         choices: The choice for each item, not trusted: 0 opens a bin, and k takes a bin with the k-th smallest of the
-            different free spaces of open bins in which the item fits.
+            distinct free spaces of open bins in which the item fits.
 
     Raises:
         ValueError: The number of choices differs from the number of items, or a choice is invalid.

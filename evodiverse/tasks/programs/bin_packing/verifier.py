@@ -13,7 +13,7 @@ def count_filled_bins(capacity: int, items: Sequence[int], choices: Sequence[int
     Args:
         capacity: The capacity of every bin.
         items: The sizes of the items, in the order in which they arrive.
-        choices: The choice for each item: 0 opens a bin, and k takes a bin with the k-th smallest of the different
+        choices: The choice for each item: 0 opens a bin, and k takes a bin with the k-th smallest of the distinct
             free spaces of open bins in which the item fits.
 
     Raises:

@@ -74,7 +74,7 @@ class CirclePacking:
         self.description = describe_packing(n, reference, limits.cpu_seconds)
 
     def job(self, source: str) -> Job:
-        """Return the sandbox job that calls a program, which returns centers, radii and the sum of the radii."""
+        """Return the sandbox job that asks a program for the centers, the radii and the sum of the radii."""
         returns = (Array((self._n, 2)), Array((self._n,)), Array(()))
         return Job(source, self.entry_point, (), returns, self._limits)
 
@@ -104,7 +104,9 @@ class CirclePacking:
         return {"packing.png": draw_packing(centers, radii, self._caption(discovery, **measure(centers, radii)))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact sum of a candidate's radii after `shrink`, checked by the independent `find_fault`.
+        """Return the exact sum of a candidate's radii after `shrink`.
+
+        The independent `find_fault` checks the packing with these radii.
 
         Raises:
             ServiceError: The radii after `shrink` still violate a constraint.

@@ -47,7 +47,7 @@ def find_violation(centers: FloatArray, radii: FloatArray, tolerance: float = TO
 
 
 def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
-    """Return the radii lowered until no circle crosses a wall and no two circles overlap.
+    """Return the radii after lowering them until no circle crosses a wall and no two circles overlap.
 
     The result is exact in rational arithmetic on the values of the floats. First, each radius is lowered to the
     distance to the nearest wall. Then each of two overlapping circles gives up half of their overlap; a circle with a
@@ -113,7 +113,7 @@ def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> Flo
 
 
 def _settle(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> FloatArray:
-    """Return the ``(n,)`` radii lowered, ulp by ulp, until none of the given pairs overlaps."""
+    """Return the ``(n,)`` radii after lowering them, ulp by ulp, until none of the given pairs overlaps."""
     circles = _circles(centers, radii)
     for pair in _find_overlapping(centers, radii, overlapping).tolist():  # lowering a radius creates no new overlap
         while _overlap(*(circles[index] for index in pair)):

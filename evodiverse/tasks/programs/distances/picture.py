@@ -16,12 +16,12 @@ LONGEST: Final[Color] = (222, 168, 118)
 
 
 def draw_distances(points: Points, lines: Sequence[str]) -> bytes:
-    """Return a PNG of points in the plane, their shortest distances dark and thick, their longest ones light and thin.
+    """Return a PNG that shows points, their shortest distances (dark and thick) and their longest (light and thin).
 
     Args:
         points: The points, at least two, no two of them the same.
-        lines: The lines of text below the picture; see `draw_points`. A line with the numbers of shortest and longest
-            distances is inserted before the last line.
+        lines: The lines of text below the picture; see `draw_points`. A line that says how many distances are drawn of
+            each kind is inserted before the last line.
     """
     pixels = fit(points)
     shortest, longest = find_extremes(points)

@@ -19,7 +19,7 @@ _FILLS: Final[Sequence[Color]] = ((190, 216, 232), (250, 221, 174), (203, 226, 1
 
 
 def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
-    """Return a PNG of points in a triangle, drawn with equal sides, and the smallest triangles that they form.
+    """Return a PNG that shows points in a triangle (drawn equilateral) and the smallest triangles that the points form.
 
     Args:
         points: The points, at least three, in the triangle with the corners (0,0), (1,0) and (0,1).
@@ -41,7 +41,7 @@ def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
 
 
 def find_smallest(points: Points) -> list[tuple[int, ...]]:
-    """Return the triangles, as indices of points, whose area exceeds the smallest by at most the share `EQUAL`."""
+    """Return the triangles whose area exceeds the smallest by at most the share `EQUAL`, each as three indices."""
     whole, _ = to_integers(points)
     areas = {}
     for one in combinations(range(len(points)), 3):
@@ -52,5 +52,5 @@ def find_smallest(points: Points) -> list[tuple[int, ...]]:
 
 
 def to_pixel(x: float, y: float) -> Pixel:
-    """Return the position of a point in the picture, where the triangle has equal sides and (0,1) is its top."""
+    """Return the position of a point in the picture, in which the triangle is equilateral and (0,1) is its top."""
     return MARGIN + (x + y / 2) * SIDE, MARGIN + (SIDE + _HEIGHT) / 2 - y * _HEIGHT

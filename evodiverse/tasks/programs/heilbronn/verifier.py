@@ -6,9 +6,9 @@ from itertools import combinations
 
 
 def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
-    """Return the smallest share of the area of the triangle (0,0), (1,0), (0,1) that three points span.
+    """Return the smallest area of a triangle that three points form, as a share of the triangle (0,0), (1,0), (0,1).
 
-    The share is the absolute value of the determinant of the three points' barycentric coordinates.
+    The share of three points is the absolute value of the determinant of their barycentric coordinates.
 
     Raises:
         ValueError: A point has a negative barycentric coordinate and therefore lies outside the triangle.

@@ -138,7 +138,7 @@ def shape_of(statement: ast.stmt) -> str:
 
 
 def twins(tree: ast.Module, other: ast.Module) -> list[tuple[Function, Function]]:
-    """Return the pairs of functions with the same name and arity that differ, in the order of the first program."""
+    """Return the pairs of functions that differ but have the same name and arity, in the order of the first program."""
     others = functions_of(other)
     return [
         (function, others[name])

@@ -13,8 +13,8 @@ CONSTRUCTORS: Final = frozenset({"default_rng", "RandomState", "Random"})
 def without_unread_generators(tree: ast.Module) -> ast.Module:
     """Return a module without the random generators that its functions assign but never read.
 
-    Edits leave many of these behind. If a child differed from its parent only in the seed of one, it would behave like
-    its parent.
+    Edits leave many of these behind. If a child differed from its parent only in the seed of such a generator, it would
+    behave like its parent.
     """
     body = [_tidied(statement) if isinstance(statement, FUNCTIONS) else statement for statement in tree.body]
     is_same = all(one is other for one, other in zip(body, tree.body, strict=True))

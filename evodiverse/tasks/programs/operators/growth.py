@@ -64,7 +64,7 @@ def growth(fixed: frozenset[str]) -> dict[str, Edit]:
 
 
 def grow(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Replace an expression with an operation on it and a new operand."""
+    """Replace an expression with an operation on the expression and a new operand, or on the expression alone."""
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw(grown.places, rng)
     if grown is None or place is None:
@@ -123,7 +123,7 @@ def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] 
 
 
 def _draw_function(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str]) -> Grown | None:
-    """Draw a function that is not fixed, in proportion to its size, and find its places; None if there are none."""
+    """Draw a function that is not fixed, in proportion to its size, and find its places; None if no place is found."""
     last = functions_of(tree)
     functions = [
         (index, function)

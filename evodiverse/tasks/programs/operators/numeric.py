@@ -325,7 +325,7 @@ def _operands(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
 
 
 def _other_uses(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the expressions that are iterated over, indexed or accessed by attribute: arrays or lists."""
+    """Yield the expressions that are iterated over or indexed, or whose attributes are used: mostly arrays or lists."""
     for node in nodes:
         if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             yield node.iter

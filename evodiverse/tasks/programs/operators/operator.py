@@ -56,7 +56,7 @@ class Parent(NamedTuple):
         tree: The syntax tree of the program.
         source: The source that `write_program` returns for the tree.
         undefined: The names that the program seems to read before anything binds them; see `undefined_names`.
-        dead: The names that the program defines but never reads.
+        dead: The names that the program defines but does not need; see `dead_names`.
         work: The estimated work of the program, in microseconds; see `estimate_work`.
     """
 
@@ -152,7 +152,10 @@ class ProgramOperator:
         return tree, names
 
     def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module | None, str]:
-        """Return a tree after one edit, and the name of the edit; if a mutation does not apply, try another kind."""
+        """Return the tree after one edit (None if the edit failed), and the name of the edit.
+
+        If a mutation does not apply, another kind is tried.
+        """
         if self._moves is not None and rng.random() < MOVE_RATE:
             kind = pick(self._moves.weights.items(), rng)
             return self._moves.edits[kind](tree, rng), f"move_{kind}"
@@ -188,7 +191,7 @@ class ProgramOperator:
 
 
 def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:
-    """Return the parent to change, and the donor of the crossover or None."""
+    """Return the parent to change, and the donor of a crossover (None if there is no donor)."""
     sound = [parent for parent in parents if parent.score and not parent.error]
     chosen = sound[0] if sound else parents[0]
     donors = [parent for parent in sound if parent is not chosen]

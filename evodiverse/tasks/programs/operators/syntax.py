@@ -57,7 +57,10 @@ def _with_shared_statements(statement: ast.stmt, lines: Sequence[str]) -> ast.st
 
 
 def _share(statement: ast.stmt, lines: Sequence[str]) -> ast.stmt:
-    """Return the node that all statements with this text share; the statement itself if it does not fill its lines."""
+    """Return the node that all statements with this text share.
+
+    For a definition, or a statement that is not alone on its lines, this is the statement itself.
+    """
     shared = _read_lines("\n".join(lines[statement.lineno - 1 : statement.end_lineno]))
     return shared if type(shared) is type(statement) else statement
 

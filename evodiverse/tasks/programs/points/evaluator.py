@@ -56,7 +56,7 @@ class PointPlacing:
         self.description = problem.describe(n, reference, limits.cpu_seconds)
 
     def job(self, source: str) -> Job:
-        """Return the sandbox job that calls a program, which returns the points."""
+        """Return the sandbox job that asks a program for the points."""
         return Job(source, self.entry_point, (), (Array((self._n, 2)),), self._limits, _DRIVER)
 
     def score(self, value: Any) -> Scored | Rejection:

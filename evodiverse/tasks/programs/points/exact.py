@@ -13,7 +13,7 @@ LARGEST: Final = Fraction(sys.float_info.max)
 
 
 def to_integers(points: Points) -> tuple[list[tuple[int, int]], int]:
-    """Return the coordinates scaled by a power of two that makes them integers, and that power."""
+    """Return the coordinates multiplied by a power of two that makes them integers, and this factor."""
     ratios = [(x.as_integer_ratio(), y.as_integer_ratio()) for x, y in points]
     scale = max(denominator for ratio in ratios for _, denominator in ratio)
     return [(x * (scale // per_x), y * (scale // per_y)) for (x, per_x), (y, per_y) in ratios], scale

@@ -44,7 +44,7 @@ class ProgramPrompts:
         description: A description of the problem, the scoring and what a program may use.
         entry_point: The function that a program must define.
         max_characters: The length above which a program is rejected.
-        example: A program of typical length.
+        example: A program of typical length, from which costs are estimated.
         mode: How a model is to answer: ``diff``, ``rewrite``, or ``mixed`` for either with equal probability.
         hot: The prompt of hot rungs: ``same`` (as for cold rungs), or ``explore``, which asks for another construction.
     """
@@ -89,8 +89,8 @@ class ProgramPrompts:
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the program that a reply proposes, or the reason why it proposes none.
 
-        In every mode, SEARCH/REPLACE blocks are applied to the first parent if there are any; otherwise the reply must
-        hold a whole program. A model's reasoning before ``</think>`` is ignored.
+        In every mode, any SEARCH/REPLACE blocks of the reply are applied to the first parent. A reply without blocks
+        must hold a whole program. A model's reasoning before ``</think>`` is ignored.
         """
         answer = reply.rpartition(_THOUGHT)[2]
         blocks = find_blocks(answer)
@@ -135,7 +135,7 @@ def build(
         description: A description of the problem, the scoring and what a program may use.
         entry_point: The function that a program must define.
         max_characters: The length above which a program is rejected.
-        example: A program of typical length.
+        example: A program of typical length, from which costs are estimated.
         mode: How a model is to answer; see `ProgramPrompts`.
         hot: The prompt of hot rungs; see `ProgramPrompts`.
 
@@ -185,7 +185,7 @@ def describe_bin_packing(
     """Return the description of online bin packing in a model's prompt.
 
     Args:
-        capacities: The different bin capacities of the instances, ascending.
+        capacities: The distinct bin capacities of the instances, ascending.
         n_instances: The number of instances.
         n_items: The number of items in all instances.
         sharpness: The power to which bound / bins is raised to give the score.
