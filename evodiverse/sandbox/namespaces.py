@@ -48,7 +48,8 @@ def can_mount(folder: str) -> bool:
 def enter() -> None:
     """Move this process, which must have a single thread, into a new user namespace and a new mount namespace.
 
-    The process keeps its user ID and group ID. What it mounts from now on disappears when it and its children have ended.
+    The process keeps its user ID and group ID. What it mounts from now on disappears when it and its children have
+    ended.
 
     Raises:
         OSError: The kernel returned an error.
