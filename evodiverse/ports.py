@@ -65,7 +65,10 @@ class LanguageModel(Protocol):
     """Answers several queries at once. Asking the same query again gives the same answer at no cost."""
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost. For a query answered before, the bound uses the price per token at which that answer was bought."""
+        """Return the most that each query can cost.
+
+        For a query answered before, the bound uses the price per token at which that answer was bought.
+        """
 
     def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
         """Return one reply per query.

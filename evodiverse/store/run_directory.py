@@ -160,7 +160,9 @@ class RunDirectory:
         checkpoint: Mapping[str, object],
         journalled: Sequence[Row] = (),
     ) -> None:
-        """Commit one iteration. The commit of iteration 0 writes a part of every dataset, even an empty one.
+        """Commit one iteration.
+
+        The commit of iteration 0 writes a part file for every dataset, even for one without rows.
 
         Args:
             iteration: The number of the iteration.

@@ -22,7 +22,7 @@ def drive(
     constants: Sequence[float],
     inputs: FloatArray,
 ) -> bool:
-    """Return whether the law, with constants close to its own, gives the same values as an equation everywhere.
+    """Return whether the law gives the same values as an equation everywhere, if its constants may change slightly.
 
     Args:
         functions: A function that returns the functions of the equation and the law.
