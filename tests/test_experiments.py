@@ -11,7 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from evodiverse.analysis.tables.build import NEED_A_MODEL
-from evodiverse.analysis.tables.layout import Layout, paper_layouts
+from evodiverse.analysis.tables.layout import Layout, Row, paper_layouts
 from evodiverse.analysis.tables.models import OFF
 from evodiverse.analysis.tables.results import Result, read_result
 from evodiverse.runlog.runs import Run
@@ -78,24 +78,27 @@ def plans_of(experiment: str) -> list[Plan]:
     return [plan(*run) for run in sweep(experiment)]
 
 
+def methods_of(layout: Layout) -> list[tuple[Row, str]]:
+    """Return the rows of a table with their methods: a row's own, and the one that it is compared with."""
+    return [(row, method) for row in layout.rows for method in (row.method, row.against) if method]
+
+
 def find_rows_without_runs(layout: Layout, results: Sequence[Result]) -> list[tuple[str, str]]:
     """Return the rows and methods of a table that lack the runs of one of its models, or have those of others."""
-    rows = [(row, method) for row in layout.rows for method in (row.method, row.against) if method]
     models = set(layout.llm or [OFF])
     return [
         (str(row.of), method)
-        for row, method in rows
+        for row, method in methods_of(layout)
         if {result.model for result in results if result.has_method(row, method)} != models
     ]
 
 
 def fills(layout: Layout, result: Result) -> bool:
     """Return whether a run appears in a table, in its own row or as the one that a row is compared with."""
-    methods = [(row, method) for row in layout.rows for method in (row.method, row.against) if method]
     return (
         layout.admits(result.model)
         and result.fit in (None, layout.fit or result.fit)
-        and any(result.has_method(row, method) for row, method in methods)
+        and any(result.has_method(row, method) for row, method in methods_of(layout))
     )
 
 
