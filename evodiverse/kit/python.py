@@ -18,11 +18,12 @@ Python sorts the marks of a name in quadratic time, and does so again for each w
 
 
 # Python 3.11 counts the depth of a syntax tree in one place for all threads, so if two threads parse at the same
-# time, one may get a SystemError. The filters of warnings are also shared.
+# time, one may get a SystemError. The filters of warnings are also shared. The lock helps only if everything that runs
+# in a process with threads parses here.
 _TURN = threading.Lock()
 
 
-def parse(source: str) -> ast.Module:
+def parse(source: str | bytes) -> ast.Module:
     """Return the syntax tree of source code, as `ast.parse` does; any number of threads may call this at a time."""
     with _TURN:
         return ast.parse(source)

@@ -17,6 +17,7 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, describe, reason
 from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded
+from evodiverse.kit.python import parse
 from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.problems import (
@@ -105,7 +106,7 @@ def anonymize(dataset: Dataset) -> Dataset:
     target, variables = Variable("y", ""), tuple(Variable(name, "") for name in names.values())
     law = dataset.problem
     if law is not None:
-        tree = ast.parse(law.law, mode="eval")
+        tree = parse(law.law)
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
                 node.id = names.get(node.id, node.id)

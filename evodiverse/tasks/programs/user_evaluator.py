@@ -16,6 +16,7 @@ from typing import Any
 
 from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
+from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.user_picture import NO_PICTURE, lay_out_picture
@@ -208,7 +209,7 @@ def _load(path: Path, content: bytes) -> ModuleType:
 
 def _find_driver(content: bytes) -> str | None:
     """Return the source of the function ``drive``, or None if the file does not define it at the top level."""
-    tree = ast.parse(content)
+    tree = parse(content)
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "drive"]
     return ast.get_source_segment(content.decode("utf-8-sig"), defined[-1]) if defined else None
 

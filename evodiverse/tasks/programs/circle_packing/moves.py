@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from evodiverse.kit.python import parse
 from evodiverse.tasks.programs.operators.moves import Move, Place, grammar, move
 from evodiverse.tasks.programs.operators.mutation import Grammar
 
@@ -344,7 +345,7 @@ for _ in range($TRIES):
 @cache
 def load_blocks() -> ast.Module:
     """Return the module of the building blocks."""
-    return ast.parse(BLOCKS.read_text(encoding="utf-8"))
+    return parse(BLOCKS.read_text(encoding="utf-8"))
 
 
 def packing_moves() -> Grammar:

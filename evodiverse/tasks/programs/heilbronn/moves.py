@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from evodiverse.kit.python import parse
 from evodiverse.tasks.programs.operators.moves import Move, grammar, move
 from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.points.moves import POINTS
@@ -163,7 +164,7 @@ for _ in range($TRIES):
 @cache
 def load_blocks() -> ast.Module:
     """Return the module of the building blocks."""
-    return ast.parse(BLOCKS.read_text(encoding="utf-8"))
+    return parse(BLOCKS.read_text(encoding="utf-8"))
 
 
 def heilbronn_moves() -> Grammar:
