@@ -16,7 +16,8 @@ class Compared:
 
     Attributes:
         run: The run that is compared.
-        differing: The run's values of the settings that are not the same in all runs, as text, by name of the setting.
+        differing: The run's values, as text, of the settings in which the compared runs differ, by the key of the
+            setting. Three keys are shortened to ``task``, ``method`` and ``llm``.
         best: The highest score of the run; None if no candidate has a score.
         calls: The number of oracle calls; None if ``run.json`` does not record it.
     """
@@ -28,7 +29,9 @@ class Compared:
 
 
 def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]:
-    """Return a comparison of the runs, best score first; runs without a score come last.
+    """Return an entry for each run, with the settings in which the runs differ, from the highest score to the lowest.
+
+    Runs without a score come last.
 
     Args:
         runs: The runs to compare, at least one.
@@ -48,11 +51,11 @@ def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]
 
 
 def differing_keys(runs: Sequence[Run]) -> list[str]:
-    """Return the keys whose values are not the same in all runs.
+    """Return the keys of the settings in which runs differ: task, method and model first, the seed last.
 
-    The keys considered are those of the task, the method and the model, those of the settings that a user changed in
-    any run, and the seed. Settings that only follow from the choice of task, method and model are left out. If all runs
-    have the same task, method and model, or a log does not record what the user changed, all keys are considered.
+    Besides these four, the settings that a user changed in any run are considered. Settings that only follow from the
+    choice of task, method and model are left out. But if all runs have the same task, method and model, or if a log
+    does not record what the user changed, all settings are considered.
     """
     changed = {key for run in runs for key in run.overrides or {}}
     known = {key for run in runs for key in run.settings}

@@ -1,4 +1,4 @@
-"""Lookup of the domain of a run by the name in its record."""
+"""Lookup of the domain of a run, whose package the ``run.json`` of the run names."""
 
 import importlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -45,21 +45,21 @@ def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
 
 
 def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
-    """Return the module ``domain`` of a domain's package; None if `find_module` finds none, or one without metrics."""
+    """Return the module ``domain`` of a domain's package; None if `find_module` returns None or it has no metrics."""
     domain = find_module(name, own)
     return domain if isinstance(domain, Measured) else None
 
 
 @lru_cache
 def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | None:
-    """Return the module ``domain`` of a domain's package; None if it must not be imported or does not exist.
+    """Import and return the module ``domain`` of a domain's package; None if it does not exist or may not be imported.
 
     Importing a module runs its code, and the run record that names the domain may come from somebody else. A domain
     outside of EvoDiverse is therefore imported only if the user names it.
 
     Args:
-        name: The package of the domain.
-        own: The packages of the user's own domains.
+        name: The package of the domain, such as ``evodiverse.tasks.molecules``.
+        own: The packages of the user's own domains, which the user named with ``--domain``.
 
     Raises:
         InputError: One of the user's own domains cannot be imported.

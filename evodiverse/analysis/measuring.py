@@ -1,4 +1,4 @@
-"""Parallel measurement of many runs, with a cache that holds the metrics of each run until the run changes."""
+"""Computation of the metrics of many runs in parallel. A cache holds the metrics of a run until the run changes."""
 
 import hashlib
 import json
@@ -33,11 +33,12 @@ _LIBRARIES: Final = ("numpy", "scipy")
 
 @dataclass(frozen=True, slots=True)
 class Measurer:
-    """An object that measures runs and knows where the metrics of a run are cached.
+    """Computes the metrics of a run, and knows in which file they are cached.
 
     Attributes:
         folder: The cache folder.
-        encoders: The folder of each model that embeds programs, by the name of the encoder; None for TF-IDF.
+        encoders: The encoders to use, which turn programs into vectors. Each is given by its name and the folder of its
+            model; None for TF-IDF, which has no model.
         own: The packages of the user's own domains.
     """
 
@@ -46,16 +47,16 @@ class Measurer:
     own: Sequence[str] = ()
 
     def measure(self, run: Run) -> Measurement:
-        """Return the metrics of a run by name, without using the cache.
+        """Compute and return the metrics of a run, by name, even if they are cached.
 
         Raises:
-            InputError: The log is damaged, or the domain cannot use the cache folder.
+            InputError: The log is damaged, or the domain cannot store intermediate results in the cache folder.
         """
         encoders = {name: load_encoder(name, folder) for name, folder in self.encoders.items()}
         return measure(run, find_metrics(run, self.own), Tools(self.folder, encoders))
 
     def kept(self, run: Run) -> Path:
-        """Return the cache file for the metrics of a run in its present state."""
+        """Return the path of the cached metrics of a run; the path depends on the state of the run and on the code."""
         metrics = find_metrics(run, self.own)
         version = _version(run.domain, frozenset(self.own), *metrics.libraries)
         known = sorted(self.encoders) if metrics.reads_texts else []
@@ -79,11 +80,11 @@ class MeasuredRuns:
 def measure_runs(
     runs: Sequence[Run], measurer: Measurer, n_processes: int, report: Callable[[int], object]
 ) -> MeasuredRuns:
-    """Measure runs in several processes, or take their metrics from the cache.
+    """Return the metrics of runs: from the cache if they are there, otherwise computed in several processes.
 
     Args:
         runs: The runs, which are complete.
-        measurer: The object that measures one run.
+        measurer: The object that computes the metrics of one run.
         n_processes: The largest number of processes to use.
         report: A callback that is called with the number of runs that are done, whenever this number changes.
 
@@ -112,10 +113,13 @@ def measure_runs(
 def _measure_each(
     runs: Sequence[Run], todo: Sequence[int], measurer: Measurer, n_processes: int
 ) -> Iterable[tuple[int, Measurement | InputError]]:
-    """Yield the index and the result of each run, in the order in which the results arrive.
+    """Yield the index in ``runs`` and the result of each run in ``todo``, in the order in which the results arrive.
+
+    The result is the metrics of the run or, if the run cannot be measured, the error.
 
     Raises:
-        DataError: A measurement raised it; unlike other errors, it is not taken for the result of the run.
+        DataError: A data file other than the log is missing, damaged or cannot be written, so that no run can be
+            measured.
     """
     if n_processes <= 1:
         yield from ((at, _try(measurer, runs[at])) for at in todo)
@@ -166,10 +170,10 @@ def _write_cached(file: Path, measurement: Measurement) -> None:
 
 @lru_cache
 def load_encoder(name: str, folder: Path | None) -> Encode:
-    """Return the function with which an encoder embeds programs.
+    """Return an encoder: a function that turns the texts of programs into ``(n, d)`` vectors.
 
     Args:
-        name: The name of the encoder.
+        name: The name of the encoder: `TFIDF`, `CODEBERT` or `MINILM`.
         folder: The folder of the encoder's model; None for TF-IDF, which has no model.
     """
     if folder is None:

@@ -54,7 +54,7 @@ class _PlainLoader(yaml.BaseLoader):  # type: ignore[misc] # yaml has no types
 
 
 def print_run(path: Path, console: Console) -> None:
-    """Print a run of any status. Nothing is printed if a file is damaged.
+    """Print the settings, the progress and the best candidates of a run of any status; nothing if a file is damaged.
 
     Args:
         path: The run directory, with a ``run.json``.
@@ -76,13 +76,13 @@ def print_run(path: Path, console: Console) -> None:
 
 
 def read_whole_log(path: Path) -> Log:
-    """Return the log that a run of any status has written so far, after checking that no part is missing.
+    """Return the log that a run of any status has written so far, after checking that it has every oracle call.
 
     Args:
         path: The run directory, with a ``run.json``.
 
     Raises:
-        InputError: A file is damaged, or a part is missing; the message names it.
+        InputError: A file is damaged, or oracle calls are missing from ``evaluations``; the message says where.
     """
     record = read_record(path / "run.json")
     log = read_log_so_far(Run(path, record), {"genotype": str, "error": str})
@@ -203,7 +203,7 @@ def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
 
 
 def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
-    """Return the task's latest line about the chosen candidate, with a label; empty for a task that chooses none."""
+    """Return the line of ``best/chosen.txt`` about the candidate that the task chooses, with a label, if any."""
     try:
         headline = _read(path / BEST / CHOSEN, bytes.decode)
     except FileNotFoundError:
@@ -332,7 +332,7 @@ def _versions(session: Mapping[str, str]) -> str:
 
 
 def _sources(sources: Mapping[str, str]) -> str:
-    """Return a text with the abridged hash of each source of data, by role, and the number of code files."""
+    """Return a text with the role and the abridged hash of each data file of a run, and the number of code files."""
     n_files = sum(role.startswith(CODE) for role in sources)
     data = [f"{role} {sha256[:12]}…" for role, sha256 in sources.items() if not role.startswith(CODE)]
     return ", ".join([*data, *([f"code ({n_files} files)"] if n_files else [])]) or "none"

@@ -19,9 +19,9 @@ class Rungs:
         cold_pool: The index of the colder pool.
         hot_pool: The index of the hotter pool.
         events: The number of exchanges between the two pools.
-        tried: The number of pairs of candidates whose swap was not blocked.
+        tried: The number of pairs of candidates that were not blocked.
         accepted: The number of pairs that were swapped.
-        blocked: The number of pairs whose swap was blocked.
+        blocked: The number of pairs that could not be swapped, because a pool would have held a candidate twice.
     """
 
     cold_pool: int
@@ -53,10 +53,10 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The errors with one reason.
+    """The errors of a run that have the same reason.
 
     Attributes:
-        reason: The reason, without details.
+        reason: The reason, without details: the message of the error up to its first colon.
         rejected: The number of attempts that were rejected for this reason.
         failed: The number of evaluations that failed for this reason.
         example: The log row of the first error with this reason.
@@ -69,13 +69,13 @@ class Kind:
 
 
 def find_failed(attempts: Columns) -> list[int]:
-    """Return the indices of the charged evaluations without a score."""
+    """Return the indices, in the columns of ``evaluations``, of the charged evaluations without a score."""
     outcomes, scores = attempts["outcome"], attempts["score"]
     return [at for at, score in enumerate(scores) if score is None and outcomes[at] == Outcome.EVALUATED]
 
 
 def best_candidates(attempts: Columns) -> list[Row]:
-    """Return the `N_BEST` evaluations with the highest scores, best first; among equal scores, the older first."""
+    """Return the log rows of the `N_BEST` highest-scoring evaluations, best first; among equal scores, older first."""
     calls, scores = attempts["call"], attempts["score"]
     scored = ((-score, calls[at], at) for at, score in enumerate(scores) if score is not None and calls[at] is not None)
     return [row_at(attempts, at) for _, _, at in nsmallest(N_BEST, scored)]
@@ -136,7 +136,7 @@ def xi_curve(log: Log) -> list[float]:
 
 
 def errors_by_kind(attempts: Columns) -> list[Kind]:
-    """Return the errors of rejected attempts and failed evaluations by reason, the most frequent first."""
+    """Return the errors of rejected attempts and failed evaluations, grouped by reason, the most frequent first."""
     errors, failed = attempts["error"], set(find_failed(attempts))
     by_reason: dict[str, list[int]] = defaultdict(list)
     for at, outcome in enumerate(attempts["outcome"]):

@@ -77,7 +77,7 @@ def _read_asked(path: Path) -> Mapping[str, str]:
 
 
 def _read(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """Return the lines of a table, each as its number and its cells by column.
+    """Return the lines of a CSV file of scores, each as its number in the file and its cells by column.
 
     Raises:
         InputError: The file cannot be read, or a column is missing.
@@ -96,7 +96,7 @@ def _read(path: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def _parse(text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Return the columns of a table and its lines, each as its number and its cells by column."""
+    """Return the columns of a CSV text and its lines, each as its number in the text and its cells by column."""
     reader = csv.DictReader(io.StringIO(text))
     columns = list(reader.fieldnames or ())
     lines = [(reader.line_num, {name: line.get(name) or "" for name in columns}) for line in reader]

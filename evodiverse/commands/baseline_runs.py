@@ -1,4 +1,4 @@
-"""Runs of other engines, which are planned like any run and logged like a run that ended after iteration 0."""
+"""Runs of other symbolic regression engines, which are logged like a search that ended after iteration 0."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,13 +135,14 @@ def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: Hydr
 def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path], None]) -> None:
     """Run an engine on the training data of a task, and log its final front.
 
+    The front holds the equations that fit better than all simpler ones.
     If the run is already complete, only report that.
 
     Args:
         engine: The name of the engine.
         plan: The plan of the run.
         budget: The limit of the engine.
-        save: A function that writes the options of the command line into a folder.
+        save: A function that `open_run` calls with a folder, into which it writes the options of the command line.
 
     Raises:
         InputError: The run directory holds another run, or data cannot be used.

@@ -103,7 +103,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
 
 
 def _read_order(order: Order) -> Callable[[Run], Target]:
-    """Return a function that finds the target of a run: a receptor with a box.
+    """Return the function that `dock_all` calls with each run to get its target: a receptor with a box.
 
     Raises:
         InputError: A receptor or a box cannot be used.

@@ -46,7 +46,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "slurm": "launcher=slurm",
     "srbench": "the problems of LLM-SRBench",
 }
-"""The purpose of each extra, except for the extras for the development of EvoDiverse."""
+"""The purpose of each extra (a set of optional packages), except for those for the development of EvoDiverse."""
 
 _NO_PROGRAMS: Final = "until this is fixed, only molecules can be searched here"
 
@@ -237,7 +237,7 @@ def check_keys() -> Iterator[Finding]:
 
 
 def check_extras() -> Iterator[Finding]:
-    """Yield a finding for each extra."""
+    """Yield a finding for each extra: whether its packages are installed, in versions that work."""
     required = [Requirement(text) for text in importlib.metadata.requires("evodiverse") or ()]
     for extra, use in EXTRAS.items():
         of_extra = [each for each in required if each.marker is not None and _is_of(each, extra)]

@@ -7,7 +7,7 @@ from evodiverse.runner.process import complain, prepare
 
 
 def ended(work: Callable[[], object]) -> int:
-    """Call a function, print its error if it fails, and return the exit code.
+    """Do the work of a command by calling ``work``, print its error if it fails, and return the exit code.
 
     The exit codes are 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM.
     """

@@ -43,7 +43,8 @@ def write(
         to: The folder to write to. None stands for ``figures`` in the folder of runs, if ``runs`` holds just one such
             folder and nothing else, and otherwise for ``figures`` in ``outputs``.
         only: The names of the figures to draw; empty for all.
-        reference: A file of SMILES to show as chemical space; None for ZINC-250K.
+        reference: A file of SMILES, which figures of the chemical space show in gray behind the molecules of the runs;
+            None for ZINC-250K.
         own: Packages of the user's own domains.
 
     Raises:
@@ -130,7 +131,19 @@ def _draw_all(
     context: Context,
     errors: list[InputError],
 ) -> tuple[list[Entry], dict[str, bytes], dict[str, str]]:
-    """Return the index entries of the figures, the contents of the files by name, and the file name of each picture."""
+    """Draw figures, and add the errors of those that fail to ``errors``.
+
+    Args:
+        kinds: The figures to draw.
+        chosen: The runs for most figures, as `_select` returns them.
+        results: All runs, for figures that show runs whatever their overrides (`FigureKind.takes_all`).
+        context: What figures need besides the metrics of runs.
+        errors: The list to which errors are added.
+
+    Returns:
+        The index entries of the figures; the contents of the files, by name; and the name of the files of each picture,
+        without suffix, by the name of the picture.
+    """
     entries: list[Entry] = []
     contents: dict[str, bytes] = {}
     names: dict[str, str] = {}
@@ -161,7 +174,7 @@ def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors:
 
 
 def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:
-    """Return the files of a picture by their endings; if drawing fails, add the error and return None."""
+    """Return the contents of a picture's files by suffix; None if drawing fails, with the error added to ``errors``."""
     try:
         with styled():
             figure = picture.draw()

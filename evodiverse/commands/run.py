@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _start(arguments: Sequence[str]) -> int | None:
-    """Start the run or sweep of a command line, or print what it asks for, and return the exit code.
+    """Start a run or a sweep, or print what an option such as ``--cfg`` asks for, and return the exit code.
 
     A single run does not use `hydra.main`, because that composes the configuration twice.
     """
@@ -98,6 +98,9 @@ def _command() -> str:
 
 def job(composed: DictConfig) -> float | None:
     """Run one configuration, and return its best score; None if there is no score.
+
+    Hydra calls this function with the configuration of a single run, or of each run of a sweep. A sweeper that chooses
+    its runs, such as Optuna's, uses the returned score.
 
     Raises:
         RunFailed: A run of a sweep failed. The other runs of the sweep continue.

@@ -104,7 +104,8 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
 def _find_failure_rate(hydra: HydraConf) -> float:
     """Return the share of failed runs in a batch above which the sweep ends; by default, failed runs never end it.
 
-    Optuna's own default is 0, which ends the sweep at the first failed run.
+    A batch is a number of runs that are launched together. Optuna's own default is 0, which ends the sweep at the first
+    failed run.
     """
     rate = hydra.sweeper.get("max_failure_rate") or 0.0
     is_given = any(word.partition("=")[0] == _FAILURE_RATE for word in hydra.overrides.hydra)
@@ -113,7 +114,7 @@ def _find_failure_rate(hydra: HydraConf) -> float:
 
 @contextmanager
 def _launchers_replaced(follow: Callable[[Launcher], "Followed"]) -> Iterator[None]:
-    """Within the context, replace each launcher that a sweeper instantiates by what ``follow`` makes of it."""
+    """Within the context, replace each launcher that Hydra creates for a sweeper by ``follow(launcher)``."""
     plugins = Plugins.instance()
     instantiate = plugins.instantiate_launcher
     plugins.instantiate_launcher = lambda *args, **more: follow(instantiate(*args, **more))  # type: ignore[assignment, method-assign]
@@ -124,10 +125,10 @@ def _launchers_replaced(follow: Callable[[Launcher], "Followed"]) -> Iterator[No
 
 
 class Trials:
-    """The runs of a sweeper that chooses its runs.
+    """Collects the results of a sweep whose sweeper, such as Optuna's, chooses the runs as it goes.
 
     Args:
-        failure_rate: The share of failed runs in a batch above which the sweep ends.
+        failure_rate: The share of failed runs, among the runs launched together, above which the sweep ends.
     """
 
     def __init__(self, failure_rate: float) -> None:
@@ -137,15 +138,15 @@ class Trials:
         self.failed: dict[int, tuple[Sequence[str], str]] = {}  # overrides and errors of failed runs, by number
 
     def follow(self, launcher: Launcher) -> "Followed":
-        """Return a launcher that launches the same runs and calls `note` with their results."""
+        """Return a launcher for the sweeper that starts runs with ``launcher`` and calls `note` with their results."""
         return Followed(launcher, self.note)
 
     def note(self, first: int, results: Sequence[JobReturn]) -> None:
         """Note how a batch of runs ended, and set the results of failed runs to None, so that the sweeper continues.
 
         Args:
-            first: The number of the first run.
-            results: The results of the runs; those of failed runs are changed.
+            first: The number of the first run of the batch, counted from 0.
+            results: The results of the runs, in order; those of failed runs are changed.
 
         Raises:
             EvoDiverseError: The share of failed runs in the batch is above the failure rate.
@@ -169,7 +170,8 @@ class Followed:
 
     Args:
         launcher: The launcher that starts the runs.
-        note: A function that is called with the number of the first run of a batch and with the results of the batch.
+        note: A function that is called after each batch of runs, with the number of its first run, counted from 0, and
+            with the results of the batch.
     """
 
     def __init__(self, launcher: Launcher, note: Callable[[int, Sequence[JobReturn]], None]) -> None:
@@ -201,7 +203,7 @@ def _launch_missing(
 
 @contextmanager
 def _plans_shared(todo: Sequence[SweptRun]) -> Iterator[None]:
-    """Make the plans available to the runs that run in this process."""
+    """Within the context, put the checked plans into `followed.plans`, where runs in this process find them."""
     plans.update({_own(run.overrides): run.plan for run in todo if run.plan is not None})
     try:
         yield
@@ -243,7 +245,7 @@ def _launch_all(launcher: Launcher, overrides: Sequence[Sequence[str]], first: i
     Args:
         launcher: The launcher that starts the runs.
         overrides: The overrides of each run.
-        first: The number of the first run.
+        first: The number of the first run, counted from 0.
 
     Raises:
         ServiceError: The launcher itself failed.

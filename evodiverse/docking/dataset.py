@@ -26,20 +26,22 @@ _MOST_BYTES: Final = 1 << 20
 
 
 def describe_docking(target: Target, settings: Settings) -> dict[str, Any]:
-    """Return the record of a docking, which is stored with its results."""
+    """Return the record of a docking for ``docking.json``: the target, receptor, box, settings and versions."""
     return {"target": target.name, "receptor": target.receptor.name, **identify(target, settings)}
 
 
 def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[str, float]:
-    """Return the scores that a run already has from a docking with the same record, by key; failures are left out.
+    """Return the scores that a run already has from a docking with the same record, by the key of the molecule.
+
+    Molecules whose docking failed are left out, so that they are docked again.
 
     Args:
         run: The run whose molecules are docked.
         record: The record of this docking, as `describe_docking` returns it.
-        overwrite: Whether the docking of the run will be replaced, so that none of its scores count.
+        overwrite: Whether an existing docking of the run will be replaced. If so, the result is empty.
 
     Raises:
-        InputError: The run has another docking that may not be overwritten, or a damaged one.
+        InputError: ``overwrite`` is not set, and the run has a docking with another record, or a damaged one.
     """
     folder = run.path / DOCKING
     refuse_link(folder)
@@ -64,7 +66,7 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
     Args:
         run: A complete run.
         record: The record of the docking, as `describe_docking` returns it.
-        results: The results by key. The rows of the dataset are written in this order.
+        results: The result of each molecule by its key. The rows of the dataset are written in this order.
 
     Raises:
         InputError: Another process writes to the run.
@@ -97,7 +99,7 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
 
 
 def write_poses(results: Mapping[str, Docked]) -> str:
-    """Return the poses as the text of an SDF file, lowest score first, with key and score as properties."""
+    """Return the poses as the text of an SDF file, lowest score first; key and score are properties of each pose."""
     text = StringIO()
     docked = [(result.score, key, result.pose) for key, result in results.items() if result.score is not None]
     with Chem.SDWriter(text) as writer:

@@ -16,10 +16,10 @@ class Settings:
     Attributes:
         exhaustiveness: The number of independent searches for the best pose, at least 1. The computing time is
             proportional to this number.
-        versions: The versions of the program and of the libraries that affect the result, by name.
-        seed: The seed of the embedding and of the docking, above 0; for Vina, 0 would mean a random seed.
-        n_poses: The number of poses that are refined at the end, the same number that the program ``vina`` reports by
-            default. Only the best pose counts.
+        versions: The versions of the docking program and of the libraries that affect the result, by package name.
+        seed: The random seed of the 3D embedding and of the docking, at least 1. Given 0, Vina would choose a seed.
+        n_poses: The number of poses that are refined at the end. The default is the number that the command-line
+            program ``vina`` reports by default. Only the best pose counts.
     """
 
     exhaustiveness: int
@@ -65,7 +65,10 @@ class Docked:
 
 
 class Program(Protocol):
-    """A program that docks molecules; a module can be one."""
+    """A docking program for ``evodiverse-dock``, such as the module `evodiverse.docking.vina`.
+
+    The command first checks that the program is installed, then asks for the versions, and finally docks molecules.
+    """
 
     def check_installed(self) -> None:
         """Check that everything that the program needs is installed.
@@ -75,13 +78,13 @@ class Program(Protocol):
         """
 
     def find_versions(self) -> dict[str, str]:
-        """Return the versions of everything that affects the program's results, by name."""
+        """Return the versions of all packages that affect the program's results, by package name."""
 
     def dock(self, job: Job, /) -> Docked:
         """Dock a molecule on one thread.
 
-        The result does not depend on where it is computed. This method is called in a separate process. Any exception
-        becomes the error of the molecule.
+        `dock_each` calls this method in a new process for each molecule, and records an exception as the error of the
+        molecule. The result must depend only on the job, since it is cached.
         """
 
 

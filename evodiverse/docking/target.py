@@ -151,7 +151,7 @@ def read_vina_box(path: Path) -> Box:
 
 
 def read_targets(path: Path) -> dict[str, Target]:
-    """Return the targets in a user's YAML file, by task.
+    """Return the targets in a user's YAML file (``--targets``), by task.
 
     Paths of receptors and of box files are relative to the folder of the file.
 

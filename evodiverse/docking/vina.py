@@ -32,14 +32,14 @@ def check_installed() -> None:
 
 
 def find_versions() -> dict[str, str]:
-    """Return the versions of the packages that affect the result, by name."""
+    """Return the versions of the packages that affect the result, by package name."""
     return {package: version(package) for package in _DECISIVE}
 
 
 def dock(job: Job) -> Docked:
     """Dock a molecule on one thread.
 
-    The result of a job does not depend on where it is computed.
+    The same job has the same result, whichever process computes it.
 
     Raises:
         LigandError: RDKit finds no conformer, or Meeko cannot write the ligand.
@@ -58,7 +58,7 @@ def dock(job: Job) -> Docked:
 
 
 def embed(smiles: str, seed: int) -> Chem.Mol:
-    """Return a molecule with hydrogens and a relaxed conformer (ETKDGv3, then MMFF94 if it has the parameters).
+    """Return a molecule with hydrogens and a conformer from ETKDGv3, relaxed with MMFF94 if it has the parameters.
 
     Charges are those of the SMILES. If the SMILES leaves a stereocenter open, the seed decides its configuration.
 

@@ -69,7 +69,7 @@ def draw(results: Sequence[Result], context: Context) -> Figure:
     """Return a figure with one panel per target.
 
     Raises:
-        InputError: A log is damaged, or the reference cannot be read.
+        InputError: A log is damaged, or the file of reference molecules (``--reference``) cannot be read.
         DataError: The cache cannot be written.
     """
     logs = [read_log(result.run, find_metrics(result.run).columns) for result in results]
@@ -109,7 +109,7 @@ def centroids(log: Log, places: dict[str, FloatArray]) -> FloatArray:
 
 
 def read_reference(file: Path | None, most: int) -> list[Bits]:
-    """Return the fingerprints of a random sample of molecules, the same in every call.
+    """Return the fingerprints of a random sample of the reference molecules, the same sample in every call.
 
     Args:
         file: A file with one SMILES per line, optionally followed by a name; None for ZINC-250K. Lines without a valid

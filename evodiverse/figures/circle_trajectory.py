@@ -79,7 +79,7 @@ def draw(results: Sequence[Result], best: Result) -> Figure:
 
 
 def choose_records(calls: Sequence[int]) -> list[int]:
-    """Return up to `_N_SHOWN` of the calls that set a record: the first, the last, and others evenly in between."""
+    """Return up to `_N_SHOWN` of the calls that set a record: the first, the last, and some evenly spaced between."""
     n = min(_N_SHOWN, len(calls))
     places = {round(place * (len(calls) - 1) / max(1, n - 1)) for place in range(n)}
     return [calls[place] for place in sorted(places)]

@@ -41,8 +41,8 @@ def find_diagnostics(
 
     Args:
         name: The name of the figure.
-        kind: The kind of metrics of its runs.
-        panel_of: A function that returns the title of the column of panels to which a run belongs.
+        kind: The kind of its runs (`Result.kind`), such as "molecules".
+        panel_of: A function that is called with each run and returns the title of the column of panels that shows it.
         results: The runs.
     """
     adaptive = [result for result in results if has(result, _EXCHANGES) and _has_xi(result)]
@@ -70,11 +70,11 @@ def _caption(method: str, group: Group, results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result], panel_of: Callable[[Result], str]) -> Figure:
-    """Return a figure with columns of two panels, each panel with one line per pair of neighboring rungs.
+    """Return a figure with columns of two panels, each panel with one line per pair of neighboring pools.
 
     Args:
         results: The runs.
-        panel_of: A function that returns the title of the column of panels to which a run belongs.
+        panel_of: A function that is called with each run and returns the title of the column of panels that shows it.
     """
     about = sorted({panel_of(result) for result in results})
     figure = new_figure(min(PAGE, 1.6 + 1.75 * len(about)), 3.4)

@@ -1,4 +1,4 @@
-"""Figure ``hits_by_calls``: hits, and hits that differ from each other, against oracle calls."""
+"""Figure ``hits_by_calls``: hits (molecules that score at least `HIT`), and hits that differ, against oracle calls."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -32,11 +32,11 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def count_band(results: Sequence[Result], metric: str, budget: int) -> Band:
-    """Return the band of a count after each tenth of the budget; the band starts with a count of 0 at 0 calls.
+    """Return the mean over runs of a count after each tenth of the budget, with its interval, from 0 at 0 calls.
 
     Args:
         results: The runs.
-        metric: The name of the metric, without the suffix for the share of the budget.
+        metric: The start of the names of the metrics with the counts, such as "hits_at" for ``hits_at_10`` and so on.
         budget: The budget of the runs, in oracle calls.
     """
     calls = np.array([0, *(percent * budget / 100 for percent in PERCENTS)])

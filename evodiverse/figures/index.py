@@ -13,12 +13,12 @@ _MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The state of a figure.
+    """What the page says about a figure.
 
     Attributes:
         kind: The kind of figure.
         pictures: The pictures of the figure that were drawn.
-        lacks: The missing runs.
+        lacks: The missing runs, one item per model or baseline.
         needs: A sentence about what must be installed for the figure; None if nothing is missing.
     """
 
@@ -29,11 +29,11 @@ class Entry:
 
 
 def to_page(entries: Sequence[Entry], names: Mapping[str, str], facts: Sequence[str]) -> str:
-    """Return the page as Markdown.
+    """Return the page (``README.md``) as Markdown.
 
     Args:
         entries: All figures, in the order of the page.
-        names: The name of the files of each picture, by the name of the picture.
+        names: The name of the files of each picture, without the suffix, by `Picture.name`.
         facts: Sentences about the runs that were read.
     """
     lines = ["# Figures", "", *(f"- {_plain(fact)}" for fact in facts), ""]

@@ -1,4 +1,4 @@
-"""Means over runs with confidence intervals: of single numbers, and of curves with values at different calls."""
+"""Means over runs with confidence intervals: of single numbers, and of curves of values by oracle calls."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -41,7 +41,7 @@ class Band:
     """A mean curve with its 95% t interval.
 
     Attributes:
-        x: ``(n,)`` increasing calls or iterations.
+        x: ``(n,)`` increasing numbers of oracle calls or of iterations.
         mean: ``(n,)`` means; NaN where no run has a value.
         low: ``(n,)`` lower bounds; NaN where there is no interval.
         high: ``(n,)`` upper bounds; NaN where there is no interval.
@@ -80,15 +80,15 @@ def estimate(values: Sequence[float], strata: Sequence[Hashable] | None = None) 
 
 
 def hold(calls: Sequence[float], values: Sequence[float | None], at: FloatArray) -> FloatArray:
-    """Return the values of a step curve at other calls: the last value up to each call, NaN before the first.
+    """Return the values of a step curve at given numbers of calls: each is the last value that the curve took by then.
 
     Args:
-        calls: ``(n,)`` calls of the curve, non-decreasing.
+        calls: ``(n,)`` numbers of oracle calls at which the curve takes its values, non-decreasing.
         values: ``(n,)`` values of the curve; None for no value.
-        at: ``(m,)`` calls at which to read the curve.
+        at: ``(m,)`` numbers of calls at which to read the curve.
 
     Returns:
-        ``(m,)`` values.
+        ``(m,)`` values; NaN before the first value of the curve.
     """
     numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     places = np.searchsorted(np.array(calls, dtype=np.float64), at, side="right") - 1
@@ -100,14 +100,14 @@ def make_band(
     strata: Sequence[Hashable] | None = None,
     end: float | None = None,
 ) -> Band:
-    """Return the mean of the step curves of some runs, at each call at which one of the curves changes.
+    """Return the mean of the step curves of some runs, at each x (usually a number of calls) where one of them changes.
 
-    After its last call, a curve keeps its last value. The mean at a call is over the curves that have a value there.
+    After its last x, a curve keeps its last value. The mean at an x is over the curves that have a value there.
 
     Args:
-        curves: The calls and the values of each run, at least one.
+        curves: The x and the values of the curve of each run, at least one run.
         strata: The problem of each run; see `estimate`.
-        end: The last call of the band; None for the last call of any curve.
+        end: The x at which the band ends; None for the largest x of the curves.
     """
     x = np.unique(np.array([call for calls, _ in curves for call in calls], dtype=np.float64))
     if end is not None:
@@ -124,7 +124,7 @@ def make_iteration_band(
     ended, its last value still counts toward the mean y, but the run no longer counts toward the mean x.
 
     Args:
-        curves: The calls and the values of each run after each iteration, at least one run.
+        curves: For each run, the number of calls made so far and the value, after each iteration; at least one run.
         strata: The problem of each run; see `estimate`.
     """
     n = max(len(values) for _, values in curves)

@@ -22,7 +22,7 @@ NAME: Final = "lineage"
 _OURS: Final = "pt"
 _EQUATIONS: Final = "equations"
 START: Final = -1
-"""The value in ``pools`` for an initial candidate that all pools share."""
+"""The value in `Lineage.pools` for an initial candidate that all pools share."""
 _LEAST: Final = 1e-16
 _UNITS: Final = {"molecules": "score", "circle packing": "score (sum of radii over the reference)"}
 
@@ -31,12 +31,14 @@ _UNITS: Final = {"molecules": "score", "circle packing": "score (sum of radii ov
 class Lineage:
     """The ancestors of the best candidates.
 
+    A candidate is named by the number of the oracle call that evaluated it, its call.
+
     Attributes:
         top: The calls of the ten best candidates, best first.
         calls: The calls of these ten and of all their ancestors that have a score, sorted.
         parents: The pairs (parent, child) among ``calls``.
-        pools: The pool that proposed each call; `START` for an initial candidate that all pools share.
-        scores: The score of each call.
+        pools: By call, the pool that proposed the candidate; `START` for an initial candidate that all pools share.
+        scores: By call, the score of the candidate.
     """
 
     top: tuple[int, ...]
@@ -47,7 +49,7 @@ class Lineage:
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per task and model: of the best run of our method, or of any method if ours has no runs."""
+    """Yield one figure per task and model: of the best run of ``pt``, or of any method if ``pt`` has no runs."""
     usable = [result for result in results if has(result, "best")]
     for kind in sorted({result.kind for result in usable}):
         for group in group_runs(usable, kind):
@@ -71,7 +73,7 @@ def trace(log: Log) -> Lineage:
     """Return the lineage of the ten best candidates in the final pools.
 
     Raises:
-        InputError: A call descends from a later one.
+        InputError: The log is damaged: a candidate has a parent that was not evaluated before it.
     """
     top = log.top(log.final_union, N_TOP)
     all_parents, pools = log.column("parents"), log.column("pool")

@@ -24,16 +24,17 @@ def record_bands(
     change: Callable[[float], float] = lambda value: value,
     stratum: Callable[[Result], Hashable] = lambda _: 0,
 ) -> dict[str, Band]:
-    """Return the band of the records of each method that has records, by method, in the order of legends.
+    """Return the mean record of each method by oracle calls, with its interval, by method in the order of legends.
 
-    A record is a value that is better than all earlier ones. It holds until the next record.
+    A record is a value that is better than all earlier ones. It holds until the next record. Methods without records
+    are left out.
 
     Args:
         results: The runs, at least one.
-        x: The name of the curve with the calls of the records.
-        y: The name of the curve with the records.
+        x: The name of the curve with the calls that set the records, such as "best_calls".
+        y: The name of the curve with the records, such as "best".
         change: A function applied to each record before averaging, for example the logarithm.
-        stratum: A function that returns the problem of a run; see `intervals.estimate`.
+        stratum: A function that is called with each run and returns its problem, which `estimate` needs.
     """
     end = budget_of(results)
     return {
@@ -47,7 +48,10 @@ def record_bands(
 
 
 def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
-    """Return the band of a curve with one value per iteration, by method, in the order of legends."""
+    """Return the mean of a curve with one value per iteration, and its interval, by method in the order of legends.
+
+    Methods without this curve are left out.
+    """
     return {
         method: make_iteration_band([(numbers(curve(run, "calls")), curve(run, name)) for run in some])
         for method, some in _with_curves(results, "calls", name)
@@ -97,7 +101,7 @@ def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float | None = None, 
     Args:
         axes: The panel.
         bands: The band of each method.
-        least: The value below which the axis does not extend. Lower means are left out.
+        least: The value below which the axis does not extend. Means below it are ignored.
         most: The value above which the axis does not extend.
     """
     means = [band.mean[np.isfinite(band.mean)] for band in bands.values()]

@@ -12,7 +12,7 @@ from evodiverse.analysis.tables.results import Result, choose_words
 from evodiverse.figures.reading import OWN_FIT, Wanted
 
 ENGINE_SECONDS: Final = 60
-"""The time limit of a baseline in the suggested command, in seconds; 1,000 calls without a model take about as long."""
+"""The time limit of a baseline in the suggested command, in seconds: about that of 1,000 calls with ``llm=off``."""
 
 _EXPERIMENTS: Final = {
     "jnk3": ("mol_main", "mol_classical"),
@@ -20,7 +20,7 @@ _EXPERIMENTS: Final = {
     "equation": ("eq_main", "eq_builtin"),
     "circle_packing": ("algo_main", "algo_classical"),
 }
-"""The files in ``conf/experiment/`` whose sweeps make the runs of a task, with a model and without one."""
+"""For each task, the files in ``conf/experiment/`` whose sweeps make its runs: with a language model, and without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Lack:
 
 
 def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
-    """Return the missing runs of a figure, for each model of the paper, for ``llm=off``, and for each baseline.
+    """Return the missing runs of a figure: an item for each model, ``llm=off`` and baseline that lacks runs.
 
     Args:
         wanted: The runs that the figure needs.
@@ -85,7 +85,16 @@ def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Itera
 
 
 def _run_command(wanted: Wanted, model: str, absent: Sequence[_Absent], models: Mapping[str, Sequence[str]]) -> str:
-    """Return the sweep that makes the missing runs of one model; a sweep skips runs that are complete."""
+    """Return the command of a sweep that makes the missing runs of one model.
+
+    The sweep may list complete runs too, which it skips.
+
+    Args:
+        wanted: The runs that the figure needs.
+        model: The name of the model.
+        absent: The missing runs.
+        models: The overrides that choose each model on the command line, by model.
+    """
     with_model, classical = _EXPERIMENTS[wanted.tasks[0]]
     tasks = [task for task in wanted.tasks if any(each.task == task for each in absent)]
     methods = [method for method in wanted.methods if any(each.method == method for each in absent)]

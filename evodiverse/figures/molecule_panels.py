@@ -25,7 +25,7 @@ _COMPARED: Final = ("molleo", "pt")
 
 
 def usable(results: Sequence[Result]) -> list[Result]:
-    """Return the runs that have the curves of molecules."""
+    """Return the runs that have all curves that these panels draw, none of them empty."""
     return [result for result in results if has(result, *_CURVES)]
 
 
@@ -34,8 +34,8 @@ def draw_page(results: Sequence[Result], target: str, metric: str) -> Figure:
 
     Args:
         results: The runs of one group.
-        target: The target of the first panel.
-        metric: The name of the curve in the other panels.
+        target: The task whose scores and numbers the first panel shows, "jnk3" or "gsk3b".
+        metric: The name of the curve that the other panels show, `DRUG_LIKE` or `DIVERSE`.
     """
     figure = new_figure(PAGE, 2.65)
     axes = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
@@ -49,7 +49,11 @@ def draw_page(results: Sequence[Result], target: str, metric: str) -> Figure:
 
 
 def draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -> None:
-    """Draw mean scores of the diversity-aware top 10 as lines, and numbers of diverse molecules (uncapped) as bars."""
+    """Draw the mean scores of the diversity-aware top 10 as lines, and the numbers of diverse molecules as bars.
+
+    A number of diverse molecules is the size of the same selection without its limit of ten. If there are runs of both
+    ``molleo`` and ``pt``, only these two methods are drawn.
+    """
     axes.set_title(title)
     methods = {result.run.method for result in results}
     shown = [result for result in results if result.run.method in _COMPARED or not methods >= {*_COMPARED}]
@@ -94,7 +98,7 @@ def _draw_counts(axes: Axes, results: Sequence[Result], budget: int) -> None:
 
 
 def draw_trajectories(axes: Axes, results: Sequence[Result], metric: str, title: str) -> None:
-    """Draw one curve per method."""
+    """Draw one line per method: the mean over its runs of the curve named ``metric``."""
     axes.set_title(title)
     bands = iteration_bands(results, metric)
     if not any(np.isfinite(band.mean).any() for band in bands.values()):

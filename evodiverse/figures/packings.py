@@ -21,7 +21,7 @@ _MOST_CIRCLES: Final = 10_000
 
 
 def read_packings(run: Run, calls: Collection[int]) -> dict[int, FloatArray]:
-    """Return the packings of some calls of a run, by call, each as ``(n, 3)`` x, y and radius.
+    """Return the packings that some oracle calls of a run evaluated, by call, each as ``(n, 3)``: x, y and radius.
 
     Raises:
         InputError: The log has no valid packing for one of the calls.

@@ -31,7 +31,7 @@ class Members:
     Attributes:
         method: The method of the run.
         genotypes: ``(n,)`` genotypes.
-        pools: ``(n,)`` indices of the pools.
+        pools: ``(n,)`` indices of the pools, 0 for the coldest.
         scores: ``(n,)`` scores, higher is better.
         n_pools: The number of pools.
     """
@@ -82,9 +82,9 @@ def project_pca(vectors: Any) -> FloatArray:
 
 
 def project_tsne(vectors: Any) -> FloatArray:
-    """Return the ``(n, 2)`` t-SNE of ``(n, d)`` vectors, by scikit-learn, starting from the PCA and with seed 0.
+    """Return the ``(n, 2)`` t-SNE of ``(n, d)`` vectors, by scikit-learn, with `project_pca` as the start and seed 0.
 
-    For up to `_LEAST_POINTS` vectors, return the PCA itself.
+    For up to `_LEAST_POINTS` vectors, return the result of `project_pca` itself.
 
     Raises:
         InputError: scikit-learn is not installed.
@@ -112,8 +112,9 @@ def locate(members: Sequence[Members], encode: Encode, project: Callable[[Any], 
 
     Args:
         members: The members of each run.
-        encode: A function that returns the ``(n, d)`` vectors of programs.
-        project: A function that returns the ``(n, 2)`` points of vectors.
+        encode: A function that is called with all distinct programs and returns their ``(n, d)`` vectors.
+        project: A function that is called with these vectors and returns their ``(n, 2)`` points, such as
+            `project_tsne`.
     """
     unique = sorted({genotype for each in members for genotype in each.genotypes})
     if not unique:

@@ -13,7 +13,7 @@ from evodiverse.analysis.tables.results import Result, show_overrides
 from evodiverse.runlog.values import Value
 
 OWN_FIT = "own"
-"""The value of ``task.fit`` for a baseline, whose engine fits equations itself."""
+"""The value of `Result.fit` for a baseline: a run of another engine, such as PySR, which fits equations itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,12 @@ class Wanted:
         tasks: The names of the tasks.
         methods: The names of the methods.
         models: The models of the paper; runs with ``llm=off`` are wanted in addition.
-        sciences: For equations, the groups of problems, each with all its problems; a single None for other tasks.
-        fit: The way in which the paper fits equations; None for other tasks.
-        domain: The package of the task's domain, if it has problems to choose from.
-        engines: The baselines that are wanted in addition.
+        sciences: For equations, the sciences, such as "physics"; all problems of each are wanted. A single None for
+            other tasks.
+        fit: The value of ``task.fit`` for the paper's runs on equations; None for other tasks.
+        domain: The package of the task's domain; None for tasks with a single problem. The domain knows how to select
+            the problems of a science on the command line.
+        engines: The names of the baselines that are wanted in addition: other programs, such as PySR.
     """
 
     tasks: tuple[str, ...]
@@ -44,9 +46,10 @@ class Context:
     """What figures need besides the metrics of runs.
 
     Attributes:
-        measurer: The measurer, with the cache folder and the encoders of programs.
-        reference: The path of a user's file of reference molecules; None for ZINC-250K.
-        n_reference: The largest number of reference molecules to show.
+        measurer: The object that knows the cache folder and the encoders of programs.
+        reference: The path of a user's file with the molecules that figure ``si_mol_chembl`` shows as chemical space;
+            None for ZINC-250K.
+        n_reference: The largest number of these molecules to show.
     """
 
     measurer: Measurer
@@ -59,12 +62,13 @@ class Picture:
     """A picture that can be drawn.
 
     Attributes:
-        name: The name of its files.
-        caption: The caption: what the picture shows, of which runs, and the meaning of bands.
-        draw: A function that returns the drawn figure.
+        name: The name of its files, without the suffix.
+        caption: The caption: what the picture shows, of which runs, and the meaning of the bands around curves.
+        draw: A function that draws the picture and returns the figure. ``evodiverse-figures`` calls it when it writes
+            the files of the picture.
         basis: The small print above the picture: the number of runs, and their seeds.
-        texts: A function that returns the content of text files that accompany the picture, by the suffix of their
-            names.
+        texts: A function that returns the text files to write next to the picture: their contents by suffix, such as
+            ``.py``.
     """
 
     name: str
@@ -79,14 +83,16 @@ class FigureKind:
     """A figure of the paper or one of our own.
 
     Attributes:
-        name: The prefix of the names of its files.
+        name: The name of the figure for ``--only``, and the prefix of the names of its files.
         title: The title of the figure.
-        find: A function that yields the pictures that can be drawn from some runs.
+        find: A function that is called once, with the runs that count and the `Context`, and yields the pictures that
+            can be drawn from these runs.
         label: The label of the figure in the paper's LaTeX; None for our own.
         wanted: The runs that the paper's figure needs; None for our own.
         example: A command that makes runs for a figure of our own; None for a figure of the paper.
         missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
-        takes_all: Whether runs count whatever their overrides, as in a figure of sweeps.
+        takes_all: Whether all runs count. Otherwise, only those runs count that differ from the defaults in nothing but
+            their budget, or that are named on the command line.
     """
 
     name: str
@@ -101,7 +107,14 @@ class FigureKind:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The runs that a picture compares: those with the same model, way of fitting and overrides."""
+    """The runs that a picture compares: those with the same model, way of fitting equations and overrides.
+
+    Attributes:
+        model: The language model; ``off`` for runs without one.
+        fit: The value of ``task.fit``; None for other tasks than equations.
+        overrides: The settings that differ from the defaults, as on the command line (`show_overrides`).
+        results: The runs, with their metrics.
+    """
 
     model: str
     fit: str | None
@@ -122,11 +135,11 @@ class Group:
 
 
 def group_runs(results: Sequence[Result], kind: str, tasks: Collection[str] = ()) -> list[Group]:
-    """Return the groups of the runs with one kind of metrics, without baselines, sorted by model, fit and overrides.
+    """Return the runs of one kind, without baselines, as groups that are sorted by model, fit and overrides.
 
     Args:
         results: The runs.
-        kind: The kind of metrics, such as "molecules".
+        kind: The kind of the runs (`Result.kind`), such as "molecules".
         tasks: The only tasks whose runs count; empty for all tasks.
     """
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
@@ -137,7 +150,7 @@ def group_runs(results: Sequence[Result], kind: str, tasks: Collection[str] = ()
 
 
 def is_budget(key: str) -> bool:
-    """Return whether a key belongs to the budget."""
+    """Return whether a setting belongs to the budget, given its key."""
     return key.startswith("budget.")
 
 
@@ -150,7 +163,7 @@ def by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
 
 
 def curve(result: Result, name: str) -> list[float | None]:
-    """Return a curve of a run by its name without ``curve.``; empty if the run does not have it."""
+    """Return the curve of a run that the metric ``curve.<name>`` holds; empty if the run does not have this metric."""
     value: Value = result.metrics.get(f"curve.{name}")
     return value if isinstance(value, list) else []
 
@@ -161,12 +174,12 @@ def numbers(values: Sequence[float | None]) -> list[float]:
 
 
 def has(result: Result, *names: str) -> bool:
-    """Return whether a run has all of these curves, and none is empty."""
+    """Return whether a run has all curves with these names, and none of them is empty."""
     return all(curve(result, name) for name in names)
 
 
 def describe_runs(results: Sequence[Result], *more: str) -> str:
-    """Return a phrase with the number of runs, in total and per method, and their seeds, followed by more phrases."""
+    """Return a text with the number of runs, in total and per method, their seeds, and then the phrases ``more``."""
     counts = ", ".join(f"{method} {len(some)}" for method, some in sorted(by_method(results).items()))
     seeds = sorted({result.run.seed for result in results})
     named = ", ".join(map(str, seeds)) if len(seeds) <= 6 else f"{seeds[0]} … {seeds[-1]} ({len(seeds)})"
@@ -191,7 +204,15 @@ def best_run(results: Sequence[Result], metric: str) -> Result | None:
 
 
 def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> list[Result]:
-    """Return, for each value that ``key`` takes, the run with the lowest seed, in the order of the seeds."""
+    """Return one run for each method, task or other value of ``key``: the one with the lowest seed.
+
+    Args:
+        results: The runs.
+        key: A function that is called with each run and returns what is to occur once, such as the method of the run.
+
+    Returns:
+        The chosen runs, sorted by their seeds.
+    """
     chosen: dict[Hashable, Result] = {}
     for result in sorted(results, key=lambda each: each.run.seed):
         chosen.setdefault(key(result), result)

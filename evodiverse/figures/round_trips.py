@@ -1,4 +1,4 @@
-"""Figure ``round_trips``: round trips between pools, and how many of the best candidates are from the hottest pool."""
+"""Figure ``round_trips``: trips of candidates between pools, and how many of the best are from the hottest pool."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

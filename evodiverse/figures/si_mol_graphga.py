@@ -29,7 +29,7 @@ _METHODS: Final = ("graph_ga", "pt")
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per group of runs without a model."""
+    """Yield one figure per group of runs without a language model."""
     chosen = [result for result in usable(results) if result.model == OFF and result.run.method in _METHODS]
     for group in group_runs(chosen, MOLECULES, TARGETS):
         yield Picture(

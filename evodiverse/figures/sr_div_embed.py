@@ -22,7 +22,7 @@ _TWO_POOLS: Final = "pt"
 
 
 def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield one figure per model and way of fitting."""
+    """Yield one figure per model and way of fitting equations (``task.fit``)."""
     encoder = [*context.measurer.encoders][-1]
     for group in group_runs(results, KIND):
         problems = choose_problems(group.results)
@@ -42,8 +42,8 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
 def choose_problems(results: Sequence[Result]) -> dict[str, str]:
     """Return the problem to show for each of up to two sciences, by science.
 
-    The sciences are the two in the paper's figure or, if neither has runs, the first two others. The problem is the one
-    on which the most methods have runs; in a tie, the first by name.
+    The sciences are those of the paper's figure (biology and chemistry) that have runs or, if neither has runs, the
+    first two others. The problem is the one on which the most methods have runs; in a tie, the first by name.
     """
     sciences = sciences_of(results)
     chosen = [science for science in sciences if science in _SHOWN] or sciences[:2]
@@ -61,9 +61,9 @@ def draw(results: Sequence[Result], problems: dict[str, str], measurer: Measurer
 
     Args:
         results: The runs of one group.
-        problems: The problem to show for each science.
-        measurer: The measurer, which knows the encoders.
-        encoder: The name of the encoder.
+        problems: The problem to show for each science, by science.
+        measurer: The object that knows where the models of the encoders are.
+        encoder: The name of the encoder whose vectors t-SNE projects.
     """
     figure = new_figure(min(PAGE * 0.72, 1.2 + 2.1 * len(problems)), 4.4)
     axes = figure.subplots(2, len(problems), squeeze=False, sharex="col", sharey="col")

@@ -32,7 +32,7 @@ _LEAST: Final = 1e-16
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model, with all baselines next to it."""
+    """Yield one figure per model and way of fitting equations; each also shows all baselines (the other engines)."""
     engines = [result for result in results if result.kind == KIND and result.fit == OWN_FIT]
     for group in group_runs(results, KIND):
         together = keep_common([*group.results, *engines])
@@ -51,9 +51,9 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def keep_common(results: Sequence[Result]) -> list[Result]:
-    """Return the runs on problems for which all methods have runs.
+    """Return, for each science, the runs on the problems on which every method has runs.
 
-    Within a science, methods without any runs are ignored.
+    A method without any runs on a science does not count there.
     """
     kept = []
     for science in sciences_of(results):
@@ -66,7 +66,7 @@ def keep_common(results: Sequence[Result]) -> list[Result]:
 def summarize(
     results: Sequence[Result], metric: str, change: Callable[[float], float] = lambda value: value
 ) -> Estimate | None:
-    """Return the mean of a metric over runs; None if no run has the metric or one value is infinite.
+    """Return the mean of a metric over runs; None if no run has the metric or one value is not finite.
 
     Args:
         results: The runs.
@@ -80,7 +80,7 @@ def summarize(
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return a figure with two panels of bars, each with a group of bars per science."""
+    """Return a figure with two panels, each with a group of bars per science and one bar per method in a group."""
     figure = new_figure(PAGE, 2.5)
     left, right = figure.subplots(1, 2)
     use_powers(left)

@@ -23,7 +23,7 @@ _LEAST: Final = 1e-16
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model and way of fitting."""
+    """Yield one figure per model and way of fitting equations (``task.fit``)."""
     usable = [result for result in results if has(result, "best_calls", "best")]
     for group in group_runs(usable, KIND):
         n = len({result.problem for result in group.results})
@@ -60,7 +60,7 @@ def draw(results: Sequence[Result]) -> Figure:
 
 
 def science_of(result: Result) -> str:
-    """Return the science of a run's problem; ``own data`` if it has none."""
+    """Return the science of a run's problem; ``own data`` if the problem has none."""
     return result.science or "own data"
 
 
@@ -71,7 +71,7 @@ def sciences_of(results: Sequence[Result]) -> list[str]:
 
 
 def _log_error(score: float) -> float:
-    """Return the decimal logarithm of an error, given the score, which is the negative error."""
+    """Return the decimal logarithm of an error, given the score of an equation, which is the negative error."""
     return log10(max(-score, _LEAST))
 
 

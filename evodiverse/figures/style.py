@@ -113,7 +113,7 @@ def look_of(method: str) -> Look:
 
 
 def order_methods(methods: Sequence[str]) -> list[str]:
-    """Return the distinct methods in the order of legends: those with a look of their own, then others by name."""
+    """Return the distinct methods in the order of legends: first as in `METHODS`, then all others by name."""
     return sorted(set(methods), key=lambda name: (METHODS.index(name) if name in _LOOKS else len(METHODS), name))
 
 
@@ -130,7 +130,10 @@ def shorten(text: str, most: int) -> str:
 
 
 def show_power(value: float, _: object = None) -> str:
-    """Return a power of ten as text with a superscript exponent; an empty text for a value that is not positive."""
+    """Return a power of ten as text with a superscript exponent; an empty text for 0 and below.
+
+    matplotlib calls this function for each tick, with its value and its index.
+    """
     if value <= 0:
         return ""
     exponent = f"{value:e}".partition("e")[2]
@@ -152,7 +155,13 @@ def use_counts(axes: Axes, which: str = "x") -> None:
 
 
 def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:
-    """Add one legend for all panels, below them; the layout of the figure makes room for it."""
+    """Add one legend for all panels, below them; the layout of the figure makes room for the legend.
+
+    Args:
+        figure: The figure.
+        entries: The handle, such as a line, and the text of each entry. Without entries, nothing is added.
+        columns: The largest number of columns.
+    """
     handles, labels = [handle for handle, _ in entries], [label for _, label in entries]
     if handles:
         n_columns = max(1, min(columns, len(handles), int(figure.bbox.width / figure.dpi / _ENTRY)))
@@ -160,7 +169,7 @@ def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int 
 
 
 def add_basis(figure: Figure, text: str) -> None:
-    """Write the number of runs and similar facts above a figure, in small print."""
+    """Write small print above a figure: the number of runs and similar facts (`Picture.basis`)."""
     place = figure.subfigs[0] if figure.subfigs else figure
     width = int(figure.bbox.width / figure.dpi / _CHARACTER)
     place.suptitle(fill(printable(text), width), fontsize=5.5, color=INK, alpha=0.8)
@@ -181,7 +190,10 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def write_image(figure: Figure, ending: str) -> bytes:
-    """Return a figure as the content of a file, without dates or random names, so equal figures give equal files."""
+    """Return a figure as the content of an ``svg`` or ``png`` file.
+
+    The file has no dates or random names, so equal figures give equal files.
+    """
     file = io.BytesIO()
     metadata = {"Date": None} if ending == "svg" else {"Software": None}
     figure.savefig(file, format=ending, dpi=_PNG_DPI, metadata=metadata)

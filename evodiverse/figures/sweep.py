@@ -23,7 +23,7 @@ _LEAST: Final = 1e-16
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The metric that a heat map shows for a kind of runs.
+    """The metric that heat maps show for one kind of runs, such as runs on molecules.
 
     Attributes:
         metric: The name of the metric.
@@ -49,11 +49,12 @@ class Grid:
     """Means over runs for each combination of values of one or two settings.
 
     Attributes:
-        keys: The settings of the columns and of the rows; None for the rows if there is a single setting.
+        keys: The keys of two settings: the first varies over the columns, the second over the rows. The second is None
+            if there is a single setting.
         columns: The values of the first setting as text, sorted.
         rows: The values of the second setting as text, sorted.
-        means: The mean by column and row; for an error, the mean of its decimal logarithm.
-        counts: The number of runs by column and row.
+        means: The mean for each (column, row) with runs; for an error, the mean of its decimal logarithm.
+        counts: The number of runs for each (column, row) with runs.
     """
 
     keys: tuple[str, str | None]
@@ -64,7 +65,10 @@ class Grid:
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one heat map per task, method and model, and per setting or pair of settings in which the runs differ."""
+    """Yield one heat map per task, method and model, and per setting (or pair of settings) that its runs change.
+
+    For equations, each science takes the place of the task.
+    """
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         if result.kind in MEASURES and result.fit != OWN_FIT:
@@ -93,9 +97,10 @@ def _picture(kind: str, *about: str, grid: Grid) -> Picture:
 
 
 def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
-    """Return the pairs of settings in which runs differ from the defaults, then the single settings, each with None.
+    """Return the keys of the settings for each heat map: two for a pair that some run changes, one and None otherwise.
 
-    A single setting that is in a pair is left out, since the heat map of the pair shows its runs as well.
+    The pairs come first. A single setting that is in a pair is left out, since the heat map of the pair shows its runs
+    as well.
 
     Args:
         results: Runs with the same budget. The budget does not count as a difference.
@@ -114,7 +119,7 @@ def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: 
 
     Args:
         results: The runs of one task, method and model.
-        keys: The settings of the columns and of the rows.
+        keys: The settings of the columns and of the rows, as `find_keys` returns them.
         measure: The metric to average. Runs without this metric, or with an infinite value, do not count.
     """
     by_place: dict[tuple[str, str], list[float]] = defaultdict(list)

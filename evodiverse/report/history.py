@@ -39,7 +39,7 @@ class History:
 
     @cached_property
     def by_call(self) -> dict[int, Row]:
-        """The rows of charged calls, by the number of the call."""
+        """The rows of ``evaluations`` of the charged calls, by the number of the call."""
         return {row["call"]: row for row in self.attempts if row["call"] is not None}
 
     @cached_property
@@ -86,7 +86,7 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
 
 
 def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:
-    """Return the rows from a candidate back to an initial one, following the best parent at each step.
+    """Return the rows of a candidate, its best parent, the best parent of that one, and so on to an initial candidate.
 
     Of two parents with equal scores, the older one is followed. A parent that a damaged log places after its child is
     ignored.

@@ -176,10 +176,13 @@ def _draw_exchange(history: History) -> list[Content]:
 
 
 def _rates(tried: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return the curve of the acceptance rate of swaps that were tried, as points (iteration, rate).
+    """Return the curve of the share of swaps that were accepted, as points (iteration, share).
 
-    The iterations with such swaps are divided into up to `_N_WINDOWS` windows of equally many iterations. Each window
-    gives one point, at its last iteration.
+    The iterations with swaps are divided into up to `_N_WINDOWS` windows of equally many iterations. Each window gives
+    one point, at its last iteration.
+
+    Args:
+        tried: The rows of ``swaps`` between two pools, without those of blocked swaps.
     """
     iterations = sorted({row["iteration"] for row in tried})
     size = max(1, -(-len(iterations) // _N_WINDOWS))

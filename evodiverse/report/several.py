@@ -22,7 +22,7 @@ from evodiverse.runlog.record import REPORT
 from evodiverse.runlog.runs import Run
 
 N_AT: Final = 120
-"""The number of points along the axis of calls at which runs are averaged."""
+"""The number of evenly spaced numbers of calls at which the best scores of runs are averaged."""
 
 _SUBJECT: Final = ("task.name", "task.problem", "task.evaluator")
 
@@ -53,7 +53,7 @@ class Curve:
 
 
 def trace(history: History) -> Curve:
-    """Return the curve of a run's best score."""
+    """Return the best score so far of a run as a curve over its calls."""
     rises: list[Point] = []
     for call, row in sorted(history.by_call.items()):
         if row["score"] is not None and (not rises or row["score"] > rises[-1][1]):

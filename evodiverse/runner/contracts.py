@@ -106,7 +106,7 @@ def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
 
 
 def rate(task: Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
-    """Return the evaluation of a hypothesis that was scored outside the run.
+    """Return the evaluation that the task makes of a score from outside the run.
 
     Raises:
         ContractError: The task does not answer with an evaluation that the log can hold.
@@ -174,7 +174,7 @@ def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
 
 
 def summarize(task: Summarizer, candidates: Sequence[Candidate]) -> float:
-    """Return the task's summary of a set of candidates.
+    """Return the number in which the task summarizes a set of candidates, for the display.
 
     Raises:
         ContractError: The answer is not a number.
@@ -215,7 +215,7 @@ def features(task: Featured, hypotheses: Sequence[Hypothesis]) -> NDArray[np.flo
 
 
 def grade(task: Choosing, hypothesis: Hypothesis) -> int:
-    """Return the grade of a hypothesis.
+    """Return the grade of a hypothesis, such as its complexity; see `evodiverse.ports.Choosing`.
 
     Raises:
         ContractError: The answer is not an integer.
@@ -227,7 +227,7 @@ def grade(task: Choosing, hypothesis: Hypothesis) -> int:
 
 
 def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
-    """Return the task's description of the candidate that it chooses, on one line.
+    """Return the task's description, on one line, of the candidate that it chooses among these discoveries.
 
     Raises:
         ContractError: The answer is not a string.
@@ -238,7 +238,7 @@ def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
 
 
 def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-    """Return files, by name, about the best candidates; None stands for a file that must not exist.
+    """Return the content of files about the best candidates, by file name; None stands for a file to delete.
 
     Raises:
         ContractError: The answer is not a mapping of names to bytes or None.
@@ -247,7 +247,7 @@ def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str,
 
 
 def show_improvement(task: ShowsImprovements, discovery: Discovery) -> Mapping[str, bytes | None]:
-    """Return files, by name, about a candidate that was better than all before it.
+    """Return the content of files, by file name, about a candidate that was better than all before it.
 
     Raises:
         ContractError: The answer is not a mapping of names to bytes or None.

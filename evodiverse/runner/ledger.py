@@ -46,7 +46,7 @@ class Caps:
 
 
 class Ledger:
-    """The record of all requests to language models, counted by pool and numbered in the order of the search.
+    """The record of all requests to language models: the usage of each pool, and the rows of ``llm_calls``.
 
     A reply counts at the price it was bought for, whether or not it came from the cache. A reply of unknown size or
     price counts against the caps at the most that it could have cost.
@@ -74,7 +74,7 @@ class Ledger:
         return sum(self._pools, Usage())
 
     def find_cap(self, bounds: Sequence[CostBound], seconds: float) -> Cap | None:
-        """Return the cap that a round might exceed, or None if even its worst case fits under all caps.
+        """Return the cap that a round of requests might exceed, or None if even its worst case fits under all caps.
 
         Args:
             bounds: The most that each request of the round can cost; empty for a round that asks no model.
@@ -94,7 +94,10 @@ class Ledger:
         )
 
     def record(self, request: Request, query: Query, bound: CostBound, reply: Reply, outcome: CallOutcome) -> int:
-        """Count a request and its reply, and return the number of the request in the run, from 1."""
+        """Count a request and its reply, and return the number of the request in the run, from 1.
+
+        If the size or the price of the reply is unknown, ``bound``, the most that the request can cost, counts instead.
+        """
         self._pools[request.pool] += Usage(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_usd)
         if reply.prompt_tokens is None or reply.completion_tokens is None:
             self._tokens += bound.tokens

@@ -70,13 +70,16 @@ class Setup:
         shared_start: Whether all pools start from the same candidates.
         task: The task of the run.
         workers: The worker processes.
-        proposers: The proposers of a slot's attempts: the first one answers the first attempt, and so on.
+        proposers: One proposer for each attempt at a slot: the first one makes the proposals of all first attempts, the
+            second one those of the second attempts, and so on.
         ledger: The ledger of the run.
         store: The store that keeps the log.
         display: The display of the run.
-        check: A function that raises `Interrupted` if the run was asked to stop.
-        committed: A function to call after each commit. Its argument is a function that returns a snapshot.
-        evaluator: The evaluator of the run; None evaluates in the workers.
+        check: A function that the loop calls at each point where the run may stop. If the run was asked to stop, the
+            function raises `Interrupted`.
+        committed: A function that the loop calls after each commit, to report the run to a tracker. Its argument, a
+            function that returns the state of the run (`Snapshot`), is called only if the run is tracked.
+        evaluator: The evaluator of the run; if it is None, the workers evaluate.
     """
 
     method: Method
@@ -118,10 +121,10 @@ class Loop:
             self._screening = Screening(screen, self._surrogate.forecast, self._similarities)
 
     def run(self) -> Snapshot:
-        """Run to the end and return the last snapshot.
+        """Run to the end and return the last snapshot, which says why the run ended.
 
         Raises:
-            InputError: All initial candidates failed, or no proposal could be evaluated. The log is committed.
+            InputError: All initial candidates failed, or no proposal could be evaluated. The log is written first.
         """
         try:
             ended = self._run()
@@ -161,7 +164,7 @@ class Loop:
         return self._setup.oracle_calls - self._archive.n_calls
 
     def _iterate(self, state: State) -> tuple[State, IterationInfo] | None:
-        """Return the next state and the record of the iteration, or None if a cap forbids its first round."""
+        """Return the next state and the record of the iteration, or None if a cap forbids its first proposals."""
         setup, iteration = self._setup, state.iteration + 1
         attempts = Attempts(
             deal_slots(state.pools, setup.method.offspring, self._calls_left), state.pools, self._archive
@@ -204,7 +207,7 @@ class Loop:
         return answers
 
     def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis], *, is_start: bool = False) -> None:
-        """Evaluate the hypotheses that a round has charged, except those in the journal, and close the round."""
+        """Evaluate the hypotheses that a round has charged, or read their results in the journal; close the round."""
         fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
         began = time.perf_counter()
         evaluated = (self._setup.evaluator or self._setup.workers).evaluate(fresh, self._note_finished)

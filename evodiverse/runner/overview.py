@@ -47,7 +47,7 @@ class Listed:
 
 
 class Sheet(Protocol):
-    """A display of the runs of a sweep."""
+    """A display of the runs of a sweep. `Overview` calls `show` twice a second, and when a run starts or ends."""
 
     def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
         """Show the states of the runs.

@@ -19,7 +19,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class _Signals:
-    """The handler of SIGINT and SIGTERM: raises at once; during a run, only at the next point where nothing is lost."""
+    """The handler of SIGINT and SIGTERM: raises `Interrupted` at once or, if ``deferred``, when `check` is called."""
 
     def __init__(self) -> None:
         self.deferred = False
@@ -51,7 +51,7 @@ _signals = _Signals()
 
 
 def prepare() -> None:
-    """Turn signals into `Interrupted`, print log messages, and let standard output escape what its encoding lacks.
+    """Turn signals into `Interrupted`, print log messages, and escape letters that standard output cannot encode.
 
     In any thread other than the main one, the handling of signals is left unchanged.
     """
@@ -70,7 +70,8 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
     """Remember SIGINT and SIGTERM within this context, instead of raising at once.
 
     Yields:
-        A function that raises `Interrupted` if a signal has arrived.
+        A function that the run calls at each point where it may stop. The function raises `Interrupted` if a signal
+        has arrived.
     """
     _signals.deferred = True
     try:

@@ -1,4 +1,9 @@
-"""Proposers answer the requests of a round: a classical operator in worker processes, or a language model."""
+"""Proposers, which make the proposals of a search: a classical operator in worker processes, or a language model.
+
+In each iteration, the loop makes rounds of requests: first one request for each slot (the place for one offspring),
+then one for each slot that is still empty, and so on. With screening, there is one round with several requests per
+slot.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -26,15 +31,15 @@ _MAX_SEED = 2**31
 
 
 class Proposer(Protocol):
-    """The source of proposals for the requests of a round."""
+    """Makes the proposals of a search. The loop calls it once for each round, with all requests of the round."""
 
     def propose(
         self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
     ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or the cap that forbids asking.
+        """Return one answer per request, in order, or the cap that forbids asking, which ends the run.
 
         Args:
-            requests: The attempts of one round.
+            requests: The requests of one round.
             seconds: The wall time of the run so far.
             report: A function that is called periodically with the number of new answers. It may raise to cancel the
                 remaining requests.
@@ -47,7 +52,8 @@ class OperatorProposer:
     Args:
         workers: The worker processes, which hold the operator.
         ledger: The ledger of the run, which knows the caps.
-        is_fallback: Whether the proposer fills slots that a model left empty; the log then marks its proposals.
+        is_fallback: Whether the proposer fills slots that a model left empty. If so, the name of the operator in the
+            log begins with ``fallback_``.
     """
 
     def __init__(self, workers: Workers, ledger: Ledger, *, is_fallback: bool = False) -> None:

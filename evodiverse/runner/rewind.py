@@ -23,7 +23,8 @@ Rows = Sequence[Mapping[str, Any]]
 def find_uncut(evaluations: Rows, last: int, slots: int, oracle_calls: int) -> int:
     """Return the last iteration that the budget did not cut short.
 
-    Up to this iteration, a run with a larger budget has the same log.
+    Up to this iteration, a run with a larger budget has the same log. Later iterations had fewer slots, since too few
+    oracle calls were left.
 
     Args:
         evaluations: All rows of the dataset ``evaluations``, with at least ``iteration`` and ``call``.
@@ -49,9 +50,10 @@ def rewind(
     method: Method,
     search: Search,
 ) -> dict[str, object] | None:
-    """Return the checkpoint of an iteration, or None if the log does not say what was spent on a model by then.
+    """Return the checkpoint of an iteration, from which a run with a larger budget can continue.
 
-    Each dataset must be given with all rows up to this iteration.
+    If the log does not say what was spent on a model up to this iteration, the result is None. Each dataset must be
+    given with all rows up to this iteration.
 
     Args:
         iteration: The iteration to return to.

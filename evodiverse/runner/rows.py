@@ -16,7 +16,7 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 
 
 def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int, float]) -> dict[str, list[Row]]:
-    """Return the rows of one iteration by dataset; ``seconds`` holds the duration of each charged call."""
+    """Return the rows of one iteration by dataset; ``seconds`` holds the duration of each charged call, by number."""
     iteration = {"iteration": info.iteration}
     return {
         "evaluations": [_attempt_row(attempt, seconds) for attempt in info.attempts],
@@ -63,7 +63,7 @@ def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
 
 
 def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> dict[str, object]:
-    """Return what `restore` needs in addition to the log, and the progress of the run."""
+    """Return the content of the checkpoint: what `restore` needs besides the log, and the progress of the run."""
     best, top_mean = archive.best(), state.progress.top_mean
     return {
         "seconds": dict(seconds),
@@ -79,7 +79,7 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
 
 
 def restore(saved: Mapping[str, Any]) -> State:
-    """Return the state that `checkpoint` saved."""
+    """Return the state of the search that `checkpoint` saved."""
     return State(
         iteration=saved["iteration"],
         pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),

@@ -27,7 +27,7 @@ _MIN_IN_LEAF: Final = 3
 
 
 class Surrogate:
-    """A random forest on the task's features, refitted as the run grows.
+    """A random forest that predicts the negative energy from the task's features, and is refitted as the run grows.
 
     Its forecasts depend only on the archive's first `n_fitted` calls, so a resumed run fits the same forest again.
     It is fitted in a thread, while worker processes make the proposals that it will judge.
@@ -50,7 +50,7 @@ class Surrogate:
         self.n_fitted = 0
 
     def is_ready(self) -> bool:
-        """Start a fit if one is due, and return whether there is a forest for forecasts."""
+        """Start a fit if one is due, and return whether `forecast` can be called; it waits for a fit in progress."""
         n_calls = self._archive.n_calls
         if is_due(n_calls, self.n_fitted):
             self.fit(n_calls)

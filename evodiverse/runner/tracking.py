@@ -47,11 +47,13 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
 
     Args:
         open_it: A function that opens the tracker; it returns None for no tracking.
-        path: The open run directory. It stores the tracker's name for the run, under which a resumed run continues.
-        settings: The flat settings of the run.
+        path: The open run directory. A file there stores the name that the service gave the run, so that a resumed run
+            continues under this name.
+        settings: The settings of the run, by dotted key.
 
     Yields:
-        The function to call after each commit. Its argument is a function that returns a snapshot.
+        The function that the loop calls after each commit, which reports the iteration to the tracker. Its argument, a
+        function that returns a snapshot of the run, is called only if the run is tracked.
     """
     follower = _Follower(path)
     follower.begin(open_it, settings)
@@ -106,7 +108,7 @@ class _Follower:
 
 
 def read_numbers(snapshot: Snapshot) -> dict[str, float]:
-    """Return the numbers of an iteration by name, without those that are unknown or not finite."""
+    """Return the numbers to report of an iteration, by name, without those that are unknown or not finite."""
     numbers: dict[str, float | None] = {
         "oracle_calls": snapshot.oracle_calls,
         "best": snapshot.best,

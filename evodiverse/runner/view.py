@@ -26,12 +26,12 @@ N_BEST = 1000
 
 
 class View:
-    """The view of one run, updated at each commit.
+    """What displays and trackers show of one run. The loop updates it at each commit.
 
     Args:
         method: The method of the run.
         budget: The number of oracle calls that the run may charge.
-        task: The task; a `Summarizer` or `Choosing` task adds its summary or headline.
+        task: The task; if it is a `Summarizer` or `Choosing` task, its summary or headline is shown too.
         archive: The archive of the run.
         clock: The clock of the run.
         ledger: The ledger of the run.
@@ -109,9 +109,9 @@ class View:
         )
 
     def best_discoveries(self) -> list[Discovery]:
-        """Return the `N_BEST` best candidates of the run and the best of each grade, best first.
+        """Return the `N_BEST` best candidates of the run and, for a `Choosing` task, the best of each grade.
 
-        Of several with the same score, the older comes first.
+        They are ordered by score, best first; of several with the same score, the older comes first.
         """
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, the score of failed evaluations, sorts last
@@ -119,7 +119,7 @@ class View:
         return [self._discovery(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
 
     def new_improvements(self) -> list[Discovery]:
-        """Return those candidates evaluated since this was last called that are better than all before them."""
+        """Return the candidates that were better than all before them, among those evaluated since the last call."""
         scores = self._archive.scores
         records = []
         for call in range(self._n_seen + 1, scores.size + 1):
@@ -140,7 +140,7 @@ class View:
         return None if self._headline is None else self._headline[1]
 
     def _graded(self) -> Mapping[int, int]:
-        """Return the best call of each grade; empty for a task without grades."""
+        """Return the number of the best call of each grade, by grade; empty for a task without grades."""
         if isinstance(self._task, Choosing):
             scores, n_known = self._archive.scores, len(self._iterations)
             for call in range(self._n_graded + 1, n_known + 1):

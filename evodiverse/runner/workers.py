@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("evodiverse.runner")
 Answer = tuple[Proposal, Hypothesis | Rejection]
+"""A proposal, with the hypothesis that it was parsed to or the reason why it was rejected."""
 TimedEvaluation = tuple[Evaluation, float]
+"""An evaluation, and the seconds that it took."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -53,7 +55,7 @@ def available_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The objects that do the work, in this process or in a worker process."""
+    """The task, operator and journal with which this process or a worker process proposes and evaluates."""
 
     task: Task
     operator: Operator
@@ -70,7 +72,7 @@ class Bench:
         ]
 
     def describe(self, hypotheses: Sequence[Hypothesis]) -> list["csr_matrix"]:
-        """Return the ``(n, d)`` features of all hypotheses as a list with one sparse matrix."""
+        """Return a list with one sparse ``(n, d)`` matrix of the features of all hypotheses, for `Workers.describe`."""
         from scipy.sparse import csr_matrix  # the import is slow, and few runs need it
 
         if not isinstance(self.task, Featured):
@@ -92,7 +94,7 @@ class _Batch:
     """A batch of hypotheses that one process evaluates.
 
     Attributes:
-        at: The index of the first hypothesis.
+        at: The index of the first hypothesis among all that `Workers.evaluate` was given.
         size: The number of hypotheses.
         n_retries: How often a process died on this batch.
     """
@@ -105,7 +107,8 @@ class _Batch:
 class Workers:
     """The ``n`` worker processes of a run; if ``n`` is 1, all work is done in this process.
 
-    A `ThreadedTask` has processes of its own, so it evaluates in threads of this process. Answers come in the order of
+    A `ThreadedTask` evaluates in processes that it starts itself. It is therefore called in ``n`` threads of this
+    process, which wait for the results, and the worker processes do not evaluate. Answers are returned in the order of
     the items, whichever worker finishes first. Use `Workers` as a context manager.
 
     Args:
@@ -113,7 +116,8 @@ class Workers:
         n: The number of processes or threads.
         batch: The number of evaluations in a batch. If it is None, a `Batching` task gives the number; for other tasks,
             the number adapts to their speed (see `BATCH_SECONDS`).
-        proposes: Whether the operator will be asked for proposals.
+        proposes: Whether the operator will be asked for proposals. If not, no worker processes are started for a
+            `ThreadedTask`.
     """
 
     def __init__(self, bench: Bench, n: int, batch: int | None = None, *, proposes: bool = True) -> None:

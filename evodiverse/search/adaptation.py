@@ -17,20 +17,20 @@ class Thermostat:
 
 
 def adapt_xi(thermostat: Thermostat, rate: float | None, swap: Swap) -> tuple[Thermostat, bool]:
-    """Add the swap rate of an exchange event, and adapt ξ once ``swap.window`` rates are collected.
+    """Add the swap rate of an exchange, and adapt ξ once ``swap.window`` rates are collected.
 
     A mean rate of at least τ + ε/2 multiplies ξ by 1.1, and a mean rate of at most τ - ε/2 multiplies it by 0.9. A mean
     rate within 1e-9 of one of these edges counts as having reached it. After each adaptation, the collected rates are
     dropped. ξ stays in [1e-3, 1e3].
 
     Args:
-        thermostat: The thermostat before the event.
+        thermostat: The thermostat before the exchange.
         rate: The share of unblocked pairs that were accepted; None if all pairs were blocked, in which case nothing
             changes.
         swap: The settings with the target τ, the tolerance ε and the window L.
 
     Returns:
-        The thermostat after the event, and whether ξ was clamped to its bounds.
+        The thermostat after the exchange, and whether ξ was clamped to its bounds.
     """
     if rate is None:
         return thermostat, False

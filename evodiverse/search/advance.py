@@ -46,7 +46,7 @@ def advance(
 
     Args:
         state: The state before the iteration.
-        attempts: All attempts of the iteration, after the last round was closed.
+        attempts: All attempts of the iteration, after the last call of `Attempts.close`.
         archive: The archive that holds every candidate of ``state`` and ``attempts``.
         method: The settings of the method.
         search: The settings of the stop rules, whose counters are part of the state.
@@ -96,15 +96,15 @@ def select_survivors(
     Args:
         iteration: The number of the iteration.
         pool: The index of the pool.
-        members: ``(m,)`` calls of the members.
-        offspring: ``(k,)`` calls of the offspring, some of which may be members.
+        members: ``(m,)`` call numbers of the members.
+        offspring: ``(k,)`` call numbers of the offspring, some of which may be members.
         archive: The archive that holds all of them.
         method: The settings of the method.
         streams: The random streams of the run.
         similarities: The task's similarities; None for a task without them.
 
     Returns:
-        The ``(n,)`` sorted calls of the survivors.
+        The ``(n,)`` sorted call numbers of the survivors.
     """
     contenders = np.union1d(members, offspring)
     rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
@@ -115,9 +115,10 @@ def select_survivors(
 
 
 def adapt(thermostat: Thermostat, exchanged: Exchanged, method: Method) -> tuple[Thermostat, tuple[Adaptation, ...]]:
-    """Adapt ξ to the swap rate of an exchange event, if the exchange rule adapts ξ.
+    """Adapt ξ to the swap rate of an exchange, if the exchange rule adapts ξ.
 
-    Return the thermostat after the event, and one record for each pair of rungs if the rule adapts ξ.
+    Return the thermostat after the exchange, and one record for each pair of pools that took part. If the rule does not
+    adapt ξ, the thermostat is unchanged and there are no records.
     """
     if not exchanged.adapts:
         return thermostat, ()

@@ -15,11 +15,11 @@ class Archive:
     """All candidates of a run, by call and by key. It only ever grows.
 
     Results are kept in arrays, so that each call takes only a few hundred bytes, even in a run of a million calls.
-    Objects are created on request. The score and the energy of a call that gave neither are NaN. A call is counted when
-    it is reserved, before it is evaluated.
+    Records such as `Candidate` are built on request. The score and the energy of a call that gave neither are NaN. A
+    call is counted when it is reserved, before it is evaluated.
 
     Args:
-        top: The number of best scores that `top_mean` averages; 0 turns it off.
+        top: The number of best scores that `top_mean` averages; if it is 0, there is no mean.
     """
 
     def __init__(self, top: int = 0) -> None:
@@ -42,7 +42,7 @@ class Archive:
 
     @property
     def scores(self) -> FloatArray:
-        """``(n,)`` scores of the evaluated candidates, NaN for those without; call ``c`` is at index ``c - 1``."""
+        """``(n,)`` scores of the evaluated candidates, NaN for failed ones; call ``c`` is at index ``c - 1``."""
         return self._scores[: len(self._keys)]
 
     @property
@@ -134,7 +134,10 @@ class Archive:
 
 
 class _Details:
-    """The details of all calls: the values of each call, and their names, which most calls share."""
+    """The details (values of the domain's own columns) of all calls.
+
+    Most calls have details of the same names, so each combination of names is stored only once.
+    """
 
     def __init__(self) -> None:
         self._names: list[tuple[str, ...]] = [()]

@@ -15,6 +15,7 @@ from evodiverse.search.state import Attempt, Screened
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Rejection, Request
 
 Answer = tuple[Proposal, Hypothesis | Rejection]
+"""A proposal, with the hypothesis that it was parsed to or the reason why it was rejected."""
 
 
 class _Settled(NamedTuple):
@@ -31,11 +32,12 @@ class _Settled(NamedTuple):
 class Attempts:
     """Decides the outcomes of the attempts of one iteration, round by round.
 
-    A round consists of `settle`, which decides the outcome of each answer and charges what must be evaluated, and
-    `close`, which takes the evaluations. With screening, there is a single round, with `screen` in place of `settle`.
+    In a round, each open slot gets one attempt. The loop of the run passes the answers to `settle`, which decides their
+    outcomes and charges the hypotheses to evaluate. The loop evaluates these and passes the results to `close`. With
+    screening, there is a single round with several attempts at each slot, and `screen` takes the place of `settle`.
 
     Args:
-        slots: The slots to fill, in order.
+        slots: The slots to fill, in the order (slot, pool).
         pools: The members of each pool.
         archive: The archive of the run.
 
@@ -63,7 +65,7 @@ class Attempts:
     def settle(self, requests: Sequence[Request], answers: Sequence[Answer]) -> list[Hypothesis]:
         """Decide the outcome of each answer; the answers are ordered by slot, then pool.
 
-        Return the hypotheses to evaluate, which have been charged.
+        Return the new hypotheses, which the caller must evaluate; an oracle call has been charged for each.
         """
         for request, (proposal, parsed) in zip(requests, answers, strict=True):
             self._settled.append(_Settled(request, proposal, parsed, *self._judge(request, parsed)))
@@ -112,7 +114,7 @@ class Attempts:
         self._pending, self._settled = [], []
 
     def offspring(self, pool: int) -> IntArray:
-        """Return the ``(n,)`` sorted calls that join a pool in this iteration. A call without a score joins no pool."""
+        """Return the ``(n,)`` sorted call numbers of the candidates that join a pool; those without a score do not."""
         calls = sorted(self._held[pool].values())
         return np.array([call for call in calls if self._archive.candidate(call).score is not None], dtype=np.int64)
 

@@ -1,6 +1,7 @@
 """The exchange of candidates between the pools of the ladder (paper, Algorithm "Swap operator").
 
-A pool is a sorted array of call numbers. Each key is evaluated once per run, so equal keys mean the same call.
+A pool is a sorted array of call numbers, each the number of the oracle call that evaluated a candidate. Each key is
+evaluated once per run, so equal keys mean the same call.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,18 +24,18 @@ def empty_pools(n_pools: int) -> Pools:
 
 @dataclass(frozen=True, slots=True)
 class SwapTrial:
-    """One pair of candidates in a swap event, and the decision about it (a row of ``swaps``).
+    """One pair of candidates in an exchange, and the decision about it (a row of the dataset ``swaps``).
 
     Attributes:
         cold_pool: The index of the colder pool.
         hot_pool: The index of the hotter pool.
-        cold_call: The call of the candidate that the colder pool offered.
-        hot_call: The call of the candidate that the hotter pool offered.
+        cold_call: The call number of the candidate that the colder pool offered.
+        hot_call: The call number of the candidate that the hotter pool offered.
         log_accept: The logarithm of the Metropolis ratio, in nats.
         log_u: The logarithm of the uniform random number that it was compared with, in nats.
         accepted: Whether the candidates were swapped.
         blocked: Whether the pair could not be swapped, because a pool would have held a candidate twice.
-        xi: The powering factor ξ at the time.
+        xi: The powering factor ξ that the decision used.
     """
 
     cold_pool: int
@@ -50,7 +51,7 @@ class SwapTrial:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A candidate that was copied to another pool (a row of ``migrations``)."""
+    """A candidate that was copied to another pool (a row of the dataset ``migrations``)."""
 
     from_pool: int
     to_pool: int
@@ -59,14 +60,14 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """The result of an exchange event.
+    """The result of an exchange.
 
     Attributes:
-        pools: The pools after the event.
-        pairs: The pairs of adjacent rungs that took part.
+        pools: The pools after the exchange.
+        pairs: The indices (colder, hotter) of the adjacent pools that took part.
         trials: All pairs of candidates that were tried, in order.
         migrations: All candidates that were copied, in order.
-        adapts: Whether the swap rate of the event may change ξ.
+        adapts: Whether the swap rate of the exchange may change ξ.
     """
 
     pools: Pools
@@ -78,7 +79,7 @@ class Exchanged:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The information that an exchange rule may use.
+    """One exchange: the information that exchange rules and schedules may use.
 
     Attributes:
         iteration: The number of the iteration.
@@ -98,8 +99,10 @@ class Event:
 
 
 ExchangeRule = Callable[[Pools, Event], Exchanged]
+"""A function that `advance` calls with the pools when an exchange is due; it returns the pools after the exchange."""
 exchange_rules: Rules[ExchangeRule] = Rules("exchange rule")
 Schedule = Callable[[Event], range]
+"""A function that tells `metropolis` which adjacent pools exchange: it returns the index of each pair's colder pool."""
 schedules: Rules[Schedule] = Rules("schedule")
 
 
@@ -116,7 +119,8 @@ def metropolis(pools: Pools, event: Event) -> Exchanged:
     Swaps preserve the joint distribution of the pools if each pool follows its Boltzmann distribution. An evolving
     population follows it only approximately, especially if survivors are weighted by a function other than the energy:
     for a molecule with the score s, swaps use log(1 - s), but its weight as a survivor is s^β. Between a rung at β = ∞
-    and its neighbor, an unblocked pair is swapped if and only if this does not raise the energy in the rung at β = ∞.
+    and its neighbor, an unblocked pair is swapped exactly when the candidate that enters the rung at β = ∞ has no
+    higher energy than the one that leaves.
     """
     cold_rungs = schedules[event.method.swap.schedule](event)
     members = [set(pool.tolist()) for pool in pools]
@@ -139,7 +143,8 @@ def random(pools: Pools, event: Event) -> Exchanged:
 def ring(pools: Pools, event: Event) -> Exchanged:
     """Copy the best ``swap.size`` candidates of each pool to the next pool, and those of the last pool to the first.
 
-    Candidates that the receiving pool already has do not count. All copies are taken from the state before the event.
+    Candidates that the receiving pool already has are passed over. All copies are taken from the pools as they were
+    before the exchange.
     No pool loses anything, so a pool may exceed its capacity until its next survivors are selected.
     """
     migrations: list[Migration] = []
@@ -162,9 +167,9 @@ def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.
     of them is already in the other pool.
 
     Args:
-        members: The calls in each pool. Changed in place.
-        cold: The colder rung.
-        event: The event. Its swap size is capped at the size of the smaller pool. Its ξ is at least 0; with 0, every
+        members: The call numbers of the members of each pool. Changed in place.
+        cold: The index of the colder rung.
+        event: The exchange. Its swap size is capped at the size of the smaller pool. Its ξ is at least 0; with 0, every
             unblocked pair is accepted.
         rng: The generator, which draws the candidates and one number per pair, blocked or not.
 
@@ -208,7 +213,7 @@ def swap_rate(trials: Sequence[SwapTrial]) -> float | None:
 
 @schedules
 def all_(event: Event) -> range:
-    """Return all adjacent pairs, cold to hot, each given by its colder rung."""
+    """Return the index of the colder pool of every adjacent pair, cold to hot."""
     return range(event.method.n_pools - 1)
 
 
@@ -216,7 +221,7 @@ def all_(event: Event) -> range:
 def even_odd_random(event: Event) -> range:
     """Return the even or the odd pairs, chosen at random with equal probability (reversible parallel tempering).
 
-    A pair is even if the index of its colder rung is even.
+    As in `all_`, a pair is given by the index of its colder pool; it is even if this index is even.
     """
     parity = int(event.streams.at(Purpose.SCHEDULE, event.iteration).rng().integers(2))
     return range(parity, event.method.n_pools - 1, 2)
@@ -224,10 +229,10 @@ def even_odd_random(event: Event) -> range:
 
 @schedules
 def even_odd_alternating(event: Event) -> range:
-    """Return the even pairs at the first event, the odd pairs at the next, and so on.
+    """Return the even pairs at the first exchange, the odd pairs at the next, and so on.
 
-    A pair is even if the index of its colder rung is even. This schedule is non-reversible parallel tempering (Syed et
-    al., 2022).
+    As in `all_`, a pair is given by the index of its colder pool; it is even if this index is even. This schedule is
+    non-reversible parallel tempering (Syed et al., 2022).
     """
     parity = (event.iteration // event.method.swap.period - 1) % 2
     return range(parity, event.method.n_pools - 1, 2)

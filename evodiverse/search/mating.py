@@ -16,7 +16,7 @@ from evodiverse.vocabulary import Candidate, Prompt, Request
 
 
 class Slot(NamedTuple):
-    """A place for one offspring. Slots are dealt and decided in the order (slot, pool)."""
+    """A place for one offspring, number ``slot`` of its pool. Slots are dealt and decided in the order (slot, pool)."""
 
     slot: int
     pool: int
@@ -36,7 +36,10 @@ def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
 def draw_mating_pools(
     iteration: int, pools: Pools, archive: Archive, method: Method, streams: Streams
 ) -> tuple[IntArray, ...]:
-    """Return the ``(n,)`` calls in the mating pool of each pool, in the order drawn; none for an empty pool."""
+    """Draw the mating pool of each pool, and return its ``(n,)`` call numbers in the order drawn.
+
+    An empty pool has an empty mating pool.
+    """
     rule = method.mating_pool
     sample = sample_with_replacement if rule.replacement else sample_without_replacement
     mating_pools = []
@@ -62,7 +65,8 @@ def make_requests(
 ) -> list[Request]:
     """Draw parents for every attempt at each open slot, and return the requests to the operator.
 
-    Requests are in the order of the slots, and of the attempts within a slot.
+    ``attempts`` holds the numbers of the attempts to make at each slot: one number, or several with screening. Requests
+    are in the order of the slots, and of the attempts within a slot.
     """
     bests = {pool: _best(pools[pool], archive) for pool in {slot.pool for slot in slots}}
     requests = []

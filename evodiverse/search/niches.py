@@ -19,16 +19,16 @@ def keep_apart(
 ) -> list[int]:
     """Choose ``size`` hypotheses, of which at most ``share`` are similar to each other, and return their indices.
 
-    A hypothesis is skipped if at least ``share`` of those taken before are similar to it. If too few are left, the
-    skipped ones fill up the rest, in their order.
+    A hypothesis is skipped if at least ``share`` of those taken before are similar to it. If fewer than ``size`` are
+    taken in this way, skipped ones follow in their order.
 
     Args:
         hypotheses: The hypotheses, the preferred ones first.
         size: How many to choose; all are chosen if there are fewer.
         share: How many may be similar to each other, at least 1.
         radius: The similarity in [0, 1] from which two hypotheses count as similar.
-        similarities: The task's similarities.
-        certain: How many of the first are taken even if they are similar.
+        similarities: The task's function that compares hypotheses.
+        certain: How many hypotheses at the start of the list are taken even if they are similar.
     """
     taken: list[int] = []
     passed: list[int] = []

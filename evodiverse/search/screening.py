@@ -31,7 +31,7 @@ class Screening:
     Attributes:
         screen: The settings ``explore``, ``radius`` and ``at_most``.
         surrogate: The function that returns a forecast for each hypothesis.
-        similarities: The task's similarities.
+        similarities: The task's function that compares hypotheses.
     """
 
     screen: Screen
@@ -49,8 +49,8 @@ class Screening:
 
         Args:
             hypotheses: ``n`` different hypotheses that were never evaluated, in the order (slot, pool, attempt).
-            pools: The pool of each of the ``n`` hypotheses.
-            shares: How many hypotheses each pool may take.
+            pools: The index of the pool of each of the ``n`` hypotheses.
+            shares: How many hypotheses each pool may take, by the index of the pool.
         """
         forecasts = self.surrogate(hypotheses)
         values = [round(one.predicted + self.screen.explore * one.spread, _DIGITS) for one in forecasts]

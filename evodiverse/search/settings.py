@@ -7,7 +7,11 @@ from evodiverse.vocabulary import Prompt
 
 @dataclass(frozen=True, slots=True)
 class MatingPool:
-    """How parents are preselected: by ``size`` draws with the weight rule named ``weight``."""
+    """How the mating pool, from which parents are drawn, is filled: by ``size`` draws from the members of a pool.
+
+    ``weight`` names the rule in `evodiverse.search.weights` that gives each member its weight. With ``replacement``, a
+    member can be drawn repeatedly.
+    """
 
     size: int
     replacement: bool
@@ -16,7 +20,7 @@ class MatingPool:
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """The name of the survivor rule, and of the weight rule by which it samples."""
+    """Which members and offspring stay: the name of the survivor rule, and of the weight rule by which it samples."""
 
     rule: str
     weight: str
@@ -40,8 +44,8 @@ class Swap:
 class Niche:
     """The limit on similar candidates in a pool.
 
-    At most ``share[rung]`` members have a similarity of at least ``radius`` to each other, as long as there are
-    dissimilar candidates to take instead.
+    In pool ``i``, at most ``share[i]`` members have a similarity of at least ``radius`` to each other, as long as there
+    are dissimilar candidates to take instead.
     """
 
     radius: float
@@ -52,8 +56,8 @@ class Niche:
 class Screen:
     """Which of the ``proposals`` per slot are evaluated: those with the highest prediction + ``explore`` * spread.
 
-    At most ``at_most`` of them have a similarity of at least ``radius`` to each other, as long as there are dissimilar
-    ones to take instead.
+    The prediction and its spread are those of a `Forecast`. Of the chosen proposals, at most ``at_most`` have a
+    similarity of at least ``radius`` to each other, as long as there are dissimilar ones to take instead.
     """
 
     proposals: int
@@ -101,7 +105,7 @@ class EarlyStop:
 class Search:
     """Limits of the search that do not depend on the method.
 
-    A score above ``target`` ends the search. So does a start in which all candidates failed, unless
+    A score above ``target`` ends the search. If all initial candidates failed, the search ends with an error, unless
     ``continue_on_failed_start`` is set.
     """
 

@@ -14,8 +14,9 @@ class Progress:
 
     Attributes:
         idle: The number of iterations in a row without an oracle call.
-        stalled: The number of iterations in a row in which ``top_mean`` gained too little.
-        top_mean: The mean of the best scores after the last iteration; None before the first.
+        stalled: The number of iterations in a row in which ``top_mean`` gained less than `EarlyStop.gain`.
+        top_mean: The value of `Archive.top_mean`, the mean of the best scores, after the last iteration; None or NaN if
+            there is none yet.
     """
 
     idle: int = 0
@@ -25,7 +26,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a search between two iterations. ``pools`` holds the sorted calls of each pool, cold to hot."""
+    """The state of a search between two iterations.
+
+    ``pools`` holds, for each pool from cold to hot, the sorted call numbers of its members.
+    """
 
     iteration: int
     pools: Pools
@@ -35,20 +39,20 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt to fill a slot, and its outcome (a row of ``evaluations``).
+    """One attempt to fill a slot, and its outcome (a row of the dataset ``evaluations``).
 
     Attributes:
         iteration: The number of the iteration.
-        pool: The pool of the slot; None for an initial candidate that all pools share.
+        pool: The index of the pool that the slot is in; None for an initial candidate that all pools share.
         slot: The number of the slot in its pool.
         attempt: The number of the attempt at this slot, counted from 1.
         outcome: How the attempt ended.
         operator: The name of the operator.
-        parents: The calls of the parents.
+        parents: The call numbers of the parents.
         genotype: The proposed genotype; None if there is none.
         key: The canonical identity; None if the genotype was rejected.
-        call: The number of the charged call; None if nothing was charged.
-        reused_call: The earlier call whose evaluation was reused; None if none was.
+        call: The number of the oracle call charged for this attempt; None if nothing was charged.
+        reused_call: The number of the earlier call whose evaluation was reused; None if none was.
         evaluation: The evaluation of the charged or the reused call; None if there is no such call.
         error: Why the genotype was rejected or its evaluation failed; empty otherwise.
         llm_call: The number of the request to a language model; None for a classical operator.
@@ -74,7 +78,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """A proposal that screening did not choose, with its forecast (a row of ``screened``)."""
+    """A proposal that screening did not choose, with its forecast (a row of the dataset ``screened``)."""
 
     iteration: int
     pool: int
@@ -87,16 +91,17 @@ class Screened:
 
 @dataclass(frozen=True, slots=True)
 class Adaptation:
-    """The effect of an exchange event on ξ; there is one record per pair of rungs (a row of ``adaptation``).
+    """The effect of an exchange on ξ; one record per pair of adjacent pools (a row of the dataset ``adaptation``).
 
     Attributes:
-        cold_pool: The colder rung of the pair.
-        hot_pool: The hotter rung of the pair.
-        rate: The swap rate of the whole ladder in this event, in [0, 1]; None if all pairs of candidates were blocked.
-        xi: The powering factor ξ after the event.
-        accepted: The number of swaps accepted between these two rungs.
-        tried: The number of unblocked swaps tried between these two rungs.
-        clamped: Whether ξ would have left its bounds and was clamped.
+        cold_pool: The index of the colder pool of the pair.
+        hot_pool: The index of the hotter pool of the pair.
+        rate: The share of unblocked swaps that were accepted, in [0, 1], over all pairs of pools in this exchange; None
+            if all swaps were blocked.
+        xi: The powering factor ξ after the exchange.
+        accepted: The number of swaps accepted between these two pools.
+        tried: The number of unblocked swaps tried between these two pools.
+        clamped: Whether ξ would have left its bounds and was set to the nearest bound.
     """
 
     cold_pool: int

@@ -16,12 +16,12 @@ class StopReason(StrEnum):
 
 
 def count_progress(progress: Progress, *, charged: bool, top_mean: float, search: Search) -> Progress:
-    """Return the counters after an iteration.
+    """Return the counters of the stop rules after an iteration.
 
     Args:
         progress: The counters before the iteration.
         charged: Whether the iteration charged any oracle call.
-        top_mean: The mean of the best scores of all evaluated candidates after the iteration.
+        top_mean: The value of `Archive.top_mean` after the iteration.
         search: The settings, with the gain below which an iteration counts as stalled.
     """
     idle = 0 if charged else progress.idle + 1

@@ -1,7 +1,9 @@
 """Survivor rules: which members and offspring of a pool stay.
 
-Each rule takes the `Contenders`, the `Method` and an ``rng``, and returns the indices of the survivors. All rules
-except `founders` keep at most ``method.capacity`` contenders, and all contenders if there are no more than that.
+In each iteration, `select_survivors` calls the rule that the method names, once for each pool. A rule takes the
+`Contenders`, the `Method` and an ``rng``. It returns the ``(n,)`` indices of the survivors in the arrays of
+`Contenders`, in any order. All rules except `founders` keep at most ``method.capacity`` contenders, and all contenders
+if there are no more than that.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +28,7 @@ class Contenders:
         rung: The index of the pool in the ladder.
         is_new: ``(n,)`` booleans, true for offspring that were not members before.
         hypotheses: The ``n`` hypotheses, for rules that need similarities.
-        similarities: The task's similarities; None for a task without them.
+        similarities: The task's function that compares hypotheses; None for a task without one.
     """
 
     scores: FloatArray
@@ -42,10 +44,10 @@ survivor_rules: Rules[SurvivorRule] = Rules("survivor rule")
 
 @survivor_rules
 def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Keep the best ``method.elites``, and sample the rest without replacement by the survivor weight.
+    """Return the indices of the best ``method.elites``, and of others sampled without replacement.
 
-    Of candidates with equal scores, the older becomes an elite first. Source: paper,
-    "Molecular-discovery survivor details".
+    The weights are those of the rule ``method.survivors.weight``. Of candidates with equal scores, the older becomes an
+    elite first. Source: paper, "Molecular-discovery survivor details".
     """
     elites, others = _split(contenders, method)
     return np.concatenate([elites, _draw(others, method.capacity - elites.size, contenders, method, rng)])
@@ -53,22 +55,22 @@ def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> 
 
 @survivor_rules
 def append(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
-    """Keep everything up to capacity, and drop the worst beyond it; of equal scores, the newer is dropped first."""
+    """Return the indices of the best ``method.capacity``, best first; of equal scores, the newer is dropped first."""
     return _best_first(contenders.scores)[: method.capacity]
 
 
 @survivor_rules
 def founders(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
-    """Keep the members and no offspring, so that all parents come from the initial pool."""
+    """Return the indices of the members, without any offspring, so that all parents come from the initial pool."""
     return np.flatnonzero(~contenders.is_new)
 
 
 @survivor_rules
 def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Keep the best ``method.elites``, then others as `sample` draws them, with at most ``niche.share`` similar ones.
+    """Return the indices of the best ``method.elites``, then of others, with at most ``niche.share`` similar ones.
 
-    At β = ∞, the others are ordered by score; of equal scores, the older comes first. If too few are dissimilar,
-    similar ones that were skipped fill up the pool.
+    The others are considered in the order in which `sample` draws them. At β = ∞, this is the order of their scores; of
+    equal scores, the older comes first. If too few are dissimilar, similar ones that were skipped fill up the pool.
 
     Raises:
         ValueError: The method has no niches, or the task has no similarities.
@@ -94,14 +96,14 @@ def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> I
 
 
 def _split(contenders: Contenders, method: Method) -> tuple[IntArray, IntArray]:
-    """Return the elites, best first, and the others in the order of their calls."""
+    """Return the indices of the elites, best first, and those of the others in the order of their calls."""
     n_elites = min(method.elites, method.capacity)
     ranking = _best_first(contenders.scores)
     return ranking[:n_elites], np.sort(ranking[n_elites:])
 
 
 def _draw(others: IntArray, size: int, contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Return ``size`` of the others, drawn without replacement by the survivor weight, in the order drawn."""
+    """Return ``size`` of the indices ``others`` in the order drawn: without replacement, by the survivor weight."""
     beta = method.ladder[contenders.rung]
     log_weights = weights[method.survivors.weight](contenders.scores[others], beta)
     return others[sample_without_replacement(log_weights, size, rng)]

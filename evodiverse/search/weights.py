@@ -43,9 +43,9 @@ def boltzmann(scores: FloatArray, beta: float) -> FloatArray:
 def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
     """Weight by ``exp(s * beta / 0.8) + 0.05/n``: mating in the equation domain, where s = -MSE ≤ 0.
 
-    The exponent is not shifted by its maximum, so that the floor matters in pools in which all errors are large. In the
-    limit ``beta = inf``, only the floor would remain, with the same weight for all but exact fits; the best scores
-    are drawn first instead.
+    The exponent is not shifted by its maximum, so that the floor 0.05/n matters in pools in which all errors are large.
+    In the limit ``beta = inf``, only this floor would remain, with the same weight for all but exact fits; instead, the
+    best scores are drawn first.
     """
     if np.isinf(beta):
         return best_first(scores)

@@ -17,13 +17,15 @@ _ARROW_TYPES = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
 def schemas(columns: Mapping[str, type]) -> dict[str, pa.Schema]:
-    """Return the schema of each dataset by name, with additional columns at the end of ``evaluations``."""
+    """Return the schema of each dataset, by name; ``columns`` come after the fixed columns of ``evaluations``."""
     further = [pa.field(name, _ARROW_TYPES[kind]) for name, kind in columns.items()]
     return {**DATASETS, "evaluations": pa.schema([*EVALUATIONS, *further])}
 
 
 def add_columns(domain_columns: Mapping[str, type], *, screens: bool) -> dict[str, type]:
-    """Return the columns that a run adds to ``evaluations``: those of the domain, and the forecasts if it screens.
+    """Return the columns, types by name, that a run adds to ``evaluations``.
+
+    They are those of the domain and, if the run screens proposals, those of the surrogate's forecasts.
 
     Raises:
         InputError: A column of the domain has the name of an existing column, regardless of case.
@@ -36,9 +38,9 @@ def add_columns(domain_columns: Mapping[str, type], *, screens: bool) -> dict[st
 
 
 def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:
-    """Write one part of a dataset.
+    """Write one part of a dataset, that is, one Parquet file.
 
-    Small parts dominate the size of a run, so they contain neither statistics nor a copy of the Arrow schema.
+    Small parts dominate the size of a run, so a part contains neither statistics nor a copy of the Arrow schema.
     """
     table = pa.Table.from_pylist(list(rows), schema=schema)
     integers = [field.name for field in schema if field.type == pa.int64()]
@@ -56,7 +58,7 @@ def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:
 
 
 def read_rows(name: str, schema: pa.Schema, columns: Sequence[str], parts: Iterable[Path]) -> list[dict[str, Any]]:
-    """Return the rows of some parts of a dataset, in the order of the parts.
+    """Return these columns of all rows in some parts of a dataset, in the order of the parts.
 
     Raises:
         InputError: A part is damaged; the message names it.

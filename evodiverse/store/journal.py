@@ -1,4 +1,4 @@
-"""The journal: the evaluations since the last commit, so that a killed run does not have to repeat them."""
+"""The journal: the evaluations that are not in the log on disk yet, so that a killed run need not repeat them."""
 
 import errno
 import json
@@ -85,7 +85,7 @@ class Journal:
         return [record for record in records if record is not None]
 
     def replace(self, records: Sequence[Mapping[str, object]]) -> None:
-        """Replace all records with these. The records that this drops must already be in the log."""
+        """Replace all records with these. Every record that is dropped must already be in the log."""
         if records:
             write_file(self._path, b"".join(map(_encode, records)))
         elif self._path.exists():

@@ -26,10 +26,10 @@ class Identity:
 
     Attributes:
         path: The run directory.
-        digest: The digest of the settings.
-        settings: The flat settings that can change the log.
-        overrides: The settings that differ from the defaults of the chosen task, method and llm.
-        sources: The data and code that the results depend on besides the settings, by role.
+        digest: The digest of ``settings``.
+        settings: The settings that can change the log, by dotted key.
+        overrides: The settings that differ from the defaults of the chosen task, method and llm, by dotted key.
+        sources: The data and code that the results depend on besides the settings, by role (such as ``prompts``).
     """
 
     path: Path
@@ -45,8 +45,8 @@ class OpenRun:
 
     Attributes:
         directory: The run directory.
-        stopped_by: The reason why the run ended; None while it is running.
-        facts: Further entries for the record of the run, set when it ends.
+        stopped_by: The reason why the run ended, which the caller sets at the end; None while the run is running.
+        facts: Further entries for ``run.json``, which the caller may set at the end.
     """
 
     directory: RunDirectory
@@ -55,7 +55,7 @@ class OpenRun:
 
 
 def find_complete(this: Identity) -> str | None:
-    """Return the message that the run is complete; None if it is not.
+    """Return the message that says that the run is complete; None if the run is not complete.
 
     Raises:
         InputError: The directory holds another run, a run with other data, or something that is not a run.
@@ -77,15 +77,15 @@ def open_run(
 
     Args:
         this: The identity of the run.
-        columns: The columns that the run adds to ``evaluations``.
+        columns: The columns that the run adds to ``evaluations`` (types by name).
         libraries: The names of the packages whose versions are recorded.
-        save: A function that writes the composed configuration into a given folder.
+        save: A function that writes the composed configuration into the folder it is given, ``.hydra`` of the run.
         begin: A function that is called with the directory of a new run, unless ``overwrite`` is true. It may fill the
             directory with results that are known already, and returns the entries to add to the record.
         overwrite: Whether to delete the content of the directory and start over.
 
     Yields:
-        The open run, or the message that it is complete.
+        The open run, or, if there is nothing left to do, the message that the run is complete.
 
     Raises:
         InputError: The directory holds another run, a run with other data, or something that is not a run; or another

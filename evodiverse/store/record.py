@@ -57,14 +57,14 @@ def read_record(path: Path) -> dict[str, Any] | None:
 def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings: Mapping[str, Any]) -> None:
     """Refuse to continue a run that was started with other settings.
 
-    Two differences do not count: a new key of this version whose value is null, and a key below ``task.defaults``,
-    which takes effect only through the keys that refer to it.
+    Two differences do not count: a key that the record does not have, if its value is null now; and a key below
+    ``task.defaults``, which takes effect only through the keys that refer to it.
 
     Args:
         path: The run directory.
         record: The content of its ``run.json``.
         digest: The digest of the present settings.
-        settings: The present settings, flat.
+        settings: The present settings, by dotted key.
 
     Raises:
         InputError: The settings differ; the message names the keys.
@@ -132,8 +132,8 @@ def new_record(
 
     Args:
         digest: The digest of the settings.
-        settings: The flat settings that can change the log.
-        overrides: The settings that differ from the defaults of the chosen task, method and llm.
+        settings: The settings that can change the log, by dotted key.
+        overrides: The settings that differ from the defaults of the chosen task, method and llm, by dotted key.
         sources: The sources that the results depend on, by their roles.
         versions: The versions of the packages that are installed now, by name.
         commit: The git commit of the code; None if it is unknown.
@@ -159,9 +159,9 @@ def new_record(
 def continue_record(
     path: Path, record: Mapping[str, Any], sources: Mapping[str, Source], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the record of a resumed run, with the installed package versions added if they are new.
+    """Return the record of a resumed run, with the installed package versions added if they differ from those before.
 
-    If code has been corrected, ``corrected`` gains an entry with the SHA-256 of the former code.
+    If the user's code has changed, the list ``corrected`` gains an entry: the SHA-256 of the former code, by role.
 
     Args:
         path: The run directory, for messages.
@@ -198,8 +198,8 @@ def continue_record(
 def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Keep ``run.json`` up to date while a run is running, and record how it ended.
 
-    The body of the context sets ``stopped_by`` in the record. An exception that leaves the body is recorded and
-    re-raised.
+    The body of the context sets ``stopped_by`` in the record that it is given. An exception that leaves the body is
+    recorded and re-raised.
     """
     try:
         directory.write_record(record)  # within `try`: a reader of the status may send a signal right away

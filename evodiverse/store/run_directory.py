@@ -71,21 +71,21 @@ def delete_run(path: Path) -> None:
 
 
 class RunDirectory:
-    """The log of one run on disk (see `evodiverse.ports.Store`).
+    """The log of one run on disk (see `evodiverse.ports.Store`): datasets that consist of parts (Parquet files).
 
-    A committed iteration is written at once if the last write took at most ``write_share`` of the time since then, or
-    if it ended at least ``max_wait`` seconds ago. Otherwise the iteration is written into one part together with the
-    next ones.
+    A committed iteration is written at once if the last write took at most ``write_share`` of the time since its end,
+    or if its end was at least ``max_wait`` seconds ago. Otherwise the iteration is written later, into one part
+    together with the next ones.
 
     A write adds one part to each dataset that has new rows; each part is a temporary file first, which is then renamed.
     At the end, the checkpoint is replaced; only then are the parts valid. Parts that are newer than the checkpoint are
-    deleted when the run is resumed, and written again later with the same content. Evaluations that are not written
+    deleted when the run is resumed, and written again later with the same content. Evaluations that are not in a part
     yet are in ``journal``.
 
     Args:
         path: The run directory, which is created if it is missing.
         columns: The columns that the run adds to ``evaluations``.
-        write_share: The share of the time that writing may take; infinity writes each iteration at once.
+        write_share: The share of the run's time that writing may take; infinity writes each iteration at once.
         max_wait: The time after a write, in seconds, from which the next commit is written in any case.
         is_read_only: Whether to change nothing in the directory, since it belongs to another run.
 
@@ -168,7 +168,8 @@ class RunDirectory:
             iteration: The number of the iteration.
             rows: The rows of the iteration, by dataset.
             checkpoint: What is needed to resume after this iteration.
-            journalled: The records of the journal to keep, since they are not part of any iteration yet.
+            journalled: The records to keep in the journal if this commit is written at once: those that are not part of
+                any iteration yet.
 
         Raises:
             ServiceError: The disk is full or no longer available.

@@ -18,7 +18,7 @@ def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
     Args:
         run: The complete run to measure.
         metrics: The metrics of the run's domain.
-        tools: The tools that the metrics may use, such as encoders.
+        tools: The tools that the metrics may use, such as encoders, which turn texts into vectors.
 
     Raises:
         InputError: A part of the log is missing or damaged, or scikit-learn is missing, which TF-IDF needs.

@@ -12,7 +12,7 @@ _NO_ANSWER = "no_answer"
 
 
 def measure_cost(log: Log) -> Measurement:
-    """Return the calls, tokens, cost (USD), hours and rates of a run by name; None for a value that is not recorded."""
+    """Return the metrics of a run's cost by name: calls, tokens, USD, times, error rates; None if not recorded."""
     wall = log.run.record.get("seconds", {}).get("wall")
     tokens = [*log.llm_calls["prompt_tokens"], *log.llm_calls["completion_tokens"]]
     usd = log.llm_calls["cost_usd"]
@@ -30,10 +30,13 @@ def measure_cost(log: Log) -> Measurement:
 
 
 def measure_generations(log: Log) -> Measurement:
-    """Return settings of a run by name.
+    """Return five settings of a run that give the size of its generations, by the names that they have as metrics.
 
-    These are the number of pools, the maximum size of a pool, the number of parents of each offspring, the number of
-    offspring of each pool per iteration, and the budget of oracle calls.
+    - ``n_pools``: the number of pools
+    - ``capacity``: the maximum size of a pool
+    - ``parents``: the number of parents of each offspring
+    - ``offspring``: the number of offspring of each pool per iteration
+    - ``budget``: the budget of oracle calls
     """
     settings = log.run.settings
     return {
@@ -46,11 +49,11 @@ def measure_generations(log: Log) -> Measurement:
 
 
 def measure_rates(log: Log) -> Measurement:
-    """Return the percentages of invalid replies and of replies with a duplicate, by name; None if there are no replies.
+    """Return the percentages of invalid replies and of replies with a duplicate, by name; both None without replies.
 
     A reply is invalid if it proposed nothing (``no_answer``) or its proposal was rejected. A reply has a duplicate if
     the pool for which it was requested already held its proposal. A request without a reply does not count. In a run
-    without a model, attempts take the place of replies.
+    without a model, the attempts after iteration 0 take the place of replies.
     """
     attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
     made = [(outcome, llm_call) for iteration, outcome, llm_call in attempts if iteration > 0]

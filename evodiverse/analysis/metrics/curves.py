@@ -25,12 +25,13 @@ def measure_curves(log: Log) -> Measurement:
 
 
 def measure_exchanges(log: Log) -> Measurement:
-    """Return the curves of the exchanges by name; nothing for a run without swaps.
+    """Return the curves of the exchanges by name; an empty dict for a run without swaps.
 
     ``curve.exchanges`` holds the iterations with an exchange. Two curves with one value per exchange describe each pair
-    of neighboring rungs, which is named by the colder pool. ``curve.swap_acceptance.<pool>`` holds the share of the
-    unblocked swaps that were accepted, or None if no swap was unblocked. ``curve.xi.<pool>`` holds the powering factor
-    ξ, or None if no candidates of these two rungs were paired.
+    of neighboring rungs; ``<pool>`` in their names is the colder of the two pools. ``curve.swap_acceptance.<pool>``
+    holds the share of swaps that were accepted, or None if all swaps were blocked; blocked swaps, which would put a
+    candidate into a pool twice, do not count. ``curve.xi.<pool>`` holds the powering factor ξ, or None if the exchange
+    paired no candidates of these two pools.
     """
     names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
     tried: dict[tuple[int, int], list[bool]] = defaultdict(list)

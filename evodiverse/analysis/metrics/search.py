@@ -26,10 +26,12 @@ def measure_search(log: Log, targets: Sequence[float]) -> Measurement:
 
 
 def swap_acceptance(log: Log) -> Value:
-    """Return the share of the unblocked swaps that were accepted, for each pair of neighboring rungs, cold to hot.
+    """Return the share of swaps that were accepted, for each pair of neighboring rungs, cold to hot.
+
+    A swap that would put a candidate into a pool twice is blocked, and does not count.
 
     Returns:
-        A list with one share per pair of rungs, in [0, 1], or None for a pair without unblocked swaps. For a run
+        A list with one share per pair of rungs, in [0, 1], or None for a pair whose swaps were all blocked. For a run
         without swaps, None instead of the list.
     """
     if not log.swaps["iteration"]:

@@ -20,7 +20,7 @@ def benchmark_table(layout: Layout, benchmark: Benchmark, results: Sequence[Resu
 
     A run counts if its task belongs to the benchmark, its oracle is unchanged, and its budget is that of the benchmark.
     The second-to-last line shows the sum of the metric over all tasks, averaged over the seeds with runs of all tasks.
-    The last line shows the number of evaluations that were not counted as calls.
+    The last line shows how many evaluations each method made without counting them as oracle calls: 0 for ours.
 
     Args:
         layout: The layout of the table.

@@ -83,7 +83,7 @@ def _paper_tables(
 
 
 def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layout:
-    """Return a layout in which each row is repeated for each way of fitting, if the table separates these ways.
+    """Return a layout with each row repeated for each way of fitting (``task.fit``), if the table separates them.
 
     There are rows for the ways in ``fits`` and for those that have runs. The paper's numbers stay only in the rows of
     the way of fitting that the paper used.
@@ -192,7 +192,7 @@ def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[st
     Args:
         layout: The layout of the table.
         absent: The missing runs.
-        words: The overrides that choose each model on the command line, by model.
+        words: The overrides that choose each model on the command line, as `choose_words` returns them.
     """
     if layout.experiment is None:
         return fill_commands(absent, words)
@@ -210,7 +210,8 @@ def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, .
 def _drop_twins(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[tuple[Column, ...], list[Line]]:
     """Return the columns and lines without each variant of a metric that agrees with the metric itself in every row.
 
-    Two values agree unless both exist and differ by more than `_UNLIKE`.
+    A column names the metric of which it is a variant in `Column.unlike`. Two values agree if one of them is missing or
+    if they differ by at most `_UNLIKE`.
     """
     places = {column.metric: at for at, column in enumerate(columns)}
     kept = [
@@ -241,12 +242,16 @@ def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
 
 
 def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
-    """Return the results on which all methods can be compared, by row, and one phrase about all results left out.
+    """Return the results for those problems and models for which all methods have results, by row.
 
-    Methods without results are ignored. A science is a group of problems. A table that averages over models keeps only
-    the models with which all methods of a science have results, and only the problems for which all methods have
-    results with all these models. Any other table keeps, for each model separately, the problems for which all methods
-    have results.
+    Only rows about a science, which is a group of problems, are affected. Methods without results are ignored.
+
+    - A table that averages over models keeps only the models with which all methods of a science have results, and only
+      the problems for which all methods have results with all these models.
+    - Any other table keeps, for each model separately, the problems for which all methods have results.
+
+    Returns:
+        The results that are kept, by row, and one phrase about all others; the phrase is empty if there are none.
     """
     averages = all(column.llm is None for column in layout.columns)
     kept = [list(own) for own in by_row]
@@ -270,13 +275,15 @@ def _keep_shared(
     """Return, for each row, the results whose ``shared`` value occurs in all comparable rows.
 
     Rows are comparable if they have the same science and way of fitting. A row without a science keeps all its results.
+    The three functions are called with each result.
 
     Args:
         rows: The rows of the table.
         by_row: The results of each row.
-        split: A function that returns the part of the table to which a result belongs; parts are treated independently.
-        within: A function that returns the subgroup of a row to which a result belongs; the ``shared`` value must occur
-            in every subgroup.
+        split: A function that returns the part of the table to which a result belongs, such as its model; parts are
+            treated independently.
+        within: A function that returns the subgroup of a row to which a result belongs, such as its model; the
+            ``shared`` value must occur in every subgroup.
         shared: A function that returns the value that must occur everywhere, such as the model or the problem.
     """
     sets: dict[tuple[str, str | None, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))

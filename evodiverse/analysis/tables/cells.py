@@ -52,7 +52,12 @@ def make_cell(column: Column, results: Sequence[Result]) -> Cell:
 
 
 def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Cell:
-    """Return a cell with the result of the column's test, applied to the differences of a metric within pairs."""
+    """Return a cell with the result of a test of the differences within pairs: a p-value, or a mean with its interval.
+
+    Args:
+        column: The column, which names the metric and the test (`Column.test`).
+        pairs: The results of the two methods that are compared, as `pair_up` returns them.
+    """
     values = [(one.metrics.get(column.metric), other.metrics.get(column.metric)) for one, other in pairs]
     known = [(one, other) for one, other in values if isinstance(one, float | int) and isinstance(other, float | int)]
     ours, theirs = [float(one) for one, _ in known], [float(other) for _, other in known]
@@ -70,7 +75,7 @@ def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Ce
 
 
 def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Result, Result]]:
-    """Return the pairs of results with the same task, seed, problem and model."""
+    """Return the pairs of one of our results and one of theirs with the same task, seed, problem and model."""
     by_key = {_pair_key(result): result for result in theirs}
     return [(result, by_key[_pair_key(result)]) for result in ours if _pair_key(result) in by_key]
 
@@ -125,7 +130,7 @@ def _write(column: Column, value: float) -> str:
 
 
 def _join(column: Column, parts: Sequence[str]) -> str:
-    """Return the values of the pools as one text; in the style ``overall``, their mean follows in parentheses."""
+    """Return the values as one text; in the style ``overall``, the last one, their mean, is in parentheses."""
     if column.style == "overall" and len(parts) > 1:
         return f"{' / '.join(parts[:-1])} ({parts[-1]})"
     return " / ".join(parts)

@@ -22,9 +22,9 @@ class Absent:
         task: The name of the task.
         method: The name of the method.
         model: The language model; ``off`` for none.
-        science: The group of problems of the domain; None for all problems.
+        science: The group of problems to run, such as physics; None for all problems.
         overrides: The settings that differ from the defaults, as pairs of key and value.
-        domain: The package of the task's domain; None if it has no problems to choose from.
+        domain: The package of the task's domain; None if the task has no problems to choose from.
     """
 
     task: str
@@ -41,16 +41,16 @@ def experiment_commands(
     models: Mapping[str, Sequence[str]],
     classical: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """Yield the sweeps of an experiment that make missing runs.
+    """Yield the commands that make missing runs by sweeps of an experiment.
 
-    For each way of fitting, there is one sweep per model with missing runs. If all models of the experiment have some,
-    a single sweep makes them all. A sweep skips runs that are complete.
+    For each way of fitting, there is one sweep per model with missing runs. But if runs of all models of the experiment
+    are missing, a single sweep makes them all. A sweep skips runs that are complete.
 
     Args:
         experiment: The experiment that contains the missing runs.
         absent: The missing runs.
-        models: The overrides that choose a model on the command line, by model. A model without an entry is chosen by
-            its name.
+        models: The overrides that choose each model on the command line, as `choose_words` returns them. A model
+            without an entry is chosen by ``llm=`` and its name.
         classical: The methods of the experiment that work without a model; None if all do.
     """
     models_by_fit: dict[str | None, set[str]] = defaultdict(set)
@@ -67,12 +67,12 @@ def experiment_commands(
 
 
 def fill_commands(absent: Iterable[Absent], models: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield as few sweeps as possible that make the missing runs with seeds 0, 1 and 2, and no other runs.
+    """Yield the commands of as few sweeps as possible that make the missing runs with seeds 0, 1 and 2, and no others.
 
     Args:
         absent: The missing runs.
-        models: The overrides that choose a model on the command line, by model. A model without an entry is chosen by
-            its name.
+        models: The overrides that choose each model on the command line, as `choose_words` returns them. A model
+            without an entry is chosen by ``llm=`` and its name.
     """
     methods: dict[tuple[str | None, str, str | None, str, tuple[str, ...]], set[str]] = defaultdict(set)
     for each in absent:

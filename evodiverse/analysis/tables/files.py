@@ -18,9 +18,9 @@ _LONGEST: Final = 200  # file systems allow 255, including suffixes
 
 
 def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) -> Path:
-    """Write all tables and the page that shows them, and delete obsolete tables that an earlier call wrote.
+    """Write all tables and the page that shows them, and delete files of earlier calls that are not written again.
 
-    Tables that were changed after that call are kept; see `write_listed`.
+    A file that was changed after the earlier call is kept; see `write_listed`.
 
     Args:
         folder: The folder, which is created if it is missing.

@@ -100,7 +100,7 @@ def to_html(table: Table) -> str:
 
 
 def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str) -> str:
-    """Return the lines of a table in a style of tabulate.
+    """Return a table as text in a format of the library tabulate, such as ``pipe`` or ``html``.
 
     Raises:
         InputError: The library tabulate is not installed.

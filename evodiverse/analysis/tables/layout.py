@@ -27,17 +27,18 @@ class Column:
         title: The title of the column; an arrow shows whether higher or lower is better.
         metric: The name of the metric.
         digits: The number of decimals.
-        style: The format of the numbers: ``fixed``, ``scientific``, ``significant`` (three digits), ``precise`` (six
-            digits), ``percent``, ``setting`` (without a spread if all values are the same), or ``overall`` (the values
-            of the pools, with their mean in parentheses).
+        style: The format of the numbers. ``fixed`` shows `digits` decimals, and so does ``percent``, with a percent
+            sign. ``significant`` shows three digits, ``precise`` six, and ``scientific`` a power of ten. ``setting`` is
+            ``fixed`` without a spread if all values are the same. ``overall`` is ``fixed`` for the values of the pools,
+            with their mean in parentheses.
         llm: The only model whose runs count; None for all models of the table.
         group: The common title above several columns.
         test: The test to show instead of the metric, for the difference between two methods: ``t``, ``bootstrap`` or
             ``permutation``. None to show the metric.
         extra: Whether the paper has no such column.
-        unlike: The metric of which ``metric`` is a variant. The column is shown only if the two differ by more than
-            0.01 somewhere.
-        note: A note for tables that show the column.
+        unlike: The metric of which ``metric`` is a variant; None if it is none. The column is shown only if the two
+            differ by more than 0.01 in some row.
+        note: A note to show below tables with the column; None for none.
         median: Whether to show the median over the runs instead of the mean.
         needs: What the metric requires in addition to a complete run; None if nothing.
     """
@@ -72,9 +73,10 @@ class Row:
         science: The group of problems, for equations; None for all problems, and for other tasks.
         fit: The way in which the parameters of equations are fitted; None for any way, and for other tasks.
         domain: The package of the task's domain, if it has problems to choose from.
-        overrides: The runs' settings that differ from what task, method and llm compose to, except for the problem.
-        against: The method that ``method`` is compared with, in a table of tests.
-        paper: The text of the reported cells, for the columns that are not extra.
+        overrides: The only settings, besides the problem, in which the runs differ from the defaults of their task,
+            method and llm.
+        against: The method that ``method`` is compared with, in a table of tests; None in other tables.
+        paper: The text of the cells that the paper reports, one for each column that is not ``extra``.
     """
 
     of: tuple[str, ...]
@@ -113,9 +115,9 @@ class Benchmark:
         metric: The metric that the benchmark compares.
         budget: The budget that a run must have to count, in oracle calls.
         methods: The methods with published values.
-        uncounted: The number of evaluations that each of these methods did not count as calls, as text.
-        tasks: The published values of each method as text (mean ± sample standard deviation), by task.
-        totals: The published sums over all tasks, one per method.
+        uncounted: How many evaluations each of these methods made without counting them as oracle calls, as text.
+        tasks: The published values (mean ± sample standard deviation) as text, one per method, by task.
+        totals: The published sums over all tasks as text, one per method.
         experiment: The file in ``conf/experiment/`` whose sweep makes the runs.
     """
 
@@ -139,7 +141,8 @@ class Layout:
         columns: The columns, each with its metric.
         llm: The models whose runs fill the table; runs of other models fill a copy of it. Empty for runs of any model.
         rows: The rows, for a table of the paper.
-        kind: The kind of metrics, for a table of all runs; None for a table of the paper.
+        kind: The kind of metrics (`Result.kind`) whose runs a table of all runs lists, or ``search`` for all kinds;
+            None for a table of the paper.
         notes: The notes below the table.
         fit: The way of fitting to which the paper's numbers belong, if each way has rows of its own.
         has_problems: Whether the rows of a table of all runs show their number of problems and way of fitting.

@@ -1,4 +1,4 @@
-"""Tables over the values of one or two settings, regardless of all other settings."""
+"""Tables with the mean metrics of all runs that share the values of one or two settings, whatever the others are."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ _MEDIANS: Final = "Errors are medians over runs."
 
 
 def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Table]:
-    """Return tables over the values of one or two settings.
+    """Return tables of mean metrics with one row per value of a setting, and possibly one column per value of another.
 
     With one setting, there is a table per task, with a column per metric. With two settings, there is a table per task
     and metric.

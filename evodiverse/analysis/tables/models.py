@@ -70,7 +70,7 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
 
     Args:
         run: The run that asked the model.
-        overrides: The settings that differ from what task, method and llm compose to.
+        overrides: The settings of the run that differ from the defaults of its task, method and llm.
         model: The result of `identify_model` for the run.
     """
     changes = {key: value for key, value in overrides.items() if key.startswith("llm.") and key not in _IDENTITY}
@@ -84,8 +84,9 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
 def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: PapersModel) -> bool:
     """Return whether a setting of a run with one of the paper's models changes how the model is asked.
 
-    This is the case if a sampling parameter differs from that of the task (or is set, for a model that accepts none),
-    if there is a fallback, or if there is an extra parameter other than the one that disables reasoning.
+    A setting does so in three cases: it is a sampling parameter that differs from that of the task (or is set, although
+    the model accepts none); it names a fallback, which makes an offspring if the model's replies give none; or it is an
+    extra parameter other than the one that disables reasoning.
     """
     if key.startswith("llm.extra."):
         return (key, value) != _NO_THOUGHTS

@@ -18,7 +18,7 @@ _NAMED_PROBLEMS: Final = 8
 
 
 def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], *, has_runs: bool) -> Iterator[str]:
-    """Yield a note for each thing that empty columns need (`Column.needs`), if there are runs.
+    """Yield a note for each requirement (`Column.needs`) of columns that are empty although the table has runs.
 
     Args:
         columns: The columns of the table.
@@ -84,7 +84,7 @@ def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
-    """Yield warnings if the runs of one row or one table differ in ways that the table is not meant to compare.
+    """Yield warnings if the runs of a row or a table differ in settings, data or versions that it does not compare.
 
     Args:
         behind: The results behind each row.
@@ -114,7 +114,7 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
 
 
 def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[str]:
-    """Return the keys of the settings in which runs differ, among those for which ``counts`` is true."""
+    """Return the keys of the settings in which runs differ, of the keys for which ``counts`` returns true."""
     first = results[0].run.settings if results else {}
     return {
         key
@@ -127,7 +127,7 @@ def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[
 
 
 def _differing_data(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the roles of the data that are not the same in all runs of a problem; prompts and models do not count."""
+    """Yield the roles, such as ``train``, of data that differ between runs of a problem, except prompts and models."""
     seen: dict[tuple[str | None, str], set[str]] = defaultdict(set)
     for result in results:
         for role, sha256 in result.run.record.get("sources", {}).items():

@@ -27,9 +27,10 @@ class Result:
         task: The name of the task, with changes to its oracle in parentheses.
         model: The language model regardless of its host, with changes to its settings in parentheses.
         subject: The problem of the run.
-        overrides: All other settings that differ from the defaults of the chosen task, method and llm. Excluded are the
-            problem, and spending caps that were not reached. A cap on proposals that equals the budget of oracle calls
-            is also excluded, in tasks for which the paper appears to count proposals as its budget.
+        overrides: The settings that differ from the defaults of the chosen task, method and llm, except those of the
+            oracle, the model and the problem, and spending caps that were not reached. A cap on proposals that equals
+            the budget of oracle calls is also excluded, in tasks for which the paper appears to count proposals as its
+            budget.
     """
 
     run: Run
@@ -118,9 +119,10 @@ def show_overrides(overrides: Mapping[str, Any]) -> str:
 
 
 def choose_words(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
-    """Return the overrides that choose each model on the command line, by model.
+    """Return the overrides that choose a language model on the command line, for each model, by the model's name.
 
-    The paper's models have fixed overrides; other models have those of their runs.
+    They become part of the commands that make missing runs. A model of the paper has fixed overrides, such as
+    ``llm=gpt5``; any other model has those of one of its runs (`Result.model_words`).
     """
     fixed = {name: model.words for name, model in PAPERS_MODELS.items()}
     return {result.model: result.model_words for result in results} | fixed

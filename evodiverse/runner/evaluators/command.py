@@ -31,7 +31,7 @@ class CommandSettings:
     Attributes:
         command: The program and its arguments.
         side_by_side: The number of its processes that run at the same time.
-        batch: The number of candidates that one process gets, or None for an even share of the round's candidates.
+        batch: The number of candidates that one process gets; None shares the candidates evenly among the processes.
         timeout: The seconds that one process may take, or None for no limit.
         retries: How often a candidate that got no answer is submitted again.
     """
@@ -54,7 +54,8 @@ class CommandEvaluator:
         settings: The settings of the program.
         folder: The folder in which each job gets a folder of its own.
         journal: The journal, which records each evaluation as it arrives.
-        has_answered: A function that returns whether the program has answered in an earlier process of the run.
+        has_answered: A function that returns whether the program has answered since the run first began. If it never
+            has, a candidate without an answer after all retries ends the run.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class RaySettings:
     Attributes:
         address: The address of the cluster, ``auto`` or host:port of its head node.
         cpus: The number of cores that a Ray task takes.
-        batch: The number of candidates in a Ray task; None divides the round evenly among the cluster's cores.
+        batch: The number of candidates in a Ray task; None divides the candidates evenly among the cluster's cores.
         timeout: The seconds that a Ray task may take, or None for no limit.
         retries: How often a Ray task is submitted again after its worker or node died or its time ran out.
         name: The name that identifies this run on the cluster.

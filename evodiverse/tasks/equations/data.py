@@ -131,7 +131,7 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
-    """Return what the results depend on, by role: the paths of a user's own files, and the SHA-256 of other data."""
+    """Return what the results depend on, by role such as ``train``: a user's files, and the SHA-256 of other data."""
     initial = settings.initial.path
     sources: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
     if settings.source == BUILTIN:

@@ -39,7 +39,7 @@ libraries = ("scipy", "sympy")
 
 
 def find_violations(settings: EquationSettings) -> list[str]:
-    """Return the violations in the values of ``task.*`` and in the user's own files that they name."""
+    """Return what is wrong with the values of ``task.*`` and with the user's own files that these values name."""
     violations = find_setting_violations(settings)
     if violations:
         return violations
@@ -54,7 +54,7 @@ def find_violations(settings: EquationSettings) -> list[str]:
 def count_initial(settings: EquationSettings) -> int:
     """Return the number of skeletons that a search starts from.
 
-    If the settings name a file of skeletons and have violations, the number is 0.
+    If the settings name a file of equations, and the file or a setting is invalid, the number is 0.
     """
     if settings.initial.path is None:
         return len(initial_skeletons(["x"]))
@@ -72,7 +72,7 @@ def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the data that the results depend on, by role: the path of each file, or a SHA-256."""
+    """Return what the results depend on, by role such as ``initial``: a file's path, or the SHA-256 of other data."""
     return find_sources(settings)
 
 
@@ -94,7 +94,7 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
 
 
 def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
-    """Return the log column that a report needs to draw equations."""
+    """Return the log column that a report needs to draw equations, with its type."""
     return {"params": str}
 
 
@@ -105,6 +105,8 @@ def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:
     """Return the command-line override that selects the built-in problems of some sciences.
+
+    The tables show it in the command that makes the baseline runs they lack.
 
     Args:
         groups: The sciences; None among them stands for all.

@@ -15,6 +15,8 @@ from evodiverse.tasks.equations.starts import find_ranges, find_units
 from evodiverse.vocabulary import Array, Job, Limits, Rejection
 
 ALL: Final = "equations"
+"""The name of the function that `define_all` adds to a program."""
+
 _FITTING: Final = f"from {fitting.__name__} import drive\n"
 _APPLYING: Final = f"from {fitting.__name__} import apply as drive\n"
 
@@ -116,7 +118,10 @@ class Fitter:
 
 
 def define_all(sources: Sequence[str]) -> str:
-    """Return a program whose function ``equations`` returns the functions of the given skeletons, in order."""
+    """Return a program that defines several skeletons, so that one process of the sandbox can run them all.
+
+    Its function ``equations`` takes no arguments and returns a list of the skeletons as Python functions, in order.
+    """
     names = [f"{NAME}_{at}" for at in range(len(sources))]
     renamed = [source.replace(f"def {NAME}(", f"def {name}(", 1) for source, name in zip(sources, names, strict=True)]
     return "\n".join(["import numpy as np", *renamed, f"def {ALL}():\n    return [{', '.join(names)}]\n"])

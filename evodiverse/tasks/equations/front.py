@@ -63,7 +63,11 @@ def measure_complexity(source: str) -> int:
 
 
 def find_front(members: Iterable[Member]) -> list[Member]:
-    """Return the equations that fit better than all others of at most their complexity, the simplest first."""
+    """Return the equations that fit better than all simpler ones, at most one per complexity, the simplest first.
+
+    Of several equations of the same complexity, only the one that fits best is considered. Equations with errors up to
+    `EXACT` fit equally well.
+    """
     front: list[Member] = []
     lowest = inf
     for member in sorted(members, key=lambda one: (one.complexity, one.error, one.call)):
@@ -75,7 +79,13 @@ def find_front(members: Iterable[Member]) -> list[Member]:
 
 
 def choose(front: Sequence[Member]) -> Member:
-    """Return the equation that a run chooses from its front; if no row was held back, the one that fits best."""
+    """Return the simplest equation whose error on the rows held back is within one standard error of the lowest.
+
+    If no rows were held back, the equation that fits best is returned.
+
+    Args:
+        front: The front as `find_front` returns it, with at least one equation.
+    """
     best = min(front, key=lambda member: member.held_out)
     if best.held_out == inf:
         return front[-1]

@@ -11,10 +11,13 @@ MAX_SHOWN: Final = 5
 
 
 def read_equations(path: str, variables: Sequence[str]) -> list[str]:
-    """Return the skeletons in a user's file. Each line holds a right-hand side; comments begin with ``#``.
+    """Return the equations in a user's text file as skeletons in canonical form, as `read_skeleton` writes them.
+
+    Each line of the file holds the right-hand side of an equation; comments begin with ``#``.
 
     Raises:
-        InputError: The file cannot be read, holds no equation, or has invalid lines; the messages name the first ones.
+        InputError: The file cannot be read, holds no equation, or has invalid lines. The messages name the first
+            `MAX_SHOWN` invalid lines.
     """
     try:
         text = read_text_input(expanded(path), TEXT_BYTES, "utf-8-sig")

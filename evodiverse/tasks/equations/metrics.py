@@ -47,10 +47,10 @@ OWN_FIT: Final = "own"
 """The value of ``task.fit`` for a baseline, whose engine fits the equations itself."""
 
 SAME_STRUCTURE: Final = 0.7
-"""Least Jaccard similarity of terms at which two structures count as the same; also the default radius of a niche."""
+"""Jaccard similarity at or above which two sets of terms count as the same structure; also a niche's default radius."""
 
 WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se")
-"""The columns that the choice of one equation depends on, see `front`."""
+"""The columns of the log on which the choice of one equation depends; `front.weigh` reads them."""
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
     {
@@ -60,6 +60,8 @@ COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
         **dict.fromkeys(("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"), float),
     }
 )
+"""The columns of ``evaluations`` that the metrics are computed from, with their types."""
+
 # The settings that identify a problem, including a user's own data.
 _OF_PROBLEM: Final = (
     "task.problem",
@@ -110,15 +112,16 @@ def find_science(settings: Mapping[str, Any]) -> str | None:
 
 
 def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
-    """Return the errors, accuracies, structures and diversities of an equation run.
+    """Return the errors, the accuracies, the numbers of structures and the diversities of an equation run.
 
-    ``best_*`` are the values of the best equation, and ``top10_*`` are means over the best ten. ``acc`` is 1 if every
-    prediction is within 10% of the measurement, ``acc_95`` if at least 95% of them are. These values are None if
-    nothing was held out. An NMSE is infinite if a prediction is not finite.
+    ``best_*`` are the values of the equation with the highest score, and ``top10_*`` are means over the ten highest.
+    ``acc`` is 1 if every prediction for the held-out data is within 10% of the measurement, ``acc_95`` if at least 95%
+    of them are. Names that end with ``_ood`` are for the data out of domain. These values are None if nothing was held
+    out. An NMSE is infinite if a prediction is not finite.
 
     Args:
         log: The run's log, with `COLUMNS`.
-        encoders: The functions that turn the bodies of equations into vectors, by name.
+        encoders: The functions that turn the bodies of equations into vectors, by name; see `measure_pools`.
     """
     top = log.top(sorted(log.scores), N_TOP)
     columns = {name: log.column(name) for name in COLUMNS}
@@ -207,7 +210,8 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
     Args:
         log: The run's log.
         genotypes: The genotypes by call.
-        encoders: The encoders by name; the names are appended to those of the metrics.
+        encoders: The functions that turn texts into vectors, by name. Each gives a set of metrics, to whose names the
+            function's name is appended, as in ``buffer_pools.tfidf``.
     """
     pools = log.states[-1]
     members = [log.final_places(pool) for pool in pools]
@@ -245,9 +249,9 @@ def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | Non
 
 
 def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance: float) -> dict[str, Detail]:
-    """Return the log columns of the rows that are held back: the NMSE and its standard error.
+    """Return two columns of an equation's row in the log: the NMSE on the rows held back, and its standard error.
 
-    There are no columns if no rows are held back, or if one of the two values is not finite.
+    The result is empty if no rows are held back, or if one of the two values is not finite.
 
     Args:
         predicted: ``(n,)`` predictions, or None if one of them is not finite.
@@ -263,12 +267,14 @@ def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance
 
 
 def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -> dict[str, Detail]:
-    """Return the log columns of a held-out split (paper, "Equation Discovery"): NMSE, and both versions of Acc.
+    """Return columns of an equation's row in the log: its NMSE and both versions of Acc on a held-out split.
+
+    The paper defines them in "Equation Discovery".
 
     Args:
         name: The name of the split, id or ood.
         predicted: ``(n,)`` predictions, or None if one of them is not finite; then Acc is 0, and there is no NMSE.
-        target: ``(n,)`` measurements; if empty, there are no columns.
+        target: ``(n,)`` measurements; if there are none, the result is empty.
     """
     if not len(target):
         return {}

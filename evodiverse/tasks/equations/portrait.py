@@ -30,7 +30,7 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     """Return the terms that were added to the first parent, removed from it, or kept; ``c`` stands for any constant.
 
-    None is returned if the parent or the genotype is too large or not an equation.
+    None is returned if the first parent or the child (``genotype``) is too large or not an equation.
     """
     if _read(parents[0]) is None or _read(genotype) is None:
         return None

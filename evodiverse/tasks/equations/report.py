@@ -27,6 +27,8 @@ SPLITS: Final = {
     "id": "held out, in domain",
     "ood": "held out, out of domain",
 }
+"""The title of each split of the data in ``fit.png``. The column ``nmse_<key>`` has the error on this split."""
+
 # This code is sent to the sandbox as text and not loaded there in advance, since sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
 _FORMULAS: Final = f"{_FORMULA}\n\ndrive = drive_all\n"
@@ -48,7 +50,8 @@ def lay_out(
     chosen equation.
 
     Args:
-        front: The best equation of each complexity, each with its discovery.
+        front: The equations on the front, as `find_front` returns them, each with its candidate and where the search
+            found it.
         chosen: The member of the front that the run ends with.
         dataset: The data that the equations explain.
         rows: The rows of each split, in the order of `SPLITS`: those fitted, those held back, and those held out.
@@ -100,7 +103,7 @@ def _list_front(front: Sequence[tuple[Member, Discovery]], chosen: Member, targe
 
 
 def read_params(discovery: Discovery) -> list[float]:
-    """Return the fitted constants of a candidate, as the log has them."""
+    """Return the fitted constants of a candidate, which the log has as JSON in the column ``params``."""
     params: list[float] = json.loads(str(discovery.details["params"]))
     return params
 
@@ -127,7 +130,7 @@ def write_latex(
         source: The skeleton in canonical form.
         params: The fitted parameters of the skeleton.
         sandbox: The sandbox in which sympy runs.
-        simplifies: Whether to look for a shorter form first.
+        simplifies: Whether to look for a shorter form first. If this fails, the equation is written as it stands.
     """
     arguments = (target, source, list(params), simplifies)
     (execution,) = sandbox.run([Job(f"import numpy as np\n{source}", NAME, arguments, None, _LIMITS, _FORMULA)])
@@ -137,10 +140,10 @@ def write_latex(
 
 
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
-    """Return whether an equation is the law, however it is written, if the law's constants may change by up to 0.1%.
+    """Return whether an equation, in whatever form, is the law with its constants changed by at most 0.1%.
 
-    Two formulas are the same if they give the same values at random points in a box twice as wide as the data. None
-    means that the formulas could not be compared in time.
+    Two formulas count as the same if they give the same values at random points in a box twice as wide as the data.
+    None means that the formulas could not be compared in time.
 
     Args:
         source: The skeleton of the equation.

@@ -18,7 +18,8 @@ PARAMS = "params"
 MAX_PARAMS = 10
 MAX_NODES = 2_000
 MAX_TURNS = 20
-# Limit on statements, loop iterations, arguments of inlined functions and parts of indices, counted at each reading.
+# Limit on statements, loop iterations, arguments of inlined functions and parts of indices. One inside a loop counts
+# anew in each iteration.
 MAX_STEPS = 20_000
 MAX_DEPTH = 100
 MAX_CHARACTERS = 20_000
@@ -63,7 +64,7 @@ class Skeleton:
     Attributes:
         source: The source code in canonical form.
         n_params: The number of parameters.
-        linear: The numbers of the parameters in which the skeleton is jointly linear.
+        linear: The numbers of the parameters in which the skeleton is jointly linear, that is, linear in all at once.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""The units of parameters at the start of a fit: magnitudes that suit what a parameter is added to or multiplied by."""
+"""The units of parameters: magnitudes that suit the data, by which a fit scales half of its starting points."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log
@@ -26,7 +26,7 @@ class Range(NamedTuple):
 
 
 Unit = tuple[float, ...]
-"""A parameter's magnitude; if the parameter is added to a variable, also the variable's lowest and highest value."""
+"""A parameter's magnitude. If the parameter is added to a variable, that variable's lowest and highest value follow."""
 
 
 def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
@@ -38,7 +38,9 @@ def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
 
 
 def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[Unit]:
-    """Return the unit of each parameter of a skeleton.
+    """Return the unit (see `Unit`) of each parameter of a skeleton, in the order of the parameters' numbers.
+
+    If the skeleton is too large to analyze, all magnitudes are 1.
 
     Args:
         source: The skeleton in canonical form.
@@ -56,8 +58,8 @@ def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[
 class _Finder:
     """Finds the units of the parameters in a tree.
 
-    It walks down the tree. For each expression, it estimates the magnitude at which the expression would make a
-    difference in its place.
+    It walks down the tree. For each expression, it estimates the magnitude that the expression must have to matter in
+    the sum or product around it.
     """
 
     def __init__(self, ranges: Mapping[str, Range], units: dict[int, Unit]) -> None:
@@ -120,7 +122,7 @@ class _Finder:
                 self.visit(factor, 1.0)
 
     def _size(self, node: Node) -> float | None:
-        """Return an expression's magnitude for suitable parameters, or None if a parameter can set it to any value."""
+        """Return the magnitude to expect of an expression, or None if a parameter can give it any magnitude."""
         if node not in self._sizes:
             self._sizes[node] = self._measure(node)
         return self._sizes[node]

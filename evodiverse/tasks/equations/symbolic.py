@@ -22,7 +22,7 @@ RESIDUE: Final = 1e-6
 FACTOR: Final = 2.0
 """Largest factor by which a constant of the law may be larger or smaller than its true value."""
 
-# For each stage of the fit, its number of steps, and the residue above which the fit is abandoned after it.
+# For each stage of the fit, its number of steps, and the residue above which the fit is abandoned after this stage.
 _STEPS: Final = ((10, 1e-4), (60, RESIDUE))
 _NO_NUMBER: Final = 1e6
 
@@ -42,7 +42,7 @@ class Law:
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
-        """Return whether an equation is the law, with its constants within a factor of `FACTOR` of their true values.
+        """Return whether an equation is the law, whose constants may change by up to a factor of `FACTOR`.
 
         An equation with an additional term, even a small one, is not the law. Constants may not become zero, since the
         law would then cover simpler laws too.

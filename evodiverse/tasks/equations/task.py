@@ -75,7 +75,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     ),
     "acc01_95_ood": OwnColumn(int, "like `acc01_95_id`, but for the held-out data outside that domain", null=_NO_SPLIT),
 }
-"""The columns of ``evaluations`` that every equation task adds."""
+"""The columns that every equation task adds to the dataset ``evaluations`` of the log."""
 
 
 class EquationTask:
@@ -86,9 +86,9 @@ class EquationTask:
         sandbox: The sandbox that runs the equations.
         settings: The settings under ``task``.
         initial: The skeletons that every pool starts from.
-        given: For each hypothesis, by its key, the parameters to use instead of fitted ones; None to fit them all.
-            The number of given parameters is not limited. If parameters are given, no rows are held back, since all
-            training rows may have been used to find them.
+        given: Only for a baseline: the parameters that its engine found for each hypothesis, by the hypothesis's key.
+            They are used as they are, and their number is not limited. No rows are held back then, since the engine may
+            have used all training rows. None for a search, which fits all parameters.
     """
 
     columns = column_types(COLUMNS)
@@ -117,7 +117,7 @@ class EquationTask:
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state without the data, since a process that receives the task evaluates nothing."""
+        """Return the state without the data, since the worker processes that receive the task evaluate nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
         dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none), None)
         return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None}
@@ -135,7 +135,7 @@ class EquationTask:
         return jaccard(find_terms(hypothesis.genotype), [find_terms(other.genotype) for other in others])
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
-        """Return ``(n, N_FEATURES)`` hashed counts of the expressions in each equation, regardless of constants."""
+        """Return ``(n, N_FEATURES)`` hashed counts of each equation's subexpressions, regardless of constants."""
         return hashed_counts([count_parts(hypothesis.genotype) for hypothesis in hypotheses], N_FEATURES)
 
     def prepare(self) -> None:
@@ -177,9 +177,9 @@ class EquationTask:
         return f"{self._dataset.target.name} = {right}  ({error})"
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return the files about the front and the chosen equation, by name.
+        """Return the content of the files in ``best/`` about the front and the chosen equation, by file name.
 
-        There are no files if the front is empty or the same as at the last call.
+        The result is empty if the front is empty or the same as at the last call.
         """
         front = _find_front(discoveries)
         calls = tuple(member.call for member in front)

@@ -25,7 +25,8 @@ def load_arrays(path: Path, names: Iterable[str], what: str) -> Arrays:
 
     Raises:
         DataError: The file cannot be read.
-        Exception: The file is damaged. zipfile, zlib, numpy and its header parser raise various exceptions.
+        Exception: The file is damaged. zipfile, zlib, numpy and its header parser raise various exceptions, which the
+            caller must catch.
     """
     try:
         with path.open("rb") as file, zipfile.ZipFile(file):  # np.load would accept other formats, too
@@ -49,7 +50,8 @@ def hash_arrays(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, str]) ->
 
     Args:
         arrays: The arrays by name.
-        types: The type that each array is converted to before it is hashed, by name.
+        types: The type that each array is converted to before it is hashed, by the name of the array, in the order in
+            which arrays are hashed.
     """
     digest = hashlib.sha256()
     for name, dtype in types.items():

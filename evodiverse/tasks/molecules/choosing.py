@@ -21,7 +21,9 @@ from evodiverse.tasks.molecules.settings import Initial
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 Choose = Callable[[AnyLibrary, int, np.random.Generator], list[Molecule]]
-"""Returns the requested number of molecules of a library, or fewer if it does not have that many."""
+"""Chooses the molecules that a pool starts from, out of a library: as many as requested, or all if it has fewer.
+
+`MoleculeTask.initial` calls it with the library, the number of molecules, and a random generator."""
 
 MANY: Final = 100_000
 """The maximum number of molecules that are compared without a message about the time that this takes."""
@@ -113,7 +115,7 @@ def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
 
     Args:
         initial: The settings ``task.initial``.
-        artifact: A function that returns the path of a published file by its name.
+        artifact: A function that returns the path of a published file, given its name.
 
     Raises:
         InputError: The score cannot be used. The message lists everything that is wrong with it.

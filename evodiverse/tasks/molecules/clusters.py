@@ -17,7 +17,8 @@ def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
     """Return the number of each molecule's cluster (Butina 1999).
 
     The molecule with the largest number of neighbors (molecules at least `LEAST_SIMILARITY` similar to it) becomes the
-    center of a cluster, and all its neighbors become members. This repeats with the remaining molecules.
+    center of a cluster, and all its neighbors become members. Then neighbors are counted again among the remaining
+    molecules only, for the next cluster, and so on. A molecule without neighbors is a cluster of its own.
 
     Args:
         fingerprints: ``n`` fingerprints of molecules, best molecule first.
@@ -38,7 +39,7 @@ def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
 
 
 def count_clusters(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return for each cluster its number, its size and the index of its first molecule."""
+    """Return the number, the size and the index of the first molecule of each cluster that `find_clusters` found."""
     sizes = Counter(numbers)
     return [(number, sizes[number], numbers.index(number)) for number in sorted(sizes)]
 

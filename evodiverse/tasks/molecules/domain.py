@@ -83,7 +83,7 @@ def is_shared(settings: MoleculeSettings) -> bool:
 
 
 def build_operator(settings: MoleculeSettings) -> GraphGA:
-    """Return the Graph GA operator."""
+    """Return Graph GA, the operator that makes offspring without a language model."""
     return GraphGA(settings.mutation_rate)
 
 
@@ -100,7 +100,7 @@ def build_metrics(settings: Mapping[str, Any]) -> "MoleculeMetrics":  # noqa: AR
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return no problems: molecule tasks have none to choose from."""
+    """Return no overrides for the command that fills a figure: molecule tasks have no problems to choose from."""
     return []
 
 
@@ -117,7 +117,7 @@ def sources(settings: MoleculeSettings, artifact_sha256: Callable[[str], str]) -
     """Return the data that a run depends on, by role: the oracle or components, the library and the known molecules.
 
     A user's file is given by its path, and a published file by its SHA-256. For a user's function, see
-    `find_oracle_source`.
+    `find_oracle_source`. A run is resumed only with the same data.
     """
     path = settings.initial.path
     initial = artifact_sha256("zinc250k") if path is None else expanded(path)

@@ -27,7 +27,7 @@ _STEPS_PER_ROUND = 6  # after this many steps, finished traversals are removed
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Forest:
-    """Trees that map 2048 bits to the probability of being active; the arrays are read-only.
+    """Trees that map the 2048 bits of a molecule to the probability that it is active; the arrays are read-only.
 
     Attributes:
         feature: ``(n_nodes,)`` int16; the bit that a node tests, or `LEAF_COLUMN` in a leaf.
@@ -82,8 +82,8 @@ class Forest:
         """Build a forest from trees over 2048 bits; the second class counts as active.
 
         Raises:
-            ValueError: ``trees`` is empty, one of them is not a tree, or a threshold or class weight makes no sense
-                for bits.
+            ValueError: ``trees`` is empty, one of them is not a tree, a threshold does not separate 0 from 1, or the
+                class weights of a leaf are negative, infinite or all 0.
         """
         return cls(**_join_trees(trees))
 
@@ -115,9 +115,9 @@ class Forest:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the probability of being active: the mean class-1 fraction of the leaves that a molecule reaches.
+        """Return the probability that each molecule is active: the mean class-1 fraction of the leaves it reaches.
 
-        A molecule has exactly the same value in every batch.
+        A molecule gets exactly the same probability in every batch.
 
         Args:
             fingerprints: ``(n, 2048)`` uint8 or bool; any value other than 0 is an on bit; n may be 0.
@@ -191,8 +191,8 @@ def _join_trees(trees: Sequence[TreeArrays]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a `Forest` of these trees, with the nodes of each tree in preorder.
 
     Raises:
-        ValueError: ``trees`` is empty, one of them is not a tree, or a threshold or class weight makes no sense for
-            bits.
+        ValueError: ``trees`` is empty, one of them is not a tree, a threshold does not separate 0 from 1, or the class
+            weights of a leaf are negative, infinite or all 0.
     """
     if not trees:
         raise ValueError("expected at least one tree, got none")
@@ -227,6 +227,10 @@ def _preorder_tree(tree: TreeArrays, root: int) -> tuple[NDArray[Any], NDArray[A
 
 def _preorder(left: Sequence[int], right: Sequence[int]) -> NDArray[np.int64]:
     """Return the node indices in preorder: parent, left subtree, right subtree.
+
+    Args:
+        left: The index of each node's left child, or `NO_CHILD` in a leaf.
+        right: The index of each node's right child, or `NO_CHILD` in a leaf.
 
     Raises:
         ValueError: The nodes are not a single binary tree with its root first: a child is missing, shared or out of

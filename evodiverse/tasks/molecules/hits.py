@@ -23,7 +23,7 @@ HIT_SCORES: Final = (0.5, 0.7)
 LIMITS: Final = (0.4, 0.6)
 HIT: Final = HIT_SCORES[0]
 LIMIT: Final = LIMITS[0]
-"""The score and the similarity limit of metrics that use only one score and one limit."""
+"""`HIT` is the score, and this the similarity limit, of the metrics that use only one score and one limit."""
 
 N_TOP: Final = 10
 PERCENTS: Final = range(10, 101, 10)
@@ -116,8 +116,13 @@ def _count(log: Log, calls: Sequence[int], score: float) -> int:
 def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:
     """Return the numbers of hits and of different hits after each share of the budget, and ``different_hits_auc``.
 
-    Different hits are selected from scratch from all hits up to that point, so a better hit that comes later may
-    replace several others.
+    After each share, different hits are selected from scratch from all hits so far, so a better hit that comes later
+    may replace several others.
+
+    Args:
+        hits: The oracle calls that found the hits, best hit first.
+        bits: The fingerprint of the hit that each of these calls found.
+        budget: The number of oracle calls that the run may make.
     """
     found = [[call for call in hits if 100 * call <= percent * budget] for percent in PERCENTS]
     by_size = {len(some): some for some in found}  # one selection for all shares of the budget with the same hits

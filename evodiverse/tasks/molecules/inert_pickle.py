@@ -88,7 +88,7 @@ class _InertUnpickler(pickle.Unpickler):
         self._refusal = refusal
 
     def find_class(self, module_name: str, global_name: str) -> type[Record]:
-        """Return the stand-in for a global without importing anything.
+        """Return the stand-in for a global (a class or function that the pickle names) without importing anything.
 
         Raises:
             DataError: The global is not admitted.
@@ -111,8 +111,8 @@ def read_pickle(
     Args:
         path: A file written by ``pickle.dump``, protocol 3 or later.
         what: What the file should hold, such as "forest", for error messages.
-        admitted: Stand-ins for the globals that the file may name, by module and name. Those of numpy's arrays are
-            always admitted.
+        admitted: Stand-ins for the globals (classes and functions) that the file may name, by module and name. Those
+            of numpy's arrays are always admitted.
         convert: A function that converts the top-level stand-in to the return value. If it raises an exception because
             the content has another structure, `read_pickle` raises a `DataError`.
         remedy: What to do about a file that cannot be used, for error messages.
@@ -142,7 +142,7 @@ def _braced(path: Path) -> str:
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raise ValueError with this reason.
+    """Raise ValueError with this reason; `read_pickle` turns it into a message about the file.
 
     Raises:
         ValueError: Always.
@@ -196,7 +196,7 @@ def _dtype(record: Any) -> np.dtype[Any]:
 
 
 def _number_dtype(code: Any, order: Any) -> np.dtype[Any]:
-    """Return an integer or float type; types that hold references are refused."""
+    """Return an integer or float type; all others are refused, such as those that hold references to objects."""
     if code not in _NUMBER_CODES or order not in {"<", ">", "|"}:
         refuse("expected integers or floats")
     return np.dtype(f"{order}{code}")

@@ -1,4 +1,7 @@
-"""The libraries of molecules that searches start from: drawing records, and reading those that were drawn."""
+"""The libraries of molecules that searches start from: drawing records, and reading those that were drawn.
+
+A record is the part of a file that describes one molecule: a line, a row of a table or an entry of an SDF.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -34,11 +37,14 @@ class Molecule(NamedTuple):
 
 
 class AnyLibrary(Protocol):
-    """A library: the molecules that searches can start from."""
+    """A library: the molecules that searches can start from.
+
+    The functions of type `evodiverse.tasks.molecules.choosing.Choose` call `sample` when a pool starts.
+    """
 
     @property
     def names_lines(self) -> bool:
-        """Whether the line numbers refer to a user's file."""
+        """Whether line numbers refer to a user's file (and are logged), not to a published library."""
 
     def __len__(self) -> int: ...
 
@@ -52,7 +58,8 @@ class Library:
 
     Attributes:
         smiles: The SMILES of its molecules.
-        lines: The line of each molecule in a user's file. If empty, molecule ``i`` is on line ``i + 1``.
+        lines: The line of each molecule in a user's file. Empty for a published library, whose molecule ``i`` is on
+            line ``i + 1``.
         notice: A message about records that were skipped, or an empty string.
     """
 
@@ -62,7 +69,7 @@ class Library:
 
     @property
     def names_lines(self) -> bool:
-        """Whether the line numbers refer to a user's file."""
+        """Whether line numbers refer to a user's file."""
         return bool(self.lines)
 
     def __len__(self) -> int:
@@ -144,7 +151,7 @@ def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
 
 
 def read_published(path: Path) -> Library:
-    """Read a published library; its checksum was verified, so its lines are not checked."""
+    """Read a published library, such as ZINC-250K; its checksum was verified before, so its lines are not checked."""
     return Library(tuple(path.read_text(encoding="ascii").split()))
 
 
@@ -156,6 +163,10 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
         column: If the file is a table, the column that holds SMILES, or None to look for it.
         reader: The parser of records.
         skip_invalid: Whether to skip invalid records instead of refusing the file.
+
+    Returns:
+        A `Library` in memory. For a file of more than `WHOLE` records, a `StreamedLibrary`; its records are only
+        counted here, and are checked when they are drawn.
 
     Raises:
         InputError: The file cannot be read, contains no molecules, or has malformed records while ``skip_invalid`` is

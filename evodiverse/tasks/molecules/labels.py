@@ -31,7 +31,7 @@ class LabeledMolecules:
 
     Attributes:
         smiles: ``n`` canonical isomeric SMILES.
-        labels: ``(n,)`` finite labels; 0 or 1 unless a threshold decides which molecules are active.
+        labels: ``(n,)`` finite labels; all are 0 or 1 if ``is_binary`` was set, else a threshold has yet to be applied.
         is_test: ``(n,)`` bool; whether the column Split assigns a molecule to the test part. None without this column.
         n_skipped: The number of lines that were skipped because they hold no molecule.
     """
@@ -82,7 +82,7 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
 
 
 def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledMolecules:
-    """Return the molecules of a table; see `read_labeled`.
+    """Return the molecules of a table, given its text; see `read_labeled`.
 
     Raises:
         InputError: The table is invalid. Each violation is phrased to follow the name of the file.

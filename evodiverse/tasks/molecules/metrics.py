@@ -59,7 +59,15 @@ class MoleculeMetrics:
 
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
-    """Return the metrics of a molecule run; each is defined in the function that computes it."""
+    """Return the metrics of a molecule run; most are defined in the functions that compute them.
+
+    Of the others:
+
+    - ``diverse_average`` is the mean of the curve `diverse_top10_curve` over the last five iterations.
+    - ``top10`` and ``top100`` are the mean scores of the best 10 and 100 molecules in the last iteration's pools.
+    - ``unique_scaffold_top10`` is the mean score of the ten best of these, counting only the best of each scaffold.
+    - ``scaffold_diverse_top10`` is the mean score of those whose scaffolds the diversity-aware selection takes.
+    """
     curve = diverse_top10_curve(log, store.fingerprint)
     archive = diverse_archive_curve(log, store.fingerprint)
     best = [log.scores[call] for call in select_diverse_calls(log, list(log.scores), store.fingerprint)]
@@ -121,7 +129,8 @@ def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
     """Return properties of the last iteration's diversity-aware top 10 (paper, table ``last_iter_top10_div04``).
 
     ``diverse_top10`` is the mean score of the selected molecules, and ``n_diverse_top10`` is their number, which may be
-    less than ten. In ``diverse_top10_full``, each missing molecule counts as 0.
+    less than ten. In ``diverse_top10_full``, each missing molecule counts as 0. The two diversities are mean distances
+    between the molecules or between their scaffolds (see `mean_distance`).
     """
     selected = select_diverse_calls(log, log.final_union, store.fingerprint)
     scores = [log.scores[call] for call in selected]
@@ -143,9 +152,9 @@ def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
 def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
     """Return the mean docking scores, in kcal/mol, of the diversity-aware top 10, or nothing if the run was not docked.
 
-    Molecules that could not be docked are left out; ``n_docked_last`` is the number of docked ones in the last
-    iteration's top 10. The last five iterations have equal weight in ``docking_last5``, except that an iteration
-    without any docked molecule is left out.
+    ``docking_last`` is the mean over the docked molecules in the last iteration's top 10, and ``n_docked_last`` is
+    their number. ``docking_last5`` is the mean of such means over the last five iterations; an iteration without any
+    docked molecule is left out.
 
     Raises:
         InputError: A molecule of a top 10 is missing from the file of docking scores.
@@ -174,7 +183,7 @@ def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
 
 
 def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprint) -> list[int]:
-    """Return the calls of the diversity-aware top 10 among some calls, best first (see `select_diverse`)."""
+    """Return which oracle calls found the diversity-aware top 10 of the molecules that ``calls`` found, best first."""
     keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
     return [calls[at] for at in select_diverse(keys, scores, N_TOP, fingerprint=fingerprint)]
 

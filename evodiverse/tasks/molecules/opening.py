@@ -11,7 +11,7 @@ from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, Elsew
 from evodiverse.tasks.molecules.settings import Oracle
 
 OWN_PREFIX: Final = "task.oracle."
-"""The prefix of the keys of an oracle that provides the whole score of a task."""
+"""The prefix of the keys of an oracle that gives the whole score, not only that of one component of an objective."""
 
 
 def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
@@ -19,7 +19,7 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
 
     Args:
         oracle: The settings.
-        prefix: The prefix of their keys, such as `OWN_PREFIX`, for error messages.
+        prefix: The prefix of their keys, for error messages: `OWN_PREFIX`, or that of a component of an objective.
     """
     is_whole_score = prefix == OWN_PREFIX
     keys = ("path", "_target_", "elsewhere") if is_whole_score else ("published", "path", "_target_")
@@ -41,22 +41,22 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
 
 
 def _under(prefix: str, key: str, violation: str) -> str:
-    """Return a violation with its key moved from ``task.oracle.`` to ``prefix``; one without a key gets ``key``."""
+    """Replace ``task.oracle.`` at the start of a message by ``prefix``; another message gets ``prefix`` and ``key``."""
     if violation.startswith(OWN_PREFIX):
         return f"{prefix}{violation.removeprefix(OWN_PREFIX)}"
     return f"{prefix}{key}: {violation}"
 
 
 def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFunction:
-    """Return the oracle that settings name; a published one is first checked on molecules with pinned scores.
+    """Return the oracle that settings name; a published one must first give a few molecules their known scores.
 
     Args:
         oracle: The settings.
-        artifact: A function that returns the path of a published file by its name.
+        artifact: A function that returns the path of a published file, given its name.
 
     Raises:
         InputError: The user's own oracle cannot be used.
-        DataError: The published oracle is damaged, or does not give these molecules their pinned scores.
+        DataError: The published oracle is damaged, or does not give these molecules their known scores.
     """
     own = open_own_oracle(oracle)
     if own is not None:
@@ -81,8 +81,12 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
 def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) -> Path | str:
     """Return what the scores of an oracle depend on: a user's file, or the SHA-256 of a published one.
 
-    For a user's function, this is the file of its module, or its dotted name if the module has no file. For
-    ``elsewhere``, it is this word.
+    For a user's function, the source is the file of its module, or its dotted name if the module has no file. For
+    scores from outside, it is the word ``elsewhere``.
+
+    Args:
+        oracle: The settings.
+        artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
     """
     if oracle.elsewhere:
         return "elsewhere"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 OracleFunction = Callable[[list[str]], ArrayLike]
+"""Maps a batch of SMILES to one number for each, in order; NaN for a molecule that it cannot score."""
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 _MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=N_BITS)
@@ -72,8 +73,8 @@ class Published:
         activity: What it predicts, in a few words, for prompts.
         meaning: One sentence on what its score measures, for prompts.
         arrays_sha256: The SHA-256 of its arrays.
-        pinned_scores: The scores of a few molecules according to scikit-learn: version 1.2.2 for forests, since it can
-            still load them as objects, and version 1.9.1 for other classifiers.
+        pinned_scores: The scores that scikit-learn gives to a few molecules, for `ClassifierOracle.check_pinned`:
+            version 1.2.2 for forests, since it can still load them as objects, and version 1.9.1 for other classifiers.
     """
 
     kind: type[Classifier]
@@ -146,7 +147,7 @@ class ClassifierOracle:
     Attributes:
         path: The pickle or ``.npz`` that the classifier was read from.
         sha256: The SHA-256 of that file for a user's own forest, else None.
-        published_name: The name of a published classifier, whose arrays and scores are pinned, else None.
+        published_name: The name in `PUBLISHED` of a published classifier, else None.
     """
 
     path: Path
@@ -212,7 +213,7 @@ class ClassifierOracle:
         return scores
 
     def check_pinned(self) -> None:
-        """Check the scores of the pinned molecules of a published classifier; a user's own forest has none.
+        """Check that a published classifier gives its `Published.pinned_scores`; a user's own forest has none to check.
 
         This guards against a version of RDKit whose fingerprints differ from those the classifier was trained on.
 
@@ -264,7 +265,7 @@ class TargetOracle:
 
 @dataclass(frozen=True, slots=True)
 class ElsewhereOracle:
-    """A placeholder for ``task.oracle.elsewhere=true``, with which the evaluator obtains the scores from outside."""
+    """A placeholder for ``task.oracle.elsewhere=true``: the evaluator obtains the scores from outside this process."""
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
         """Refuse to score molecules.

@@ -55,7 +55,7 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A parser of molecules with its limits; equal readers give equal results.
+    """A parser of molecules with its limits; equal readers give equal results, so caches use them as keys.
 
     Attributes:
         max_heavy_atoms: The maximum number of heavy atoms.

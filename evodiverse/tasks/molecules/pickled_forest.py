@@ -16,9 +16,9 @@ class TreeArrays(NamedTuple):
     """One tree as scikit-learn stores it, with one entry per node and the root first.
 
     Attributes:
-        left: ``(n,)``; the child for a feature at or below the threshold, or `NO_CHILD` in a leaf.
-        right: ``(n,)``; the child for a feature above the threshold, or `NO_CHILD` in a leaf.
-        feature: ``(n,)``; the tested column, meaningless in a leaf.
+        left: ``(n,)``; the index of the child taken at or below the threshold, or `NO_CHILD` in a leaf.
+        right: ``(n,)``; the index of the child taken above the threshold, or `NO_CHILD` in a leaf.
+        feature: ``(n,)``; the column whose value the node tests, meaningless in a leaf.
         threshold: ``(n,)``; the threshold of the test, meaningless in a leaf.
         class_weights: ``(n, 2)``; the weights of the two classes among the node's training samples, as counts or
             fractions.
@@ -60,8 +60,8 @@ def read_trees(path: Path, n_features: int) -> list[TreeArrays]:
         n_features: The number of columns that every tree must have been trained on.
 
     Raises:
-        DataError: The file is missing, is not a pickle, names a global that no forest needs, or does not hold such a
-            forest.
+        DataError: The file is missing, is not a pickle, names a class or function that no forest needs, or does not
+            hold such a forest.
     """
 
     def convert(forest: Any) -> list[TreeArrays]:

@@ -48,8 +48,8 @@ def read_machine(path: Path, n_features: int) -> MachineArrays:
         n_features: The number of columns that the classifier must have been trained on.
 
     Raises:
-        DataError: The file is missing, is not a pickle, names a global that no such classifier needs, or does not hold
-            a classifier with two classes, an RBF kernel and probabilities.
+        DataError: The file is missing, is not a pickle, names a class or function that no such classifier needs, or
+            does not hold a classifier with two classes, an RBF kernel and probabilities.
     """
 
     def convert(classifier: Any) -> MachineArrays:

@@ -126,7 +126,10 @@ class Source:
         return _FORMATS[suffix]
 
     def stamp(self) -> tuple[int, int, bytes]:
-        """Return the size, the modification time in nanoseconds and the hash of the first megabyte of the file."""
+        """Return the size, the modification time in nanoseconds and the hash of the first megabyte of the file.
+
+        Cached results are discarded when one of the three changes.
+        """
         with self._reading(), open_input(self.path, DATA_BYTES) as file:
             status = os.fstat(file.fileno())
             return status.st_size, status.st_mtime_ns, hashlib.sha256(file.read(_BLOCK_BYTES)).digest()

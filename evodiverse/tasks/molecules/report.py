@@ -34,12 +34,12 @@ ACYCLIC: Final = "(no rings)"
 def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> dict[str, bytes]:
     """Return the content of the tables and the SDF of the best molecules, by file name.
 
-    ``top.csv`` lists the first 100 molecules with the columns `COLUMNS` and those of the task. ``top.sdf`` holds the
+    ``top.csv`` lists the first 100 molecules with the columns `COLUMNS` and ``columns``. ``top.sdf`` holds the
     same molecules with two-dimensional coordinates. ``clusters.csv`` and ``scaffolds.csv`` cover all discoveries.
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
-        columns: The log columns of the task, such as those of an objective's components.
+        columns: The task's own columns of the log to add, such as those of an objective's components.
     """
     smiles = [entry.candidate.genotype for entry in discoveries]
     numbers = find_clusters([fingerprint(text) for text in smiles])
@@ -53,7 +53,7 @@ def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> di
 
 
 def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns: Sequence[str]) -> bytes:
-    """Return the table of the first 100 molecules; ``pool`` is empty for a molecule that all pools share."""
+    """Return the table of the first 100 molecules; ``pool`` is empty for a molecule that all pools start from."""
     rows = []
     for rank, (entry, cluster) in enumerate(zip(discoveries[:N_LISTED], clusters, strict=False), start=1):
         candidate, quality = entry.candidate, assess(entry.candidate.genotype)
@@ -66,7 +66,7 @@ def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns
 
 
 def _write_top(table: bytes) -> bytes:
-    """Return the molecules of ``top.csv`` as SDF, with the columns as data fields and the oracle calls as names."""
+    """Return the molecules of ``top.csv`` as SDF, named by their oracle calls, with the columns as data fields."""
     text = io.StringIO()
     with Chem.SDWriter(text) as writer:
         for line in csv.DictReader(io.StringIO(table.decode())):

@@ -25,7 +25,7 @@ MAX_HEAVY_ATOMS = 1_000
 
 
 class NoMoleculeError(ValueError):
-    """A log holds a text that no run can have logged as a molecule."""
+    """A text in a log is not a molecule that a run can have logged, so the log is damaged."""
 
 
 class MoleculeStore:

@@ -20,7 +20,7 @@ _MOST_COUNT: Final = 255
 _LEAST_PROBABILITY: Final = 1e-7
 _TOLERANCE: Final = 0.005 / 2
 _MOST_ROUNDS: Final = 100
-"""Constants of libsvm: the bound on probabilities, and the tolerance and the limit on rounds of `_couple`."""
+"""This and the two constants above are libsvm's: the bound on probabilities, the tolerance and the most iterations."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -35,7 +35,7 @@ ENERGY_FLOOR = 1e-6
 
 
 class MoleculeTask:
-    """The molecule task around one oracle.
+    """The task of a molecule search: it supplies initial molecules, parses SMILES and scores molecules by one oracle.
 
     Args:
         oracle: A function that maps a batch of canonical SMILES to scores in [0, 1], in order, with NaN for a molecule
@@ -84,7 +84,7 @@ class MoleculeTask:
         return [molecule.smiles for molecule in chosen]
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
-        """Return the line of the user's file that an initial molecule comes from, or no details if there is none."""
+        """Return the value of the column `LIBRARY_LINE`; nothing for a molecule not drawn from a user's file."""
         line = self._line_of.get(hypothesis.key)
         return {} if line is None else {LIBRARY_LINE: line}
 
@@ -134,7 +134,7 @@ class MoleculeTask:
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return files by name: those of `lay_out`, and ``top10.png``, a picture of the diversity-aware top 10."""
+        """Return files for ``best/`` by name: those of `lay_out`, and the diversity-aware top 10 as ``top10.png``."""
         if not discoveries:
             return {}
         columns = tuple(self.columns)

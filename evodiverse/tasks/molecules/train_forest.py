@@ -50,7 +50,7 @@ class Order:
 
 
 def train_forest(order: Order) -> Iterator[str]:
-    """Train a forest, write it, and yield progress messages.
+    """Train a forest on a user's table, write it to ``order.output``, and yield messages about the progress.
 
     Raises:
         InputError: scikit-learn is not installed, the table cannot be used, or the forest cannot be written.

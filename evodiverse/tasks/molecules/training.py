@@ -67,7 +67,7 @@ def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.ran
 
     Args:
         twins: ``(n,)`` numbers from `number_twins`.
-        is_active: ``(n,)`` labels.
+        is_active: ``(n,)`` bool labels.
         rng: The random generator, consumed once for each class.
 
     Returns:
@@ -89,7 +89,7 @@ def train(packed: NDArray[np.uint8], is_active: NDArray[np.bool_], seed: int) ->
 
     Args:
         packed: ``(n, 256)`` uint8 fingerprints from `pack_fingerprints`.
-        is_active: ``(n,)`` labels, with both values.
+        is_active: ``(n,)`` bool labels; both values must occur.
         seed: The seed, 0 to 2**32 - 1, of bootstrap samples and of the features tried at each split.
     """
     from sklearn.ensemble import RandomForestClassifier  # here: an optional dependency
@@ -105,7 +105,7 @@ def measure_auc(forest: Forest, packed: NDArray[np.uint8], is_active: NDArray[np
     Args:
         forest: The forest to assess.
         packed: ``(n, 256)`` uint8 fingerprints of molecules that the forest was not trained on.
-        is_active: ``(n,)`` labels, with both values.
+        is_active: ``(n,)`` bool labels; both values must occur.
     """
     from sklearn.metrics import roc_auc_score  # here: an optional dependency
 

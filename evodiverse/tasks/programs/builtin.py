@@ -16,7 +16,7 @@ from evodiverse.vocabulary import Limits
 
 
 class Builtin(NamedTuple):
-    """A program task that comes with EvoDiverse.
+    """A program task that comes with EvoDiverse, as functions that the module ``domain`` calls.
 
     Attributes:
         find_violations: A function that returns everything that is wrong with the task's own keys of ``task.*``, as
@@ -27,7 +27,7 @@ class Builtin(NamedTuple):
             None if the task has none.
         build_metrics: A function that returns the metrics of the task's runs.
         find_sources: A function that returns the paths of the user's files that the task's scores depend on, by the
-            role of each file, such as ``instances``.
+            role of each file, such as ``instances``. A run is resumed only if these files have not changed.
     """
 
     find_violations: Callable[[ProgramSettings], list[str]]

@@ -43,7 +43,7 @@ libraries = ("scipy",)
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return everything that is wrong with ``task.*`` and with the user files named there; one line per problem."""
+    """Return everything that is wrong with ``task.*`` and with the user files named there; one message per fault."""
     violations = _find_setting_violations(settings)
     if violations:
         return violations
@@ -67,10 +67,10 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the data that the results depend on, by role.
+    """Return the data that the results depend on, by role. A run is resumed only with the same data.
 
-    These are the SHA-256 of the initial programs, and the path of the user's evaluator or, for a built-in task, the
-    paths of the user's files that it reads.
+    The role ``initial`` has the SHA-256 of the initial programs. The role ``evaluator`` has the path of the user's
+    evaluator. A built-in task has, in place of ``evaluator``, the path of each user file that it reads.
     """
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
     builtin = BUILTINS.get(settings.evaluator)
@@ -109,7 +109,7 @@ def build_metrics(settings: Mapping[str, Any]) -> Metrics:
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return an empty list: program tasks have no problems to choose from."""
+    """Return no overrides for the commands that make missing runs: a program task has no problems to choose from."""
     return []
 
 

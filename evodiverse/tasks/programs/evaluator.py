@@ -13,7 +13,8 @@ class Scored(NamedTuple):
 
     Attributes:
         score: A finite number, at least 0; higher is better.
-        details: The values of the columns that the evaluator adds to the dataset ``evaluations``, by name.
+        details: The values of the columns that the evaluator adds to the log's dataset ``evaluations``, by the name of
+            the column.
     """
 
     score: float
@@ -26,7 +27,8 @@ class Evaluator(Protocol):
     Attributes:
         entry_point: The name of the function that a program must define.
         description: The description of the task in the prompts for a language model.
-        columns: The types of the columns that the evaluator adds to the dataset ``evaluations``, by name.
+        columns: The types of the columns that the evaluator adds to the log's dataset ``evaluations``, by the name of
+            the column.
     """
 
     entry_point: str
@@ -34,23 +36,29 @@ class Evaluator(Protocol):
     columns: Mapping[str, type]
 
     def job(self, source: str) -> Job:
-        """Return the sandbox job that calls a program."""
+        """Return the job with which the sandbox loads the program ``source`` and calls its entry point."""
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Return the score of a program's result, or the reason why the result is invalid.
+        """Return the score of a program's result, or the reason why the result is invalid; the program then scores 0.
 
         Args:
             value: The result as plain data, in the shapes and types that the job asked for, with finite numbers.
-                A program that failed scores 0, and this method is not called for it.
+                A program that returned no such result scores 0, and this method is not called for it.
         """
 
 
 @runtime_checkable
 class Illustrated(Protocol):
-    """An evaluator that can show the results of programs with a score above 0."""
+    """An evaluator that can show the results of programs as files.
+
+    Its methods are called only for programs with a score above 0, since a program that failed has no result.
+    """
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the program's result as files: the content of each, by file name."""
+        """Return the program's result as files: the content of each, by file name.
+
+        This is called for the best program and for every program that is better than all before it.
+        """
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
         """Return pictures of the program's result, by file name; None removes the picture of an earlier program.
@@ -61,11 +69,18 @@ class Illustrated(Protocol):
 
 @runtime_checkable
 class Verifiable(Protocol):
-    """An evaluator whose results can be verified independently of their score. Only verified results can be records."""
+    """An evaluator that can measure the result of a program again, with code that shares nothing with the scoring.
+
+    Only a value that was measured in this way can be reported as better than the best known one.
+    """
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact value of the result of a program with a score above 0.
+        """Return the value of a program's result as an exact fraction, for ``best/verified.json``.
+
+        Args:
+            discovery: The best program so far. Its score must be above 0: a program that failed scores 0 and has no
+                result that could be measured.
 
         Raises:
-            ServiceError: The value differs from the logged one, which means that the evaluator has a bug.
+            ServiceError: The result is invalid or differs from the log, which means that the evaluator has a bug.
         """

@@ -10,16 +10,16 @@ from evodiverse.vocabulary import Rejection
 
 
 def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) -> list[str]:
-    """Return the sources of the programs in the user's files.
+    """Return the sources of the programs in the user's files, in the order of the files.
 
     Args:
-        paths: The files to read.
-        entry_point: The function that each program must define.
-        max_characters: The length above which a program is rejected.
+        paths: The files that ``task.initial.path`` names.
+        entry_point: The name of the function that each program must define.
+        max_characters: The maximum length of a program, in characters.
 
     Raises:
         InputError: A file cannot be read or does not hold a program of this task, or two files hold the same program.
-            The message lists all violations.
+            The message lists everything that is wrong.
     """
     sources: list[str] = []
     violations: list[str] = []

@@ -34,7 +34,7 @@ class PackingMetrics:
 
     kind = "circle packing"
     columns = COLUMNS
-    targets = (0.85, 0.9, 0.95)  # the sum of radii over 2.635
+    targets = (0.85, 0.9, 0.95)  # the sum of radii divided by 2.635
     libraries = ("scikit-learn",)
     reads_texts = True
     subject = Subject(counts_proposals=True)
@@ -47,7 +47,7 @@ class PackingMetrics:
 class TaskMetrics:
     """The metrics of the built-in tasks other than circle packing; see `evodiverse.ports.Metrics`.
 
-    Their logs have a column ``value``.
+    Their logs have a column ``value``: the quantity that the task measures on a program's result.
     """
 
     kind = "program tasks"
@@ -58,9 +58,10 @@ class TaskMetrics:
     subject = Subject(counts_proposals=True)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return the result of `measure_programs`, and the value of the best program.
+        """Return the metrics of `measure_programs` and ``best_value``, the logged value of the best-scoring program.
 
-        If several programs are equally good, the oldest counts as the best.
+        If several programs have the best score, ``best_value`` is that of the oldest. It is None if no program is
+        valid.
         """
         values, valid = log.column("value"), log.column("valid")
         best = log.top([call for call in sorted(log.scores) if valid[call]], 1)
@@ -83,7 +84,7 @@ class ProgramMetrics:
 
 
 def measure_programs(log: Log) -> Measurement:
-    """Return the best score, which is None for a log without scores, and the result of `count_near_best`."""
+    """Return ``best_score``, which is None for a log without scores, and the metrics of `count_near_best`."""
     return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 
@@ -94,18 +95,18 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 
     * ``best_sum`` is the largest sum, ``strict_sum`` the largest after all overlaps and crossed walls are removed, and
       ``top100_sum`` the mean of the 100 largest (of all, if there are fewer). Each is 0 if no packing is valid.
-    * ``pool_origin`` lists for each pool the percentage of these 100 packings that it proposed. The initial programs
-      belong to no pool.
-    * ``diversity`` is the diversity of the programs in the final pools, each counted once. ``pool_diversity`` lists
-      that of each final pool, cold to hot. ``run_diversity`` is that of all valid programs of the run (paper, table
-      ``mh_ablation_algo``).
-    * ``curve.sum_calls`` lists the calls whose sum is larger than every earlier sum, and ``curve.sum`` lists the sums
-      of these calls.
+    * ``pool_origin`` lists for each pool the percentage of the 100 packings with the largest sums that it proposed. The
+      initial programs belong to no pool.
+    * ``diversity`` is the diversity (`mean_cosine_distance`) of the programs in the final pools, each counted once.
+      ``pool_diversity`` lists the diversity of each final pool, cold to hot. ``run_diversity`` is the diversity of all
+      valid programs of the run (paper, table ``mh_ablation_algo``).
+    * ``curve.sum_calls`` lists the numbers of the oracle calls whose sum is larger than every earlier sum, and
+      ``curve.sum`` lists the sums of these calls.
 
     Args:
         log: The run's log, with the columns in `COLUMNS`.
-        encoders: The encoders by name. The name of an encoder is appended to the names of the diversities that are
-            measured with it.
+        encoders: The functions that turn programs into ``(n, d)`` vectors, by name. Each diversity is measured once
+            with each of them, and named after it, as in ``diversity.tfidf``.
     """
     genotypes, totals, strict = (log.column(name) for name in COLUMNS)
     valid = log.column("valid")

@@ -116,9 +116,9 @@ def _describe(error: SyntaxError | ValueError) -> str:
 
 
 def _form(part: Any) -> str:
-    """Return a text that identifies a program, or a part of one.
+    """Return a text that is the same for the same syntax trees, or parts of them, docstrings left out.
 
-    Unlike the text that `ast.dump` returns, it does not depend on Python's version.
+    A program's key is the hash of this text. Unlike the text of `ast.dump`, it does not depend on Python's version.
     """
     if isinstance(part, ast.AST):
         fields = ((name, _without_docstring(part, name)) for name in part._fields if name != "kind")  # u"" equals ""

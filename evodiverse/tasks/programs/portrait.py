@@ -12,7 +12,7 @@ _CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report shows the source itself)
-    """Return a picture of a program's result, or None if the details hold nothing that can be drawn."""
+    """Return a picture of the packing in the logged columns ``details``; None if they hold none that can be drawn."""
     packing = details.get("packing")
     return draw_packing(packing) if isinstance(packing, str) else None
 

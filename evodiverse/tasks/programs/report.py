@@ -10,8 +10,9 @@ from evodiverse.tasks.programs.verified import FILE, lay_out
 def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | None]:
     """Return the content of the files that show the best program, by file name.
 
-    ``best_program.py`` holds the source. If the program scores above 0, its result, a picture of the result and the
-    value that a verifier found are added, if the evaluator provides them.
+    ``best_program.py`` holds the source. If the program scores above 0, there are also files with its result, a picture
+    of the result and, in ``verified.json``, the verified value, as far as the evaluator provides them. None stands for
+    a file to delete.
     """
     files: dict[str, bytes | None] = {"best_program.py": best.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and best.candidate.score:
@@ -22,7 +23,11 @@ def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | 
 
 
 def lay_out_record(discovery: Discovery, evaluator: Evaluator) -> Mapping[str, bytes]:
-    """Return a program that was better than all before it, and its result, as files for the folder ``history``."""
+    """Return the files for the folder ``history`` about a program that was better than all before it, by file name.
+
+    They hold the program and, if its score is above 0, its result. Their names begin with the number of its oracle
+    call.
+    """
     files = {"program.py": discovery.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and discovery.candidate.score:
         files |= evaluator.report(discovery)

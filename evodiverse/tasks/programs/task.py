@@ -58,7 +58,7 @@ class ProgramTask:
         return [parse_program(text, self._evaluator.entry_point, self._max_characters) for text in genotypes]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-        """Return the ``(n,)`` cosine similarities of one program's token counts to those of ``n`` others."""
+        """Return the ``(n,)`` cosine similarities of a program's token counts (`find_tokens`) to those of others."""
         return cosine(_count_tokens(hypothesis.genotype), [_count_tokens(other.genotype) for other in others])
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
@@ -89,11 +89,15 @@ class ProgramTask:
         return float(np.mean(scores)) if scores else float("nan")
 
     def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-        """Return ``best_program.py`` and the files that show its result, by name; empty if there are no discoveries."""
+        """Return the files that show the best program, by name, as `lay_out_best` writes them.
+
+        Args:
+            discoveries: The best candidates, best first; if there are none, the answer is empty.
+        """
         return lay_out_best(discoveries[0], self._evaluator) if discoveries else {}
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return a program that was better than all before it, and its result, as files by name."""
+        """Return the files about a program that was better than all before it, by name; see `lay_out_record`."""
         return lay_out_record(discovery, self._evaluator)
 
     def _score(self, execution: Execution) -> Evaluation:

@@ -109,10 +109,10 @@ class UserEvaluator:
         return {}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
-        """Return the picture that the file's ``draw`` returns for a candidate, by name; None removes an older picture.
+        """Return the picture that ``draw`` makes of a candidate, by file name; None removes an older picture.
 
-        Each candidate is drawn once. An error is logged as a warning, because a missing picture is no reason to stop a
-        run.
+        Each candidate is drawn once. If ``draw`` fails, the error is logged as a warning and there is no picture,
+        because a missing picture is no reason to stop a run.
         """
         if self._draws and self._drawn[0] != discovery.candidate.call:
             self._drawn = (discovery.candidate.call, self._draw(discovery))
@@ -208,7 +208,7 @@ def _load(path: Path, content: bytes) -> ModuleType:
 
 
 def _find_driver(content: bytes) -> str | None:
-    """Return the source of the function ``drive``, or None if the file does not define it at the top level."""
+    """Return the source of ``drive``, which is sent to the sandbox, or None if no ``drive`` is defined at top level."""
     tree = parse(content)
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "drive"]
     return ast.get_source_segment(content.decode("utf-8-sig"), defined[-1]) if defined else None

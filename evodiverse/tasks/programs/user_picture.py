@@ -10,7 +10,7 @@ _PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _SVG_ROOT: Final = "{http://www.w3.org/2000/svg}svg"
 
 NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
-"""The entries for ``best/`` if there is no picture: both picture files are removed."""
+"""The answer if there is no picture: None for both file names, so that an older picture in ``best/`` is removed."""
 
 
 def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:

@@ -32,8 +32,8 @@ class Verified(NamedTuple):
     """The exact value of a program's result.
 
     Attributes:
-        quantity: The name of the measured quantity, with its unit.
-        value: The exact value that an independent verifier found.
+        quantity: The name of the measured quantity, with its unit if it has one.
+        value: The value that a verifier found with code that shares nothing with the scoring, as an exact fraction.
         how: A description of the verifier's method.
         best_known: The best published value, or None if none is published.
         is_larger_better: Whether larger values are better.
@@ -61,7 +61,7 @@ class Verified(NamedTuple):
 
 
 def lay_out(verified: Verified) -> bytes:
-    """Return a verified value as indented JSON."""
+    """Return the content of ``verified.json``: the value and its distance from the best known one, as JSON."""
     best_known, behind = verified.best_known, verified.behind
     content = {
         "quantity": verified.quantity,

@@ -78,11 +78,11 @@ class Engine(Protocol):
 
     @property
     def libraries(self) -> Mapping[str, str]:
-        """The modules that the engine needs, each with the package that provides it."""
+        """The packages that the engine needs, by the names of the modules that they provide."""
 
     @property
     def remedy(self) -> str:
-        """What to do if a module is missing."""
+        """The advice that the user gets if one of these modules is missing."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -99,7 +99,7 @@ class Constants:
         self.values: list[float] = []
 
     def add(self, value: float) -> Node:
-        """Return the parameter that stands for a constant."""
+        """Add a constant, and return the parameter that stands for it in the tree."""
         self.values.append(float(value))
         return parameter(len(self.values) - 1)
 
@@ -107,8 +107,8 @@ class Constants:
 def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, FloatArray]:
     """Return a model as a skeleton in canonical form, and the values of its parameters in the order of their numbers.
 
-    Two models with the same skeleton and different constants are different hypotheses, since nothing fits them again.
-    The key therefore covers both the skeleton and the constants.
+    Two models with the same skeleton and different constants are different hypotheses, since the constants are not
+    fitted again. The key therefore covers both the skeleton and the constants.
 
     Raises:
         SkeletonError: The model is too large for a skeleton.

@@ -16,11 +16,13 @@ _FUNCTIONS: Final = {
 
 
 def read_infix(text: str, names: Mapping[str, str]) -> Model:
-    """Return the model in a text. ``^`` is a power. Numbers become constants, except whole numbers in exponents.
+    """Return the model that an engine wrote as text.
+
+    ``^`` is a power. Numbers become constants of the model, except whole numbers in exponents.
 
     Args:
         text: The equation as the engine wrote it.
-        names: The names of the variables, by their names in the text.
+        names: For the name of each variable in the text, the name in the data.
 
     Raises:
         ValueError: The text is not arithmetic of these names; the message names the part at fault.

@@ -74,9 +74,9 @@ def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
     """Return the model that Operon's nodes represent.
 
     Args:
-        nodes: The nodes in postfix order, each node's first argument last. The value of a node is a factor that
-            multiplies the node; the value of a constant is the constant itself.
-        names: The names of the variables, by Operon's hashes.
+        nodes: The nodes in postfix order: a node follows its arguments, the first of which comes last. The value of a
+            node is a factor that multiplies the node; the value of a constant is the constant itself.
+        names: The names of the variables, by the hashes that Operon uses for them.
 
     Raises:
         ValueError: A node is of a kind that no skeleton has.

@@ -42,13 +42,16 @@ def drive(
     target: FloatArray,
     *splits: FloatArray,
 ) -> list[FloatArray]:
-    """Return the results of `fit` for several skeletons, concatenated.
+    """Fit several skeletons, and return the results of `fit` for all of them in one list, skeleton after skeleton.
+
+    `Fitter` has the sandbox call this function as the driver of a job.
 
     Args:
-        functions: A function that returns the functions of the skeletons.
+        functions: The function that the program of the job defines (see `define_all`). It takes no arguments and
+            returns the skeletons as Python functions.
         method: The method of the fit, bfgs or lm.
-        parameters: For each skeleton, its number of parameters, those in which it is jointly linear, and the unit of
-            each parameter.
+        parameters: For each skeleton, in the same order: the number of its parameters, the numbers of those in which it
+            is jointly linear, and the unit of each parameter. See `fit`.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
@@ -66,10 +69,12 @@ def apply(
     params: FloatArray,
     *splits: FloatArray,
 ) -> list[FloatArray]:
-    """Return what `drive` returns, for skeletons whose parameters are given. Nothing is fitted.
+    """Predict all splits with given parameters instead of fitted ones, and return a list like that of `drive`.
+
+    This is the driver for baselines, whose engines have fitted the parameters.
 
     Args:
-        functions: A function that returns the functions of the skeletons.
+        functions: The function that the program of the job defines, as in `drive`.
         counts: The number of parameters of each skeleton.
         params: ``(sum(counts),)`` parameters of all skeletons, concatenated.
         splits: ``(n, variables)`` inputs of each split.
@@ -95,15 +100,16 @@ def fit(
         function: The skeleton, a function of the columns and ``params``.
         method: The method of the fit, bfgs or lm.
         n_params: The number of parameters.
-        linear: The parameters in which the skeleton is jointly linear.
+        linear: The numbers of the parameters in which the skeleton is jointly linear.
         units: The magnitude of each parameter; for a parameter that is added to a variable, also the variable's lowest
             and highest value.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
 
     Returns:
-        ``(n_params,)`` fitted parameters; ``(splits,)`` numbers, 1 if all predictions of the split are finite and 0 if
-        not; and for each split ``(n,)`` predictions. Values that are not finite are replaced by 0.
+        A tuple of ``(n_params,)`` fitted parameters, ``(splits,)`` flags, and ``(n,)`` predictions for each split. A
+        flag is 1 if all predictions for its split are finite, and 0 if not. Values that are not finite are replaced by
+        0.
     """
     with np.errstate(all="ignore"):
         if method == "bfgs":
@@ -140,7 +146,9 @@ def _predictor(function: Callable[..., Any], inputs: FloatArray) -> Predict:
 
 
 def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
-    """Return the parameters that scipy's BFGS finds if all start at 1, as in the released code (paper: "e.g., BFGS").
+    """Return the parameters that scipy's BFGS finds if all start at 1, as in the paper's released code.
+
+    The paper itself only says "e.g., BFGS".
 
     Args:
         predict: A function that returns the ``(n,)`` predictions for ``(n_params,)`` parameters.
@@ -177,7 +185,7 @@ def fit_lm(
         inputs: ``(n, variables)`` inputs.
         target: ``(n,)`` target.
         n_params: The number of parameters.
-        linear: The parameters in which the skeleton is jointly linear.
+        linear: The numbers of the parameters in which the skeleton is jointly linear.
         units: The units of the parameters, see `fit`.
 
     Returns:
@@ -322,7 +330,7 @@ class _Projected:
         return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(len(self._linear))
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the ``(starts, others, n)`` Jacobian of the residuals, less what the linear parameters make up for."""
+        """Return the ``(starts, others, n)`` Jacobian of the residuals, less what linear parameters compensate for."""
         others = params[self.others]
         steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)
         moves = np.concatenate([np.zeros((len(others), 1)), np.eye(len(others))], axis=1)
@@ -334,7 +342,7 @@ class _Projected:
 
 
 def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: float) -> tuple[FloatArray, FloatArray]:
-    """Descend from several starts by Levenberg-Marquardt steps; all descents end once one of them explains everything.
+    """Descend from several starts by Levenberg-Marquardt steps; all descents end once the error of one is nearly zero.
 
     Args:
         model: The model and its data.

@@ -80,7 +80,7 @@ def drive(function: object, target: str, source: str, params: Sequence[float], s
     """Return an equation in LaTeX, with its constants rounded.
 
     Args:
-        function: Unused, but passed to every driver.
+        function: Unused; the sandbox passes the function of a program to every driver.
         target: The name of the left-hand side.
         source: The skeleton in canonical form.
         params: The values of its parameters.
@@ -108,10 +108,10 @@ def drive_all(
 ) -> list[list[str] | None]:
     """Return each equation in LaTeX and in sympy's notation, with its constants rounded.
 
-    The result is None for an equation that sympy cannot write.
+    In the list, None stands for an equation that sympy cannot write.
 
     Args:
-        function: Unused, but passed to every driver.
+        function: Unused; the sandbox passes the function of a program to every driver.
         target: The name of the left-hand side.
         equations: The skeleton of each equation in canonical form, and the values of its parameters.
     """

@@ -12,12 +12,15 @@ Factor: TypeAlias = float | NDArray[np.float64]
 class LinearValue:
     """A value that is linear in some parameters.
 
+    If a skeleton is called with such values in place of its linear parameters, the result says what each of these
+    parameters is multiplied by.
+
     It supports what a skeleton does with its linear parameters: addition and subtraction, multiplication and division
     by values that do not depend on these parameters, and the choice between two values by `numpy.where`.
 
     Args:
         offset: The value if all these parameters are 0.
-        factors: The factor of each parameter, by the parameter's number.
+        factors: What each parameter is multiplied by, by the parameter's number.
     """
 
     __slots__ = ("factors", "offset")

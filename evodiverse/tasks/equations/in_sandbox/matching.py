@@ -22,10 +22,13 @@ def drive(
     constants: Sequence[float],
     inputs: FloatArray,
 ) -> bool:
-    """Return whether the law gives the same values as an equation everywhere, if its constants may change slightly.
+    """Return whether the law, with its constants changed by at most `TOLERANCE`, gives the same values as an equation.
+
+    `report.is_law` has the sandbox call this function.
 
     Args:
-        functions: A function that returns the functions of the equation and the law.
+        functions: The function that the program in the sandbox defines (see `define_all`). It takes no arguments and
+            returns the equation and the law, in this order, as Python functions.
         params: The parameters of the equation.
         constants: The constants of the law.
         inputs: ``(n, variables)`` points of comparison. Those where the law is not finite are ignored.

@@ -14,13 +14,15 @@ Values = Iterable[tuple[float, ...]]
 
 
 class Factor(NamedTuple):
-    """A function of an expression.
+    """A kind of factor, such as decay or saturation: a function of one expression with up to two free parameters.
 
     Attributes:
-        build: A function that returns the factor, given the expression and two parameters, which it need not use.
+        build: A function that takes the expression and two parameters, and returns the factor. It need not use both
+            parameters.
         weight: The relative frequency with which the factor is drawn.
-        grid: A function that returns the parameter values to try, given the lowest and the highest value of the
-            expression. If it returns no values, the data never suggest this factor.
+        grid: A function that `Guide` calls with the lowest and the highest value of a variable. It returns the tuples
+            of parameter values for which the guide compares the factor with the data. If it returns none, the data
+            never suggest this factor.
     """
 
     build: Callable[[Node, Node, Node], Node]
@@ -45,7 +47,7 @@ def _sloped(*shares: float) -> Callable[[float, float], Values]:
 
 
 def _placed(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
-    """Return a grid of slopes, relative to the width of the range, each at several places in the range."""
+    """Return a grid of pairs: a slope relative to the width of the range, and one of five places in the range."""
     return lambda low, high: [
         (share / _width(low, high) ** power, low + place * _width(low, high))
         for share, place in product(shares, (0.1, 0.3, 0.5, 0.7, 0.9))
@@ -123,19 +125,20 @@ FACTORS: Final[dict[str, Factor]] = {
 
 
 def build_factor(name: str, x: Node, first: int, guard: Callable[[Node], Node]) -> Node:
-    """Return a factor as a function of an expression.
+    """Return a factor of the given kind as an expression.
 
     Args:
         name: A key of `FACTORS`.
         x: The expression that the factor is a function of.
         first: The number of the factor's first parameter.
-        guard: A function that protects roots, logarithms and powers from negative numbers.
+        guard: `Grammar.guard`, which is applied to each operation in the result, so that roots, logarithms and powers
+            do not get negative numbers.
     """
     return _guarded(FACTORS[name].build(x, parameter(first), parameter(first + 1)), guard)
 
 
 def draw_factor(rng: np.random.Generator) -> str:
-    """Draw the name of a factor."""
+    """Draw a key of `FACTORS`, each with a probability proportional to its weight."""
     return pick([(name, factor.weight) for name, factor in FACTORS.items()], rng)
 
 

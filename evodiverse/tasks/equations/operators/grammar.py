@@ -38,7 +38,7 @@ _FREE_EXPONENT_RATE: Final = 0.25
 
 
 class Grammar:
-    """Draws expressions of a problem's variables.
+    """Draws random expressions of a problem's variables.
 
     Args:
         variables: The names of the variables.
@@ -78,7 +78,7 @@ class Grammar:
         return self.guard(call(operation, *arguments)), first
 
     def draw_factor(self, x: Node, first: int, rng: np.random.Generator) -> Node:
-        """Draw a factor that is a function of an expression, and whose parameters are numbered from ``first``."""
+        """Draw a kind of factor, and return it as a function of ``x`` with parameters numbered from ``first``."""
         return build_factor(draw_factor(rng), x, first, self.guard)
 
     def draw_variable(self, rng: np.random.Generator) -> Node:
@@ -86,10 +86,10 @@ class Grammar:
         return variable(self.variables[rng.integers(len(self.variables))])
 
     def guard(self, node: Node) -> Node:
-        """Return an operation; if it is undefined for negative numbers, its first argument is kept from being negative.
+        """Return an operation, with the absolute value in place of an argument that must not be negative.
 
-        The first argument of a root, a logarithm, or a power without a whole exponent is replaced with its absolute
-        value, unless the form of this argument shows that it is never negative.
+        This is the first argument of a root, a logarithm, or a power without a whole exponent. It stays as it is if its
+        form shows that it is never negative. Any other operation is returned unchanged.
         """
         first, *rest = node.arguments
         is_partial = node.operation in ("log", "sqrt") or (node.operation == "power" and not _is_whole(rest[0]))

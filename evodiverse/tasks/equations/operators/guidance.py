@@ -1,4 +1,4 @@
-"""Suggestions from the data, before any fit: which factors would explain most of what an equation leaves unexplained.
+"""Suggestions from the data, without any fit: which factors would explain most of what an equation leaves unexplained.
 
 Only some of the fitted rows are used. The constants of factors lie on a grid, and only the coefficients of terms are
 free, so that the gain from adding a factor to a sum of terms has a closed form. This gain is computed for hundreds of
@@ -44,7 +44,7 @@ class Guide:
         names: The names of the variables.
         inputs: ``(n, variables)`` inputs of the fitted rows.
         target: ``(n,)`` target of the fitted rows.
-        guard: A function that protects factors from numbers for which they are undefined.
+        guard: `Grammar.guard`, which protects factors from numbers for which they are undefined.
     """
 
     def __init__(
@@ -64,7 +64,12 @@ class Guide:
         self._library = np.stack([_unit(column) for column in values])
 
     def evaluate(self, node: Node, params: Sequence[float]) -> FloatArray:
-        """Return the ``(n,)`` values of an expression with these parameters at the rows used, possibly not finite."""
+        """Return the ``(n,)`` values of an expression at the n rows that the guide uses; some may be infinite or NaN.
+
+        Args:
+            node: The expression.
+            params: The values of the parameters, indexed by their numbers.
+        """
         return np.broadcast_to(evaluate(node, self._columns, params), len(self._target))
 
     def suggest(
@@ -78,8 +83,8 @@ class Guide:
             rng: Consumed at most once.
 
         Returns:
-            The factor and the ``(n,)`` values of its product with ``scale``, up to a constant factor. None if no factor
-            explains anything.
+            The name of the factor with that of its variable, and the ``(n,)`` values of the factor times ``scale``, up
+            to a constant factor. None if no factor explains anything.
         """
         columns = self._library if scale is None else self._library * _unit(scale)
         explained = _gains(self._target, others, columns)

@@ -48,8 +48,8 @@ MAX_FACTORS: Final = 4
 SNAP_EXPONENT, SNAP, LARGEST_FRACTION = 0.1, 0.003, 12
 """The limits within which a parameter may be replaced with a fraction.
 
-The first two are the largest distances from the fraction, relative to the size of the parameter (or to 0.5 if that
-is larger): for an exponent, and for any other parameter. The third is the largest size of the parameter.
+The first is the largest distance of an exponent from the fraction, the second that of any other parameter. Both are
+relative to the size of the parameter, or to 0.5 if that is larger. The third is the largest size of the parameter.
 """
 
 GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
@@ -106,7 +106,7 @@ class GuidedEdits:
         return self._suggest_product(0, [], rng)
 
     def _suggest_product(self, first: int, others: Sequence[FloatArray], rng: np.random.Generator) -> Node | None:
-        """Return a scaled product of factors, chosen one by one, that explains much of what the other terms do not."""
+        """Return a new parameter times factors, chosen one by one, that explain much of what the other terms do not."""
         term, scale = parameter(first), None
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
             found = self._guide.suggest(others, scale, rng)

@@ -35,7 +35,7 @@ GUIDED_RATE: Final = 0.5
 
 
 class EquationOperator:
-    """Edits a skeleton, sometimes after a crossover with another one.
+    """Makes a child of a parent by edits to its skeleton, sometimes after a crossover with a second parent.
 
     Args:
         variables: The names of the variables, in the order of an equation's arguments.
@@ -52,7 +52,7 @@ class EquationOperator:
         self._guided = GuidedEdits(self._grammar, Guide(variables, inputs, target, self._grammar.guard))
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is a skeleton, or None if no attempt succeeded.
+        """Return one proposal per request; its genotype is a skeleton, or None if no allowed child was found.
 
         Raises:
             ValueError: A request has no parents.
@@ -112,7 +112,7 @@ class EquationOperator:
 
 
 def _read_params(parent: Candidate) -> list[float] | None:
-    """Return the fitted parameters of a parent, or None if the log has none."""
+    """Return the fitted parameters of a parent, or None if the parent has none."""
     text = parent.details.get("params")
     return None if text is None else [float(value) for value in json.loads(str(text))]
 

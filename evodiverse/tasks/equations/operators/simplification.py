@@ -32,8 +32,8 @@ _ABSOLUTE: Final = ("absolute", "abs", "fabs")
 def simplify(node: Node) -> Node:
     """Return a simplified tree that can express all, or nearly all, functions that this tree can express.
 
-    The sums and products of the result are in canonical order. A function is lost only if a sum in a denominator loses
-    the parameter of one of its terms, since that term can then vanish only in a limit.
+    The sums and products of the result are in canonical order. Functions are lost in one case only: a sum in a
+    denominator loses the parameter of one of its terms. Without this parameter, the term cannot be made zero.
     """
     for _ in range(_PASSES):
         counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
@@ -54,7 +54,7 @@ class _Term(NamedTuple):
 
 
 class _Pass:
-    """One pass over a tree, in which each parameter in ``free`` occurs once."""
+    """One pass of the simplification over a tree. ``free`` holds the numbers of the parameters that occur only once."""
 
     def __init__(self, free: frozenset[str | float]) -> None:
         self._free = free
@@ -133,10 +133,10 @@ class _Pass:
         return _Term(1.0 if free else value, free, tuple(sorted(above, key=_text)), tuple(sorted(below, key=_text)))
 
     def _expand(self, term: _Term) -> list[_Term]:
-        """Return the terms of a coefficient times a sum, multiplied out, or the product itself.
+        """Multiply out a coefficient times a sum, and return the resulting terms.
 
-        The product is returned if it has another form, or if its terms would take more parameters: a free parameter of
-        the product must go to one of the terms, so the others must have free parameters already.
+        The product itself is returned if it has another form, or if its terms would take more parameters: a free
+        parameter of the product must go to one of the terms, so the others must have free parameters already.
         """
         if term.below or len(term.above) != 1 or term.above[0].operation not in _SUMS:
             return [term]

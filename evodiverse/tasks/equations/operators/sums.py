@@ -8,7 +8,7 @@ from evodiverse.tasks.equations.operators.trees import Node, call, number
 
 
 def find_terms(tree: Node) -> list[Node]:
-    """Return the terms of a tree, seen as a sum."""
+    """Return the terms of an expression: the addends of a sum, or the expression itself if it is not a sum."""
     if tree.operation == "add":
         return [term for argument in tree.arguments for term in find_terms(argument)]
     if tree.operation == "subtract":
@@ -30,7 +30,7 @@ def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
 
     Args:
         term: The product.
-        above: Whether the product itself is above the fraction bar.
+        above: Whether the product itself is above the fraction bar of a larger product.
     """
     if term.operation == "multiply":
         return [pair for argument in term.arguments for pair in find_factors(argument, above=above)]
@@ -41,7 +41,7 @@ def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
 
 
 def draw_factor_place(factors: Sequence[tuple[Node, bool]], rng: np.random.Generator) -> int | None:
-    """Draw the index of a factor that has a variable, or return None if there is no such factor."""
+    """Draw the index of a factor that contains a variable, or return None if there is no such factor."""
     changeable = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
     return changeable[rng.integers(len(changeable))] if changeable else None
 

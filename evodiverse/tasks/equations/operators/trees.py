@@ -72,9 +72,9 @@ class Kind(StrEnum):
 class Node:
     """An immutable expression: an operation, by its name in numpy, with its arguments, or a leaf with its value.
 
-    The value of a variable or constant is its name; the value of a parameter is any number that identifies it. ``text``
-    identifies the expression, ``size`` is the number of its nodes, and ``is_constant`` is True if it has no
-    variable.
+    The value of a variable or a constant (pi or e) is its name; the value of a parameter is any number that identifies
+    it. ``text`` identifies the expression, ``size`` is the number of its nodes, and ``is_constant`` is True if it has
+    no variable.
 
     Raises:
         TreeSizeError: The expression has more than `MAX_SIZE` nodes.
@@ -105,6 +105,7 @@ class Node:
 
 
 Path = tuple[int, ...]
+"""The way from the root of a tree down to a node: at each step, the index of the argument to take."""
 
 
 def variable(name: str) -> Node:
@@ -170,7 +171,7 @@ def put(node: Node, path: Path, new: Node) -> Node:
 
 
 def replace_parameters(node: Node, replace: Callable[[Node], Node]) -> Node:
-    """Return a tree with each parameter replaced by the result of a function."""
+    """Return a tree with each parameter replaced by what ``replace`` returns for it."""
     if node.operation == PARAMETER:
         return replace(node)
     if not node.arguments:
@@ -255,7 +256,7 @@ def _write(node: Node, numbers: dict[str | float, int]) -> str:
 
 
 def evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> FloatArray:
-    """Return the ``(n,)`` values of an expression, possibly not finite; a constant expression has a single value.
+    """Return the ``(n,)`` values of an expression, or a single value if it has no variable; some may not be finite.
 
     Args:
         node: The expression, with only those functions that a skeleton may use.

@@ -52,7 +52,7 @@ class Problem:
         law: An expression of the variables and ``params``, written with numpy. The params are numbered in order of
             appearance.
         constants: The true values of ``params``.
-        sample: The function that generates the data.
+        sample: The function that generates the data; it is called with the problem itself.
 
     Raises:
         ValueError: The params of the law are not numbered in order of appearance, or their number differs from that of
@@ -75,7 +75,7 @@ class Problem:
 
     @property
     def skeleton(self) -> str:
-        """The law as a candidate."""
+        """The source code of the law as a function ``equation``, in the form of a candidate."""
         names = ", ".join(variable.name for variable in self.variables)
         return f"def equation({names}, params):\n    return {self.law}\n"
 

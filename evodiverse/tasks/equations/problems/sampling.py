@@ -18,10 +18,11 @@ LATER = 1 / 6
 
 
 def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Splits]:
-    """Return a sampler of an ordinary differential equation, solved from time 0 to ``end``.
+    """Return a function for `Problem.sample` that takes the data along a solution of the law's differential equation.
 
-    The target is the derivative of the last state. That state is the only one (first order), or the velocity, which
-    comes after the position (second order). The last sixth of the time ``t`` is out of domain.
+    The equation is solved from time 0 to ``end``. The target is the derivative of the last state. An equation of first
+    order has one state; one of second order has the position and then the velocity. The last sixth of the time ``t`` is
+    out of domain.
 
     Args:
         start: The states at time 0 by their names.
@@ -52,11 +53,11 @@ def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Sp
 def box(
     inside: Mapping[str, tuple[float, float]], beyond: Mapping[str, tuple[float, float]]
 ) -> Callable[[Problem], Splits]:
-    """Return a sampler that draws inputs uniformly.
+    """Return a function for `Problem.sample` that draws inputs uniformly.
 
     Args:
         inside: The bounds of each variable in the domain.
-        beyond: The bounds out of domain, for those variables that leave the domain.
+        beyond: The bounds for the data from outside the domain, for those variables whose bounds differ there.
     """
 
     def sample(problem: Problem) -> Splits:

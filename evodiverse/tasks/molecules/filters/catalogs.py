@@ -61,7 +61,7 @@ def _build(catalog: str) -> _Catalog:
 
 
 def _read_pattern(serialized: bytes) -> Chem.Mol:
-    """Return an entry's pattern. If it has none or several, return an empty pattern, which every molecule has."""
+    """Return an entry's pattern; if it has none or several, an empty pattern, which rules no molecule out."""
     found = list(_PATTERN.finditer(serialized))
     if len(found) != 1:
         return Chem.Mol()

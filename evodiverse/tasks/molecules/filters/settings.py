@@ -133,7 +133,7 @@ def read_filters(value: object) -> FilterSettings | None:
 
 
 def _find_base(key: str, name: object) -> tuple[dict[str, Any], list[str]]:
-    """Return the built-in set that a key names, and what is wrong with the name."""
+    """Return the content of the built-in set ``name`` (empty if null or unknown), and errors that name ``key``."""
     if name is None or (isinstance(name, str) and name in SETS):
         return dict(SETS[name]) if name else {}, []
     return {}, [f"{key}={name} is unknown; use {join_or(tuple(SETS))}"]

@@ -50,10 +50,10 @@ class Component:
         yield from ()
 
     def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:  # noqa: ARG002
-        """Return the file that the raw values depend on, or its SHA-256, or None if they depend on no file.
+        """Return what the raw values depend on (see `find_oracle_source`), or None if they depend on no file.
 
         Args:
-            artifact_sha256: A function that returns the SHA-256 of a published file by its name.
+            artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
         """
         return None
 
@@ -62,7 +62,7 @@ class Component:
         """Return the function that measures raw values.
 
         Args:
-            artifact: A function that returns the path of a published file by its name.
+            artifact: A function that returns the path of a published file, given its name.
         """
 
     @abstractmethod
@@ -105,7 +105,7 @@ class OracleComponent(Oracle, Component):
             yield from find_oracle_violations(self, prefix)
 
     def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:
-        """Return the file of the oracle, or its SHA-256."""
+        """Return what the oracle's scores depend on."""
         return find_oracle_source(self, artifact_sha256)
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:

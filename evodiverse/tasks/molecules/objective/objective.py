@@ -27,7 +27,11 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 
 
 def find_raw_columns(settings: Mapping[str, Any]) -> list[str]:
-    """Return the columns of the components' raw values, from the flat settings of a run."""
+    """Return the names of the columns with the components' raw values.
+
+    Args:
+        settings: The flat settings of a run, with keys such as ``task.objective.components.logp.kind``.
+    """
     start = f"{PREFIX}components."
     names = dict.fromkeys(key.removeprefix(start).partition(".")[0] for key in settings if key.startswith(start))
     return [f"{name}{RAW}" for name in names]
@@ -68,7 +72,7 @@ class Objective:
 
         Args:
             settings: The content of ``task.objective``.
-            artifact: A function that returns the path of a published file by its name.
+            artifact: A function that returns the path of a published file, given its name.
 
         Raises:
             InputError: The settings are invalid.

@@ -114,7 +114,7 @@ def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
 
 
 def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
-    """Return the settings of the kind that ``values`` name, or None if they are invalid, and what is wrong."""
+    """Return an instance of the class in ``kinds`` that the key ``kind`` names, or None, and what is wrong with it."""
     kind = values.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         hint = nearest(kind, list(kinds)) if isinstance(kind, str) else f"use one of {', '.join(kinds)}"

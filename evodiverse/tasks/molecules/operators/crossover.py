@@ -1,7 +1,7 @@
 """The crossover of Graph GA (Jensen 2019), which joins a fragment of one molecule to a fragment of another.
 
 Either one acyclic single bond is cut in each parent and the fragments are joined there, or two ring bonds are cut in
-each parent and the fragments are joined by two bonds, which form a new ring. A pair of cuts has several possible
+each parent and the fragments are joined by two new bonds, so that a new ring forms. A pair of cuts has several possible
 children. One of those that obey the chemistry rules is drawn uniformly: children are tried in random order until one
 obeys the rules.
 """
@@ -29,7 +29,7 @@ from evodiverse.tasks.molecules.operators.chemistry_rules import (
 )
 
 RingCut: TypeAlias = tuple[int, int, int, int]
-"""Atoms ``a, b, c, d``: the bonds ``a-b`` and ``c-d`` are cut. A cut at a corner has ``b == c``."""
+"""Indices of atoms ``a, b, c, d``: the bonds ``a-b`` and ``c-d`` are cut. A cut at a corner has ``b == c``."""
 
 SINGLE, DOUBLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE
 ORDERS: Final = (SINGLE, DOUBLE)
@@ -48,9 +48,9 @@ class Parent:
         smiles: The canonical SMILES.
         mol: The molecule from `editable_molecule`; shared, so copy it before editing.
         neighbors: For each atom, the atoms bonded to it.
-        chain_cuts: The acyclic single bonds.
+        chain_cuts: The acyclic single bonds, each as the indices of its two atoms.
         path_cuts: The first and the last bond of every path of four ring atoms.
-        corner_cuts: Both bonds of every ring angle at an atom that has a further neighbor.
+        corner_cuts: Every two ring bonds that meet at an atom, if this atom has a further neighbor.
     """
 
     smiles: str
@@ -67,9 +67,9 @@ class Fragment:
 
     Attributes:
         parent: The molecule that is cut; shared, so copy it before editing.
-        atoms: The atoms on this side.
-        cut_bonds: For each cut bond, its atom on this side and its atom on the other side.
-        span: The number of bonds on the shortest path between the two ends of a ring cut.
+        atoms: The indices, in ``parent``, of the atoms on this side.
+        cut_bonds: For each cut bond, its atom on this side (its *end*) and its atom on the other side.
+        span: The number of bonds on the shortest path on this side between the two ends of a ring cut.
         limits: For each bond of a ring cut, the highest order that a new bond in its place can have.
     """
 
@@ -83,8 +83,8 @@ class Fragment:
     def graph(self) -> tuple[Chem.Mol, tuple[int, ...]]:
         """The atoms on this side as a graph, in the parent's order, and the index in this graph of each cut bond's end.
 
-        Copy the graph before editing. New bonds take the places of the cut ones in space if they are added in the order
-        of ``cut_bonds``.
+        Copy the graph before editing. If new bonds are added in the order of ``cut_bonds``, they take the places of the
+        cut ones in space, and stereocenters keep their configuration.
         """
         part = Chem.RWMol(self.parent)
         for end, gone in reversed(self.cut_bonds):  # the place of the bond detached last is the first to be filled
@@ -104,7 +104,8 @@ class Join(NamedTuple):
         first: One fragment.
         second: The other fragment.
         orders: The order of each new bond.
-        is_turned: Whether the ends of the second fragment are taken in reverse order.
+        is_turned: Whether the first end of one fragment is joined to the last end of the other, instead of first to
+            first.
     """
 
     first: Fragment
@@ -161,7 +162,7 @@ def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]
 
 @lru_cache(maxsize=8192)
 def cut_ring(parent: Parent, cut: RingCut) -> tuple[Fragment, Fragment] | None:
-    """Return both sides of a ring cut, or None if another ring still connects them."""
+    """Return both sides of a ring cut, or None if they are still connected, by another ring."""
     a, b, c, d = cut
     bonds = [(a, b), (c, d)]
     inner = _reach(parent.neighbors, b, bonds)
@@ -197,8 +198,12 @@ def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tupl
 def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Join]:
     """Plan the possible children of one ring cut in each parent, without those that are sure to break a rule.
 
-    All pairs of fragments are used, with their ends in both orders, and each of the two new bonds is single or double.
+    All pairs of fragments are used, with their ends in both orders and all combinations of single and double new bonds.
     The new ring has ``left.span + right.span + 2`` atoms; if this is 2, both bonds would join the same two atoms.
+
+    Args:
+        lefts: Both sides of the cut in the first parent.
+        rights: Both sides of the cut in the second parent.
     """
     joins = []
     for left, right in product(lefts, rights):
@@ -255,7 +260,7 @@ def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str
     """Cut both parents at an acyclic single bond and join one side of each; the child keeps their rings.
 
     Returns:
-        The SMILES of a child that obeys the size rule, or None.
+        The SMILES of a child that obeys the size rule, or None if a parent has no such bond or all tries failed.
     """
     if not first.chain_cuts or not second.chain_cuts:
         return None
@@ -274,7 +279,8 @@ def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str 
     """Cut a ring in both parents and join one side of each to form a ring.
 
     Returns:
-        The SMILES of a child that obeys the size and the ring rules, or None.
+        The SMILES of a child that obeys the size and the ring rules, or None if there is no such cut or all tries
+        failed.
     """
     for _ in range(TRIES):
         lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)

@@ -25,13 +25,15 @@ from evodiverse.tasks.molecules.operators.chemistry_rules import (
 )
 
 Site: TypeAlias = tuple[int, ...]
+"""The indices of the atoms that match a pattern, in the order of the atoms in its SMARTS."""
 Edit: TypeAlias = Callable[[Chem.RWMol, Site], None]
+"""Changes a molecule at one site, in place."""
 
 SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondType.TRIPLE
 
 
 class AtomEdit(Protocol):
-    """An edit that adds an atom of ``element`` with a bond of ``order``."""
+    """An edit that adds an atom of ``element`` with a bond of ``order``, which `_new_atoms` fixes for each rule."""
 
     def __call__(self, mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
         """Change ``mol`` in place."""
@@ -42,7 +44,7 @@ class Rule(NamedTuple):
 
     Attributes:
         name: The kind of mutation and the edit, such as ``append_atom =O``.
-        pattern: The pattern whose ordered matches are the sites; atoms are numbered as in the SMARTS.
+        pattern: The pattern whose matches are the sites. A match of the same atoms in another order is another site.
         edit: A function that changes a copy of the molecule at one site, in place.
         growth: The number of atoms that the molecule gains.
     """
@@ -54,6 +56,7 @@ class Rule(NamedTuple):
 
 
 RuleTable: TypeAlias = tuple[tuple[Rule, float], ...]
+"""The rules of one kind of mutation, each with its weight in the draw."""
 
 
 def _insert(mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
@@ -160,6 +163,7 @@ APPEND_ATOM: Final[RuleTable] = (
 )
 
 ELEMENTS: Final = ((6, 0.15), (7, 0.15), (8, 0.14), (9, 0.14), (16, 0.14), (17, 0.14), (35, 0.14))
+"""The atomic numbers of the elements that ``change_atom`` replaces and inserts, with the weights of their draws."""
 
 _CHANGE_ATOM: Final = {
     (old, new): _rule(f"change_atom {old} to {new}", f"[#{old}]", partial(_change, element=new))

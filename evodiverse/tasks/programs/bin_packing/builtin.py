@@ -27,7 +27,7 @@ def find_violations(settings: ProgramSettings) -> list[str]:
 
 
 def build_evaluator(settings: ProgramSettings, limits: Limits) -> BinPacking:
-    """Return the evaluator for settings that have no violations."""
+    """Return the evaluator for settings that passed `find_violations`."""
     named = settings.instances or SETS[0]
     return BinPacking(named, find_instances(named), limits)
 

@@ -67,7 +67,7 @@ class BinPacking:
     The score is (bound / bins)^25, at most 1. Both numbers are sums over all instances. The bound of an instance is the
     number of bins that its items would need if every bin could be filled completely (`bound_bins`). Three columns are
     logged: ``bins``, the number of bins; ``value``, its excess over the bound in percent, as FunSearch counts it; and
-    ``choices``, the rule's choice for each item, so that the log alone proves a record.
+    ``choices``, the rule's choice for each item, so that the number of bins can be verified from the log alone.
 
     Args:
         named: The name of the built-in set of these instances, or the path of the file that they come from.
@@ -193,7 +193,10 @@ def load_seed() -> str:
 
 
 def _read_fault(value: Any) -> str | None:
-    """Return the reason why the driver stopped, or None if the value reports no valid fault."""
+    """Return the message about the invalid answer at which the driver stopped; None if ``value`` reports none.
+
+    The value is not trusted: a report in a form that `driver.drive` does not use counts as none.
+    """
     if not isinstance(value, dict):
         return None
     fault, item, spaces = (value.get(name) for name in ("fault", "item", "spaces"))

@@ -105,19 +105,19 @@ class _Lines:
         )
 
     def read(self, expected: str) -> tuple[int, str]:
-        """Return the number and the text of the next line; raise InputError with what was expected if there is none."""
+        """Return the number and the text of the next line; if there is none, raise InputError naming ``expected``."""
         found = next(self._lines, None)
         if found is None:
             raise InputError(f"{_KEY}: {self._path} ends where {expected} is expected")
         return found
 
     def read_number(self, expected: str, most: int) -> int:
-        """Return the next line as an integer from 1 to ``most``."""
+        """Return the next line as an integer from 1 to ``most``; see `check`."""
         place, text = self.read(expected)
         return self.check(place, text, expected, most)
 
     def check(self, place: int, text: str, expected: str, most: int) -> int:
-        """Return a text as an integer from 1 to ``most``."""
+        """Return the text of line ``place`` as an integer; unless it is one from 1 to ``most``, raise InputError."""
         if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and 1 <= int(text) <= most:
             return int(text)
         raise self.refuse(place, text, f"expected {expected}, an integer between 1 and {most}")

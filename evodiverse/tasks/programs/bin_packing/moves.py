@@ -13,7 +13,7 @@ from evodiverse.tasks.programs.operators.moves import Move, Place, grammar, move
 from evodiverse.tasks.programs.operators.mutation import Grammar
 
 VALUES: Final = Place(frozenset({"item", "spaces", "values"}), own=frozenset({"values"}))
-"""Any place after the priorities are assigned, in the function that assigns them."""
+"""Any place after the priorities, ``values``, are assigned, in the function that assigns them."""
 
 MOVES: Final[Mapping[str, Move]] = MappingProxyType(
     {

@@ -66,7 +66,7 @@ def count_bins(instance: Instance, choices: Sequence[Any]) -> int:
 
 
 def pack_best_fit(instance: Instance) -> list[int]:
-    """Return the choices of best fit, which puts each item where it leaves the least space."""
+    """Return the choices, as `replay` reads them, of best fit, which puts each item where it leaves the least space."""
     choices: list[int] = []
     open_spaces: list[int] = []  # the free space of each open bin, ascending
     for item in instance.items:

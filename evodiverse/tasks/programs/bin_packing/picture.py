@@ -158,7 +158,7 @@ def _gather(fillings: dict[int, float]) -> list[float]:
 
 
 def _choose_scale(share: float) -> tuple[int, int]:
-    """Return the percentage at the top of an axis that a share fits on, and the step between the ticks."""
+    """Return the percentage at the top of the axis, at least 100 times ``share``, and the step between its ticks."""
     step = next(step for step in (1, 2, 5, 10, 20) if 100 * share <= (_TICKS - 1) * step)
     return step * max(1, math.ceil(100 * share / step)), step
 

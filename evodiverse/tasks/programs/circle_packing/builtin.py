@@ -14,7 +14,7 @@ PAPER_REFERENCE: Final = 2.635
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return everything that is wrong with the number of circles and the reference."""
+    """Return everything that is wrong with ``task.n`` and with ``task.reference``, the sum of radii that scores 1."""
     violations = []
     if settings.n is None:
         violations.append("task.n has no value; task=circle_packing sets it")
@@ -26,7 +26,7 @@ def find_violations(settings: ProgramSettings) -> list[str]:
 
 
 def build_evaluator(settings: ProgramSettings, limits: Limits) -> CirclePacking:
-    """Return the evaluator for settings that have no violations."""
+    """Return the evaluator for settings that passed `find_violations`."""
     return CirclePacking(settings.n or PAPER_N, settings.reference or PAPER_REFERENCE, limits)
 
 

@@ -53,10 +53,10 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 class CirclePacking:
     """The evaluator of circle packings, whose score is ℓ = Σr / reference (paper, appendix on circle packing).
 
-    Two sums are logged. ``sum_radii`` is the sum of the radii as the program returned them; with these, circles may
-    cross a wall or overlap within the paper's tolerance. ``strict_sum`` is the sum of the radii after `shrink`, which
-    tolerates neither. ``packing`` holds the centers and radii as JSON, exact to the last bit, so that the log alone
-    proves a record.
+    Two sums are logged. ``sum_radii`` is the sum of the radii as the program returned them; with these radii, circles
+    may cross a wall or overlap within the paper's tolerance. ``strict_sum`` is the sum of the radii after `shrink` has
+    lowered them until no circle does. ``packing`` holds the centers and radii as JSON, exact to the last bit, so that
+    both sums can be verified from the log alone.
 
     Args:
         n: The number of circles, at least 1.
@@ -104,9 +104,9 @@ class CirclePacking:
         return {"packing.png": draw_packing(centers, radii, self._caption(discovery, **measure(centers, radii)))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact sum of a candidate's radii after `shrink`.
+        """Return the exact sum of a candidate's radii after `shrink` has lowered them until no circles overlap.
 
-        The independent `find_fault` checks the packing with these radii.
+        The independent `find_fault` checks the packing with the lowered radii.
 
         Raises:
             ServiceError: The radii after `shrink` still violate a constraint.

@@ -344,13 +344,13 @@ for _ in range($TRIES):
 
 @cache
 def load_blocks() -> ast.Module:
-    """Return the module of the building blocks."""
+    """Return the syntax tree of the file with the building blocks, the functions that moves can call."""
     return parse(BLOCKS.read_text(encoding="utf-8"))
 
 
 def packing_moves() -> Grammar:
     """Return the moves for programs that pack circles.
 
-    The task sets the number of circles, so the constant ``N`` is fixed.
+    The task sets the number of circles, so mutations must not change the constant ``N``.
     """
     return grammar(MOVES, load_blocks(), frozenset({"N"}))

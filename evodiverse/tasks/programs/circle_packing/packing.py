@@ -100,7 +100,10 @@ def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -
 
 
 def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> FloatArray:
-    """Return the ``(n,)`` radii after the circles of each overlapping pair give up their parts, up to rounding."""
+    """Return the ``(n,)`` radii after the circles of each pair share out their overlap, as `shrink` explains.
+
+    Because of rounding, tiny overlaps may remain.
+    """
     circles = _circles(centers, radii)
     shared = radii.copy()
     for pair in overlapping.tolist():

@@ -31,8 +31,8 @@ def draw_packing(centers: FloatArray, radii: FloatArray, lines: Sequence[str]) -
     Args:
         centers: ``(n, 2)`` centers in the unit square, n ≥ 1.
         radii: ``(n,)`` radii, at least 0.
-        lines: The lines of text below the picture, the title first. In the others, tabs separate alternating labels
-            and numbers, up to two of each.
+        lines: The lines of text below the picture, the title first. The other lines hold a label, a number, a second
+            label and a second number, separated by tabs; a line may end early.
     """
     colors = [_color(share) for share in _shares(radii)]
     image = new_canvas(picture_size(len(lines)))

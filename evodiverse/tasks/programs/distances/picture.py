@@ -36,7 +36,10 @@ def draw_distances(points: Points, lines: Sequence[str]) -> bytes:
 
 
 def find_extremes(points: Points) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the pairs of points at the shortest distance and those at the longest, up to rounding."""
+    """Return the pairs of points at the shortest distance and the pairs at the longest, each as two indices.
+
+    Distances that differ by no more than rounding count as equal (`SHARE`).
+    """
     whole, _ = to_integers(points)
     squares = {
         (one, other): sum((a - b) ** 2 for a, b in zip(whole[one], whole[other], strict=True))

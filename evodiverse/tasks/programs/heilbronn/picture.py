@@ -41,7 +41,7 @@ def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
 
 
 def find_smallest(points: Points) -> list[tuple[int, ...]]:
-    """Return the triangles whose area exceeds the smallest by at most the share `EQUAL`, each as three indices."""
+    """Return the triangles whose area exceeds the smallest by at most the share `EQUAL`, as indices of three points."""
     whole, _ = to_integers(points)
     areas = {}
     for one in combinations(range(len(points)), 3):

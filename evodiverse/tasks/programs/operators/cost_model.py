@@ -111,7 +111,7 @@ class _Estimate:
         return RECURSIVE_CALL if work is None else work
 
     def integers_in(self, function: Function) -> Integers:
-        """Return the integers that the names in a function's body hold."""
+        """Return the largest integer that each name in a function's body holds, as far as it is known."""
         return _integers_of(function.body, {**self.integers, **dict.fromkeys(parameters(function))})
 
     def statement(self, statement: ast.stmt, integers: Integers) -> float:
@@ -240,11 +240,11 @@ def _combine(operator: ast.operator, left: int, right: int) -> int | None:
 
 
 def _integers_of(block: list[ast.stmt], outside: Integers) -> Integers:
-    """Return the integers that the names in a scope hold.
+    """Return the largest integer that each name in a scope holds, as far as it is known.
 
     Args:
         block: The statements of the scope.
-        outside: The integers of the names outside of the scope.
+        outside: The same for the names outside of the scope.
     """
     integers = dict(outside)
     bound: set[str] = set()

@@ -34,7 +34,8 @@ from evodiverse.tasks.programs.operators.syntax import (
 )
 
 Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], ast.Module | None]
-"""A function that returns a random child of two trees, or None if they have nothing to exchange."""
+"""A function that gets the trees of two parents and returns the first with random parts of the second, or None if there
+is nothing to exchange. The operator calls it."""
 
 BOTH_RATE: Final = 0.3
 """The probability that, where the child takes the statements of the second parent, it also keeps those of the first."""

@@ -48,7 +48,7 @@ class Library(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """A function to change: the places of numbers in it, and the libraries that it can use."""
+    """The places of numbers in a function that is to be changed, and the libraries that the function can use."""
 
     places: Sequence[Place]
     library: Library
@@ -83,7 +83,7 @@ def add_term(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str
 
 
 def bind_name(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Bind a new name to an operation on two operands, and use the name in an expression of the next statement."""
+    """Bind a new name to an operation on two operands, and use it in an expression of the statement that follows."""
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw([place for place in grown.places if place.outer_names], rng)
     if grown is None or place is None:
@@ -123,7 +123,7 @@ def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] 
 
 
 def _draw_function(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str]) -> Grown | None:
-    """Draw a function that is not fixed, in proportion to its size, and find its places; None if no place is found."""
+    """Draw a function that is not fixed, in proportion to its size, and find the numbers in it; None if it has none."""
     last = functions_of(tree)
     functions = [
         (index, function)

@@ -60,7 +60,8 @@ class Place(NamedTuple):
     Attributes:
         bound: The names that must be bound there.
         unbound: The names that must not be bound there yet.
-        own: The names that must not be parameters of the function, because its caller would not see the change.
+        own: The names that must not be parameters of the function, because the function's caller would not see what
+            the move assigns to them.
         whole: The names that no later statement may change by an assignment such as ``+=``, because such a change would
             spoil the move.
     """
@@ -88,7 +89,7 @@ class Move(NamedTuple):
 
 
 def move(place: Place, weight: float, draws: str, template: str) -> Move:
-    """Return a move.
+    """Return a move, with the distributions of its parameters read from a short text.
 
     Args:
         place: The places where the move makes sense.
@@ -108,12 +109,12 @@ def _read_draw(bounds: str) -> Draw:
 
 
 def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]) -> Grammar:
-    """Return the grammar of a task's moves.
+    """Return a task's moves as a `Grammar`: for each move, an edit that inserts it into a program, and its weight.
 
     Args:
         moves: The moves by name.
-        blocks: The module of the building blocks that the moves call.
-        fixed: The names of the constants that keep their values.
+        blocks: The module of the building blocks that the moves call; other mutations do not change these functions.
+        fixed: The names of the program's constants that no mutation may change.
     """
     return Grammar(
         edits={name: partial(insert_move, move=one, blocks=blocks) for name, one in moves.items()},
@@ -147,7 +148,7 @@ def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, block
 
 
 def places_for(function: Function, place: Place) -> list[int]:
-    """Return the positions in a function's body at which a move makes sense, in ascending order."""
+    """Return the indices of the statements in a function's body before which a move makes sense, in ascending order."""
     bound = parameters(function)
     if place.own & bound:
         return []
@@ -177,7 +178,9 @@ def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
 
 
 def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> ast.Module:
-    """Return a module extended by the missing building blocks that new statements call, directly or indirectly.
+    """Return a module extended by the building blocks that new statements call, directly or indirectly, if missing.
+
+    The imports that these building blocks need are added too.
 
     Args:
         tree: The module, which already holds the new statements.

@@ -1,9 +1,13 @@
 """Mutations of syntax trees that apply to any program.
 
-Each mutation is an `Edit` of the statements in a module and in its functions. Seeds may change anywhere. Otherwise,
-mutations do not change the contents of ``while`` loops (which might then never end), strings, imports, the headers of
-the module's functions, or anything that a task declares fixed. They do not move or delete a function's last ``return``.
-The only names that they change are those of functions with a counterpart: ``min``, for example, may become ``max``.
+Each mutation is an `Edit` of the statements in a module and in its functions. The seeds of random generators may change
+anywhere. All other mutations leave the following as they are:
+
+* the contents of ``while`` loops, which might then never end;
+* strings, imports, and the headers of the module's functions;
+* the constants and functions that a task declares fixed (`Grammar`);
+* a function's last ``return``, which they do not move or delete;
+* names, except for functions with a counterpart: ``min``, for example, may become ``max``.
 """
 
 import ast
@@ -172,8 +176,8 @@ def perturb_float(value: float, rng: np.random.Generator) -> float:
 
     With probability 0.6 the value is multiplied by a log-normal factor; if it is 0, a normal term is added instead.
     With probability 0.3 a normal term is added. Otherwise the value is rounded or negated. The standard deviation of
-    the noise is drawn from `SCALES`. For an added term, it is in units of ``|value|`` half of the time, and in units of
-    1 the other half. If the value is 0, it is always in units of 1.
+    the noise is drawn from `SCALES`. For an added term, the standard deviation is in units of ``|value|`` half of the
+    time, and in units of 1 the other half; if the value is 0, it is always in units of 1.
     """
     noise = SCALES[rng.integers(len(SCALES))] * rng.normal()
     kind = rng.random()
@@ -269,7 +273,7 @@ def delete_statement(
 def duplicate_statement(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Repeat one statement directly after itself or after one of those that follow it."""
+    """Insert a copy of a statement directly after the statement itself or after a later one of the same block."""
     drawn = _draw_statements(tree, 1, rng, fixed)
     if drawn is None:
         return None
@@ -294,6 +298,8 @@ def swap_statements(
 
 def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], by_work: bool) -> ast.Module | None:
     """Delete one statement of a function's body, drawn in proportion to its work or to its length.
+
+    The operator calls this for a child that takes too much work or is too long.
 
     Args:
         tree: The module of the program.
@@ -332,8 +338,8 @@ def _draw_statements(
     """Draw a movable statement uniformly from those in blocks with at least ``n_statements`` movable statements.
 
     Returns:
-        The path of its block, the block, and the movable positions in the block in random order, that of the drawn
-        statement first; None if there is no such block.
+        The path of the statement's block, the block, and the positions of all movable statements of the block in
+        random order, of which the first is the drawn one; None if there is no such block.
     """
     choices = [(path, block, movable(block)) for path, block in blocks_of(tree, fixed)]
     choices = [choice for choice in choices if len(choice[2]) >= n_statements]

@@ -67,7 +67,8 @@ class Place(NamedTuple):
         path: The path of the expression from the module.
         node: The syntax tree of the expression.
         names: The names that are certainly bound at the expression and may be numbers.
-        outer_names: The names of this kind at the start of the statement, without those that comprehensions bind.
+        outer_names: Those of ``names`` that are bound before the statement that holds the expression, not by a
+            comprehension in it.
         block: The path of the innermost block of statements around the expression, and the position of its statement
             in that block.
         is_returned: Whether the expression is a returned value or an item of one.
@@ -89,7 +90,7 @@ class Part(NamedTuple):
 
 
 def numeric_parts(node: ast.expr) -> list[Part]:
-    """Return the operands of an expression that are numbers, assuming that the expression itself is a number."""
+    """Return those operands of an expression that seem to be numbers, given that the expression itself is one."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
         right = (
             [] if isinstance(node.op, ast.Pow) else [Part(("right",), node.right)]
@@ -244,7 +245,7 @@ class _Finder:
     def _is_place(self, node: ast.expr, *, is_operand: bool) -> bool:
         """Return whether an expression counts as a number.
 
-        Items, attributes and calls to unknown functions count only if they are operands.
+        Items such as ``x[0]``, attributes, and calls to unknown functions count only if they are operands.
         """
         if not is_numeric(node):
             return False

@@ -18,7 +18,7 @@ from evodiverse.tasks.programs.operators.syntax import functions_of, read_progra
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
-"""The operator name of a failed proposal."""
+"""The name of the operator that the log has for a failed proposal."""
 
 MAX_CHARACTERS: Final = 9_000
 MAX_WORK: Final = 300_000.0
@@ -69,7 +69,7 @@ class Parent(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def read_parent(source: str, entry_point: str) -> Parent | None:
-    """Return a program as a parent, or None if it is not Python."""
+    """Return a program with the properties that its children are compared with, or None if it is not Python."""
     tree = read_program(source)
     if tree is None:
         return None
@@ -136,7 +136,7 @@ class ProgramOperator:
     def _vary(
         self, tree: ast.Module, other: ast.Module | None, rng: np.random.Generator
     ) -> tuple[ast.Module, list[str]]:
-        """Return a child and the names of the changes that made it, possibly none."""
+        """Return a changed tree and the names of the changes; if none could be made, the tree itself and no names."""
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:
@@ -169,7 +169,7 @@ class ProgramOperator:
         return None, FAILED
 
     def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str | None:
-        """Return the source of a child, trimmed if necessary, or None if the child is not allowed."""
+        """Return the source of a child, trimmed if necessary, or None if it breaks a rule of `ProgramOperator`."""
         if self._entry_point not in functions_of(tree) or undefined_names(tree) - parent.undefined:
             return None
         tree = self._without_dead(tree, parent)

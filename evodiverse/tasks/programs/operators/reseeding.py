@@ -35,11 +35,12 @@ _COUNTING: Final = frozenset(["range", "enumerate"])
 
 
 class Seed(NamedTuple):
-    """A place in a program that sets a seed.
+    """A place in a program that sets the seed of a random generator.
 
     Attributes:
-        path: The path of the part to replace.
-        make: A function that returns the new part for a new seed.
+        path: The path of the part of the syntax tree to replace.
+        make: A function that returns the new part, given the number drawn as the new seed. The part is an expression
+            or, for a generator without a seed, the list of arguments with which it is made.
     """
 
     path: Path
@@ -47,13 +48,13 @@ class Seed(NamedTuple):
 
 
 class Reseeder:
-    """An operator whose offspring are copies of a pool's best program with new seeds.
+    """An operator whose offspring are copies of a pool's best program with new seeds for all random generators.
 
     A search with this operator shows what the program reaches by luck alone.
     """
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is None if the program is not Python or has no seeds.
+        """Return one proposal per request; its genotype is None if the program is not Python or has no seed to set.
 
         Raises:
             ValueError: A request has no parents.
@@ -71,7 +72,7 @@ class Reseeder:
 
 
 def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Return the program with every seed drawn again, or None if it has no seeds."""
+    """Return the program with a new seed at each of the places that `seeds_of` finds, or None if there are none."""
     seeds = seeds_of(tree)
     for seed in seeds:
         tree = _replace_seed(tree, seed, rng)
@@ -79,7 +80,7 @@ def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
 
 
 def reseed(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Return the program with one seed drawn again, or None if it has no seeds."""
+    """Return the program with a new seed at one of the places that `seeds_of` finds, or None if there are none."""
     seeds = seeds_of(tree)
     return _replace_seed(tree, seeds[int(rng.integers(len(seeds)))], rng) if seeds else None
 
@@ -91,9 +92,15 @@ def _replace_seed(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast
 def seeds_of(tree: ast.Module) -> list[Seed]:
     """Return the places in a program that set the seeds of random generators.
 
-    A constant of the module that is read only as a seed counts as one seed. A generator without a seed gets one. If a
-    seed is neither a number nor such a constant but another integer expression, a constant is added to it, so that
-    generators with different seeds keep different seeds.
+    What a new seed replaces depends on how the program sets the seed:
+
+    * If the seed is a number, the number is replaced.
+    * If the seed is a constant of the module that is read only as a seed, the value of the constant is replaced. This
+      is one place, even if several generators use the constant.
+    * If a generator has no seed, it gets one.
+    * If the seed is another integer expression, such as ``run``, a number is added to it, so that generators with
+      different seeds keep different seeds. If it is a sum that ends with a number, that number is replaced.
+    * Any other seed stays as it is.
     """
     modules = _modules(tree)
     arguments: list[tuple[Path, ast.expr]] = []
@@ -121,11 +128,11 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
 
 
 def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
-    """Return the seeds in the argument of a generator; empty if the argument might not be an integer.
+    """Return the places of seeds in the argument that seeds a generator; empty if it might not be an integer.
 
     Args:
         path: The path of the argument.
-        node: The argument.
+        node: The expression of the argument.
         unknown: The names that may be bound to something other than an integer.
     """
     if isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
@@ -141,11 +148,14 @@ def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
 
 
 def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dict[str, Path]:
-    """Return the paths of the module's constants that are bound once, to an integer, and read only as these arguments.
+    """Return where the module sets constants that are bound once, to an integer, and read only as seeds.
 
     Args:
         tree: The module.
-        arguments: The arguments of all generators.
+        arguments: The arguments that seed the generators of the module.
+
+    Returns:
+        The path of the value of each constant, by the name of the constant.
     """
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound_otherwise = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}

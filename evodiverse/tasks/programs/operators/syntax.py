@@ -18,7 +18,7 @@ Edit: TypeAlias = Callable[[ast.Module, np.random.Generator], ast.Module | None]
 """A function that changes a tree at random and returns the new tree, or None if the change does not apply."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""The path of a part of a tree: names of fields and indices in lists, from the outside in."""
+"""The path of a part of a tree: names of fields and indices in lists, from the outside in, as in ``("body", 0)``."""
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Node = TypeVar("Node", bound=ast.AST)
@@ -174,7 +174,7 @@ def functions_of(tree: ast.Module) -> dict[str, Function]:
 
 
 def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, ast.stmt]]:
-    """Yield the statements of a module, with each function replaced by the statements of its body.
+    """Yield the statements of a module, each with its path; for a function, yield the statements of its body instead.
 
     Functions named in ``without`` are left out.
     """
@@ -189,7 +189,7 @@ def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> I
 
 
 def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, list[ast.stmt]]]:
-    """Yield the lists of statements in a module's functions, from the outside in.
+    """Yield the lists of statements in a module's functions, each with its path, from the outside in.
 
     Blocks in ``while`` loops, in functions that declare ``global`` or ``nonlocal`` names (such declarations must come
     first), and in functions named in ``without`` are left out.

@@ -11,7 +11,12 @@ from evodiverse.tasks.programs.settings import ProgramSettings
 
 
 def build(problem: Problem, build_moves: Callable[[], Grammar]) -> Builtin:
-    """Return the built-in task of a problem, with the grammar of its moves."""
+    """Return the built-in task of a problem.
+
+    Args:
+        problem: The definition of the task, except for its moves.
+        build_moves: A function that returns the task's moves, which the operator without a model inserts into programs.
+    """
     return Builtin(
         find_violations=lambda settings: find_violations(problem, settings),
         build_evaluator=lambda settings, limits: PointPlacing(
@@ -24,7 +29,7 @@ def build(problem: Problem, build_moves: Callable[[], Grammar]) -> Builtin:
 
 
 def find_violations(problem: Problem, settings: ProgramSettings) -> list[str]:
-    """Return everything that is wrong with the number of points and the reference."""
+    """Return everything that is wrong with ``task.n`` and with ``task.reference``, the value that scores 1."""
     n, reference = settings.n, settings.reference
     violations = []
     if n is None:

@@ -15,7 +15,8 @@ from evodiverse.tasks.programs.verified import Verified
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 _DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
-"""The driver, which wraps the array that a program returns in a tuple of one result."""
+"""The code that calls a program's function in the sandbox. It puts the returned array into a tuple, since the result of
+a job with declared shapes is a tuple."""
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
@@ -36,7 +37,7 @@ class PointPlacing:
 
     The score is value / reference, or reference / value if smaller values are better. The value is computed in exact
     arithmetic, rounded to the worse of the two adjacent floats, and logged as ``value``. The points are logged as
-    ``points``, exact to the last bit, so that the log alone proves a record.
+    ``points``, exact to the last bit, so that the value can be verified from the log alone.
 
     Args:
         problem: The problem, which defines the value of the points.
@@ -87,7 +88,7 @@ class PointPlacing:
         return {"points.png": self._problem.draw(_read_points(discovery), self._caption(discovery))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact value that the problem's verifier finds for a candidate's points.
+        """Return the exact value that the problem's independent verifier (`Problem.verify`) finds for the points.
 
         Raises:
             ServiceError: The logged value is different, or the points are invalid.

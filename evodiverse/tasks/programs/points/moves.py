@@ -7,4 +7,4 @@ from evodiverse.tasks.programs.operators.moves import Place
 _POINTS: Final = frozenset({"points"})
 
 POINTS: Final = Place(_POINTS, own=_POINTS, whole=_POINTS)
-"""Any place after the points are assigned, in the function that assigns them."""
+"""Any place after the array ``points`` is assigned, in the function that assigns it."""

@@ -38,9 +38,9 @@ def draw_points(pixels: Sequence[Pixel], paint: Callable[[Brush], None], lines: 
 
     Args:
         pixels: The positions of the points in the picture.
-        paint: A function that draws everything that lies under the points.
-        lines: The lines of text below the picture, the title first. In the others, tabs separate alternating labels
-            and numbers, up to two of each.
+        paint: A function that draws everything that lies under the points; it is called once, before they are drawn.
+        lines: The lines of text below the picture, the title first. The other lines hold a label, a number, a second
+            label and a second number, separated by tabs; a line may end early.
     """
     image = new_canvas(picture_size(len(lines)))
     square = new_canvas((SUPERSAMPLING * (SIDE + 2 * MARGIN),) * 2)

@@ -21,14 +21,15 @@ class Problem(NamedTuple):
         fewest, most: The smallest and largest number of points; more points would take too long to measure.
         is_larger_better: Whether larger values are better.
         best_known: The best published values by the number of points.
-        seed: The file of the program that a search starts from, which has the line ``N = n``.
+        seed: The file of the program that a search starts from. It has a line such as ``N = 11``, with the default
+            number of points; for another number of points, this line is replaced.
         measure: A function that returns the exact value of the quantity for given points, at least 0. It raises
             ``ValueError`` with the reason if the points are invalid.
-        verify: A function that finds the same value by an independent method, and raises the same error.
+        verify: A function that computes the same value by another method, and also raises ``ValueError``.
         how: A description of the method of ``verify``.
         draw: A function that returns a PNG of valid points with lines of text below.
-        describe: A function that returns the description for a language model, from ``n``, ``reference`` and the CPU
-            seconds of a run.
+        describe: A function that returns the description for a language model, given the number of points, the value
+            that scores 1, and the limit on the CPU time of a run, in seconds.
     """
 
     task: str
