@@ -176,7 +176,7 @@ ARTIFACTS: dict[str, Artifact] = {
 
 
 def artifact_names(name: str) -> list[str]:
-    """Return the names of the artifacts in the folder of this name, or just the name if there is no such folder."""
+    """Return the names of all artifacts in the folder ``name``, or just ``name`` if there is no such folder."""
     return [known for known in ARTIFACTS if known.startswith(f"{name}/")] or [name]
 
 

@@ -1,4 +1,4 @@
-"""Fetch artifacts into a per-user cache, and return only files whose SHA-256 is right.
+"""Fetch artifacts (the data files in `artifacts`) into a per-user cache, and return only files with the right SHA-256.
 
 The network is used only for the first fetch, and never with ``EVODIVERSE_OFFLINE=1``. Any number of processes may start
 at once with an empty cache: a lock file lets one of them download while the others wait and then find the file. A file
@@ -159,7 +159,7 @@ def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = s
     Args:
         names: The names of the artifacts.
         offline: Whether to look only in the cache, as with ``EVODIVERSE_OFFLINE``.
-        show: A function that shows the progress of each download.
+        show: A function that is called before each download, and shows its progress (see `ShowProgress`).
 
     Returns:
         One entry for each name, in order.
@@ -181,7 +181,7 @@ def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = s
 
 
 def _find_unusable(names: Sequence[str]) -> list[CacheEntry]:
-    """Return the entries of artifacts that have to be fetched.
+    """Return the entries of those artifacts that are missing or damaged, and so have to be fetched.
 
     Raises:
         DataError: A file cannot be read, so that fetching would not help.

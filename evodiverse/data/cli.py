@@ -56,8 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments after the name of the command; None for those of the command line.
 
     Returns:
-        0 if done; 2 for an unknown name or an unavailable artifact, with one line per problem on standard error; 130 if
-        interrupted.
+        0 if done; 2 for an unknown name, an invalid input, or a file that is missing, damaged or cannot be fetched,
+        with one line per problem on standard error; 130 if interrupted.
     """
     arguments = _parser().parse_args(argv)
     handler = logging.StreamHandler()
@@ -187,12 +187,12 @@ def _seed(text: str) -> int:
 
 
 def _short(names: Iterable[str]) -> list[str]:
-    """Return the names, with files of one folder replaced by the name of the folder."""
+    """Return the names of artifacts; those of one folder (``minilm/…``) are replaced by the name of the folder."""
     return list(dict.fromkeys(name.partition("/")[0] for name in names))
 
 
 def _named(arguments: argparse.Namespace) -> list[str]:
-    """Return the requested names without duplicates; if none is requested, all except those of optional files."""
+    """Return the names of the requested artifacts without duplicates; without a request, all that are not optional."""
     needed = [name for name, artifact in ARTIFACTS.items() if not artifact.is_optional]
     return list(dict.fromkeys(known for name in arguments.names for known in artifact_names(name))) or needed
 

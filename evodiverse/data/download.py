@@ -44,8 +44,8 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
     Args:
         folder: The folder for the wheel. The scratch files of pip go there too, so that no other disk fills up.
         artifacts: The artifacts to download, at least one, all from the same wheel.
-        report: A function that is called with the download progress a few times per second. It is not called for small
-            or local wheels.
+        report: A function that is called a few times per second with the number of bytes that have arrived and the
+            total number of bytes (see `Report`). It is not called for small or local wheels.
 
     Returns:
         The path of the wheel.
@@ -103,7 +103,7 @@ def _running(command: Sequence[str], environment: dict[str, str]) -> Iterator[su
 
 
 def _read_reporting(process: subprocess.Popen[str], report: Report) -> Iterator[str]:
-    """Yield the lines that pip prints, except for progress lines, which go to ``report``."""
+    """Yield the lines that pip prints, except for progress lines, whose numbers are passed to ``report``."""
     for line in process.stdout or ():
         progress = parse_progress(line)
         if progress is None:

@@ -30,7 +30,10 @@ class Failure(NamedTuple):
 
 
 class _Cause(NamedTuple):
-    """A pattern in pip's output. Its reason and advice may contain its groups, ``{python}`` and ``{requirement}``."""
+    """A pattern in pip's output, with a reason and advice for the user.
+
+    Reason and advice are format strings. They may name the groups of the pattern, ``{python}`` and ``{requirement}``.
+    """
 
     pattern: str
     reason: str

@@ -7,15 +7,15 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
 Report = Callable[[int, int | None], None]
-"""Takes the number of bytes that have arrived and the total number of bytes, which is None if it is unknown."""
+"""The download calls it with the number of bytes that have arrived and the total number, None if unknown."""
 
 ShowProgress = Callable[[], AbstractContextManager[Report]]
-"""Returns a context manager that shows one download, and that yields the function for reporting its progress."""
+"""`fetch` calls it before each download. It returns a context manager that shows the download and yields a `Report`."""
 
 
 @contextmanager
 def show_nothing() -> Iterator[Report]:
-    """Show no progress."""
+    """Show no progress: yield a `Report` that does nothing."""
     yield _ignore
 
 

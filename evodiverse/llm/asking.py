@@ -16,12 +16,14 @@ from evodiverse.llm.failures import LONGEST_RETRY_AFTER, REMEDIES, RefusedError,
 from evodiverse.vocabulary import Finish, Query, Reply
 
 _LOG = logging.getLogger("evodiverse.llm")
-# The HTTP status of refusals that are about one prompt, not about the account or the model.
+# The HTTP status of refusals that are about one prompt, not about the account or the model. The query then gets an
+# empty reply, which uses up its attempt.
 SPENT_STATUS = frozenset({400, 413, 422})
-# How often the caller is asked whether to stop while no reply arrives.
+# How often ``report`` is called with 0, so that it can stop the batch while no reply arrives.
 _HEARTBEAT_SECONDS = 0.2
 # How long replies to queries in progress are still accepted after the batch was stopped.
 GRACE_SECONDS = 30.0
+# The shortest time between two warnings about failed queries.
 _COMPLAINT_SECONDS = 15.0
 # Writes to the cache that take less time than this are made in the event loop, which they block. litellm itself blocks
 # it for 8 ms per reply.
@@ -31,14 +33,15 @@ _TOGETHER_SECONDS = 0.005
 
 
 class Asking:
-    """One batch of queries.
+    """One batch of queries, which `run` sends.
 
     Args:
         client: The client of the provider.
         cache: The cache that stores every reply.
         concurrency: The largest number of queries in progress at the same time.
         retries: How many times a failed query is sent again, at most.
-        is_probe: Whether any refused query ends the batch, even one that may be refused because of its prompt.
+        is_probe: Whether every refusal ends the batch. If not, a query that is refused because of its prompt gets an
+            empty reply, and the others are still sent.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class Asking:
         self._complained = -_COMPLAINT_SECONDS
 
     async def run(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
-        """Return one reply per query, in order; see `CachedModel.complete`."""
+        """Send the queries and return one reply per query, in order; `CachedModel.complete` explains ``report``."""
         tasks = [asyncio.ensure_future(self._obtain(query, report)) for query in queries]
         ended = asyncio.gather(*tasks, return_exceptions=True)
         while not ended.done() and not self._stop.is_set():

@@ -25,7 +25,7 @@ from evodiverse.vocabulary import Finish, Query, Reply
 _LOG = logging.getLogger("evodiverse.llm")
 _BUSY_SECONDS = 60.0
 _KEYS_A_SELECT = 500
-# Recent keys are remembered, since a round of attempts needs the key of each query three times.
+# Recent keys are remembered, since each query is looked up twice (for its bound and for its reply) and stored once.
 _KEYS_AT_HAND = 256
 _TABLE = "CREATE TABLE replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
 # The size of the longest reply if each character takes 12 bytes of JSON, as 🧪 does, plus that of the rest of its row.
@@ -51,7 +51,7 @@ class Bought(NamedTuple):
 
 @lru_cache(maxsize=_KEYS_AT_HAND)
 def query_key(query: Query) -> bytes:
-    """Return the identity of a query: a digest of model, messages, decoding and stream."""
+    """Return the key of a query in the cache: the SHA-256 of its model, messages, decoding and stream."""
     parts = [query.model, query.messages, asdict(query.decoding), query.stream]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 
@@ -60,7 +60,7 @@ class ReplyCache:
     """A store of replies by query. Any number of processes may use the same file at once.
 
     If SQLite cannot read the file, the file is set aside with a warning and rebuilt from its intact rows. A single
-    damaged row is ignored. Use the cache as a context manager.
+    damaged row counts as missing. Use the cache as a context manager.
 
     Args:
         path: The path of the file, which is created if it does not exist.
@@ -86,7 +86,7 @@ class ReplyCache:
             ) from error
 
     def __enter__(self) -> "ReplyCache":
-        """Use the cache."""
+        """Return this cache."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -99,7 +99,7 @@ class ReplyCache:
         return self._path
 
     def find(self, queries: Sequence[Query]) -> list[Bought | None]:
-        """Return the stored reply to each query, or None if there is none.
+        """Return the stored reply to each query, in order; None for a query without a stored reply.
 
         Raises:
             ServiceError: The file can no longer be read.
@@ -117,8 +117,8 @@ class ReplyCache:
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
         """Add replies so that they survive a killed process or a power cut, and return the stored reply to each query.
 
-        The first reply to a query is the one that is stored. If another process was faster, its reply is returned, so
-        that repeating either run gives the same log.
+        Only the first reply to a query is stored. If another process has stored a reply to the same query, that reply
+        is returned, so that repeating either run gives the same log.
 
         Raises:
             ServiceError: The disk is full or no longer available.
@@ -208,13 +208,13 @@ def _keep_journal(connection: sqlite3.Connection) -> None:
 
 
 def _check(connection: sqlite3.Connection) -> None:
-    """Create the table if it does not exist, and check that the file is intact and holds nothing else.
+    """Create the table if it does not exist, and check that the file is intact and holds nothing besides it.
 
     The content is checked before anything is read: a foreign file's views, triggers and constraints are SQL that would
     be executed.
 
     Raises:
-        DatabaseError: The file is damaged or holds something else.
+        DatabaseError: The file is damaged or holds anything besides that table.
     """
     if not _find_statements(connection):
         connection.execute(_TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))  # another process may be faster
@@ -307,7 +307,7 @@ def _decode(content: bytes | None) -> Bought | None:
 
 
 def _is_possible(reply: Reply) -> bool:
-    """Return whether each value of a reply has the right type and a possible size, and its texts can be written."""
+    """Return whether each value of a reply has the right type and a possible size, and its texts can be encoded."""
     return (
         isinstance(reply.text, str)
         and len(reply.text) <= MAX_CHARACTERS

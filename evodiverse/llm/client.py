@@ -15,6 +15,7 @@ from evodiverse.llm.prices import Price, find_price
 from evodiverse.llm.transfer import Transfer, watched
 from evodiverse.vocabulary import Decoding, Finish, Query, Reply
 
+# The HTTP statuses from 400 to 499 that may pass, so that the query is sent again. All others there are refusals.
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000
@@ -42,11 +43,11 @@ class LiteLlmClient:
     """A client that sends queries through litellm.
 
     Args:
-        names: litellm's names of the models, by their names in queries.
+        names: For each model's name in queries (`Query.model`), its name in litellm.
         api_base: The address of the provider, or None for its usual one.
         api_key: The key, or None to let litellm read it from the provider's own environment variable.
         timeout_s: The longest that a reply may take, in seconds.
-        prices: The prices of models that litellm does not know.
+        prices: Prices by the models' names in queries. They replace those of litellm.
     """
 
     def __init__(
@@ -68,8 +69,8 @@ class LiteLlmClient:
     async def ask(self, query: Query) -> Reply:
         """Send one query and return the reply.
 
-        If a content filter blocks the query, or the query is too long for the model, the finish of the reply is
-        `Finish.ERROR`.
+        If a content filter blocks the query, or the query is too long for the model, a reply is returned whose
+        ``finish`` is `Finish.ERROR`.
         """
         with watched() as transfer:
             return await self._ask(query, transfer)
@@ -96,7 +97,7 @@ class LiteLlmClient:
         return self._read(response, query.model, time.perf_counter() - began, transfer.secrets)
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model, or None if litellm's price map does not have it."""
+        """Return the price of a model, or None if neither ``prices`` nor litellm's price map has it."""
         if model not in self._known:
             self._known[model] = self._prices.get(model) or find_price(self._names[model])
         return self._known[model]
@@ -106,7 +107,7 @@ class LiteLlmClient:
         await self._litellm.close_litellm_async_clients()
 
     def _refused(self, error: Exception, secrets: Iterable[str]) -> Reply:
-        """Return an empty reply if the content filter or the context length refused the query, else raise.
+        """Return an empty reply if the query was refused for its content or its length; raise for any other failure.
 
         Raises:
             TransientError: The query may succeed when it is sent again.
@@ -163,14 +164,17 @@ class LiteLlmClient:
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens, or None if it is unknown; litellm reports 0 if the provider reports nothing."""
+    """Return a number of tokens that litellm reports, or None if the number is unknown or impossible.
+
+    If the provider reports nothing, litellm reports 0. With ``is_zero_unknown``, 0 therefore counts as unknown.
+    """
     if not isinstance(number, int) or not is_count(number):
         return None
     return None if number == 0 and is_zero_unknown else number
 
 
 def sent_parameters(decoding: Decoding) -> dict[str, Any]:
-    """Return the parameters of a request, without those that are None."""
+    """Return the sampling parameters that a request contains, by name: all that are not None."""
     named = {
         "temperature": decoding.temperature,
         "top_p": decoding.top_p,

@@ -11,12 +11,13 @@ BYTES_A_TOKEN = 3.0
 
 
 def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest: int, most: int) -> list[str]:
-    """Return lines on the number of requests, their tokens and their cost.
+    """Return the lines of a dry run that say how many requests a run would send, with their tokens and cost.
 
     Args:
         queries: A typical query of each pool.
         settings: The settings of the models.
-        fewest: The number of requests if the first attempt at each slot leads to an evaluation.
+        fewest: The number of requests if the first attempt at each slot (the place of one offspring) leads to an
+            evaluation.
         most: The number of requests if each slot takes all its attempts.
     """
     prompt = sum(len(message.content.encode()) for query in queries for message in query.messages)

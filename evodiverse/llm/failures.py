@@ -12,7 +12,7 @@ LONGEST_WAIT = 60.0
 LONGEST_RETRY_AFTER = 600.0
 
 
-# The remedy for a refusal, by HTTP status.
+# What the message about a refusal advises, by HTTP status.
 REMEDIES: dict[int | None, str] = {
     401: "check the key",
     402: "the account has no credit left",

@@ -22,6 +22,8 @@ _HIDDEN = "***"
 def load_env_file(path: Path) -> None:
     """Add the variables of a ``.env`` file to the environment, without replacing existing ones.
 
+    Variables named ``…_API_KEY`` without a value are then removed from the environment.
+
     Raises:
         InputError: The file cannot be read, or a variable in it is invalid.
     """
@@ -45,7 +47,8 @@ def redact(text: str, *secrets: str | None) -> str:
 
     Args:
         text: The message.
-        secrets: Secrets to hide in addition to the values of variables whose names mark them as secret.
+        secrets: Secrets to hide in addition to the values of environment variables whose names mark them as secret,
+            such as those with ``TOKEN`` in their name.
     """
     found = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     forms = _all_forms(found.union(secret for secret in secrets if secret is not None))
@@ -61,7 +64,7 @@ def redact_reply(text: str, *secrets: str) -> str:
     """Return a model's reply without secrets.
 
     A reply is data, and may contain the value of a harmless variable whose name only looks secret, such as MAX_TOKENS.
-    So only the values of the variables that hold providers' keys are hidden.
+    So only the values of the environment variables for providers' keys (``…_API_KEY``) are hidden.
 
     Args:
         text: The reply.

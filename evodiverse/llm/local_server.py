@@ -24,6 +24,10 @@ class LocalServer:
         gguf: The model file.
         slots: The number of queries answered at the same time.
         max_tokens: The length of the longest reply, in tokens.
+
+    Attributes:
+        key: The API key that the server requires.
+        address: The address of the server; empty until the server has started.
     """
 
     def __init__(self, gguf: Path, slots: int, max_tokens: int) -> None:

@@ -1,4 +1,4 @@
-"""The language model of a run, which answers from the cache if it can and asks the provider otherwise."""
+"""The language model of a run, which answers from the reply cache if it can and asks the provider otherwise."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ _PROBE_RETRIES = 2
 
 
 class CachedModel:
-    """A language model behind a cache (see `evodiverse.ports.LanguageModel`). Use it as a context manager.
+    """A `evodiverse.ports.LanguageModel` that pays for each reply only once. Use it as a context manager.
 
     Args:
         cache: The cache of earlier replies. Every new reply is added as soon as it arrives.
@@ -35,7 +35,7 @@ class CachedModel:
         self._loop = asyncio.Runner()
 
     def __enter__(self) -> Self:
-        """Use the model."""
+        """Return this model."""
         return self
 
     def __exit__(
@@ -47,10 +47,10 @@ class CachedModel:
         self._loop.close()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost.
+        """Return the most that each query can cost, in order. A run compares this with its caps before it asks.
 
-        The bound for a query in the cache uses the price at which its reply was bought. Each token of a prompt has at
-        least one byte, so the number of bytes bounds the number of tokens.
+        If the cache has the reply to a query, the bound uses the price at which that reply was bought. Each token of a
+        prompt has at least one byte, so the number of bytes bounds the number of tokens.
         """
         bounds = []
         for query, bought in zip(queries, self._cache.find(queries), strict=True):
@@ -64,12 +64,14 @@ class CachedModel:
     def complete(self, queries: Sequence[Query], report: Callable[[int], object] = lambda _: None) -> list[Reply]:
         """Return one reply per query, in order.
 
+        If ``report`` raises an error, or a query fails for good, no more queries are sent. Replies to queries in
+        progress are stored if they arrive within `asking.GRACE_SECONDS`. Then the first error is raised.
+
         Args:
             queries: The queries to answer.
-            report: A function that is called with the number of replies since its last call, at first those from the
-                cache. While no reply arrives, it is called periodically with 0. If the function raises an error, or
-                a query fails for good, no more queries are sent. The replies to queries in progress are kept, and the
-                first error is raised.
+            report: A function that shows the progress. It is called with the number of replies since its last call: at
+                first with the number of those from the cache, later with 1 for each that arrives. It is also called
+                periodically with 0, so that it can stop the queries by an error even while no reply arrives.
 
         Raises:
             InputError: There is no client, and the cache lacks a reply. The message names the query.
@@ -79,7 +81,9 @@ class CachedModel:
         return self._complete(queries, report, self._retries, is_probe=False)
 
     def probe(self, queries: Sequence[Query]) -> None:
-        """Send those queries that are not in the cache, with fewer retries than `complete`.
+        """Check that the models answer: send the queries that are not in the cache, with fewer retries than `complete`.
+
+        Without a client, nothing is sent.
 
         Raises:
             ModelUnavailableError: A query is not answered, or is refused for any reason.
@@ -109,7 +113,7 @@ class CachedModel:
 
 
 def _place(query: Query) -> str:
-    """Return the place of a query in its run, in words."""
+    """Return words that tell the user which request of a run a query is."""
     stream = query.stream
     return (
         f"iteration {stream.iteration}, pool {stream.pool}, slot {stream.slot}, attempt {stream.attempt} "

@@ -18,7 +18,7 @@ _PROBE_TOKENS = 16
 
 @contextmanager
 def opened(settings: ModelSettings) -> Iterator[CachedModel]:
-    """Open the cache, connect to the models and check that they answer.
+    """Open the reply cache and the models, check that each model answers, and yield them as one `CachedModel`.
 
     Raises:
         InputError: The cache cannot be opened, or a model refuses the key, its name or a parameter.
@@ -35,7 +35,7 @@ def opened(settings: ModelSettings) -> Iterator[CachedModel]:
 
 
 def _probe(model: CachedModel, settings: ModelSettings) -> None:
-    """Ask each model for one word, unless the reply is already in the cache.
+    """Ask each model for one word with each set of sampling parameters, unless the reply is already in the cache.
 
     Raises:
         InputError: A model refuses, for instance because of the key or a parameter.

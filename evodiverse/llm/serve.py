@@ -1,7 +1,7 @@
 """The process that serves a local model, started as ``python -m evodiverse.llm.serve`` (see `LocalServer`).
 
-The API key is read from standard input, so that it does not appear in process listings. The server stops when standard
-input is closed.
+The API key is read from standard input, so that it does not appear in process listings. The server prints its address
+when it has loaded the model, and stops when standard input is closed.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> None:
-    """Serve a GGUF file; the arguments are its path, the number of simultaneous queries and their total tokens."""
+    """Serve a GGUF file; the arguments are its path, the number of simultaneous queries, and the tokens they share."""
     import xllamacpp
 
     path, slots, context = sys.argv[1:]

@@ -13,15 +13,15 @@ class ModelSettings:
 
     Attributes:
         client: The name of the kind of client, see `evodiverse.llm.clients`.
-        samplers: The samplers by name, which is cold or hot.
-        provider: The provider that litellm's names of the models begin with; None if ``llm.model`` includes it.
+        samplers: The two samplers (a model with its sampling parameters), under the names ``cold`` and ``hot``.
+        provider: The provider, with which litellm's name of a model begins; None if ``llm.model`` already contains it.
         api_base: The address of the provider, or None for its usual one.
         api_key_env: The environment variable that holds the key, or None for the provider's usual one.
         concurrency: The largest number of queries in progress at the same time.
         retries: How many times a failed query is sent again, at most.
         timeout_s: The longest that a reply may take, in seconds.
         cache: The file that stores all replies.
-        gguf: The model file that ``local`` serves, or None for the published one.
+        gguf: The model file that ``llm=local`` serves, or None for the published one (`clients.local.ARTIFACT`).
     """
 
     client: str
@@ -37,11 +37,11 @@ class ModelSettings:
 
     @property
     def is_compatible_server(self) -> bool:
-        """Whether the models are on a user's own server that speaks OpenAI's protocol, with or without a key."""
+        """Whether the models are at an address of the user that speaks OpenAI's protocol, and may need no key."""
         return self.provider == "openai" and self.api_base is not None
 
     def litellm_name(self, model: str) -> str:
-        """Return litellm's name of a model."""
+        """Return litellm's name of a model, such as ``openai/gpt-5``, from its name in ``llm.model``."""
         return model if self.provider is None else f"{self.provider}/{model}"
 
     @property

@@ -36,7 +36,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 class Transfer:
-    """The requests and responses of one query.
+    """The requests and responses of one query. `watch_httpx` applies the methods to each of them.
 
     Attributes:
         secrets: The credentials that were sent, which are redacted from all answers.
@@ -48,7 +48,7 @@ class Transfer:
         self.failure: TransientError | RefusedError | None = None
 
     def prepare(self, request: httpx.Request) -> None:
-        """Record the credentials in a request, and accept only gzip.
+        """Record the credentials in a request, and ask the provider for no compression other than gzip.
 
         Gzip is chosen because its decompression can be stopped at a size limit.
         """
@@ -101,7 +101,7 @@ class Transfer:
                 break
 
     def check_structure(self, body: bytes) -> None:
-        """Reject an answer with more structure than a reply can have, which would keep litellm busy for a minute.
+        """Reject an answer with more JSON syntax than a reply can have, which would keep litellm busy for a minute.
 
         Raises:
             TransientError: The answer has more than `MAX_STRUCTURE_BYTES` outside of its texts, or in one text that
@@ -134,7 +134,7 @@ class Transfer:
 
 
 def _find_texts(name: str, content: Any) -> Iterator[tuple[str, str]]:
-    """Yield the strings in a JSON value, each with the name of its field."""
+    """Yield each string in a JSON value as a pair: the name of the field that holds the string, and the string."""
     match content:
         case str():
             yield name, content
@@ -165,7 +165,10 @@ _CURRENT: ContextVar[Transfer | None] = ContextVar("transfer", default=None)
 
 @contextmanager
 def watched() -> Iterator[Transfer]:
-    """Apply the rules to all requests sent within this context. `watch_httpx` must have been called before."""
+    """Apply the rules to all requests sent within this context, and yield the `Transfer` that records them.
+
+    `watch_httpx` must have been called before.
+    """
     transfer = Transfer()
     token = _CURRENT.set(transfer)
     try:
@@ -175,7 +178,7 @@ def watched() -> Iterator[Transfer]:
 
 
 def watch_httpx() -> None:
-    """Make `httpx.AsyncClient.send` follow the rules within `watched`. Call it once per process."""
+    """Replace `httpx.AsyncClient.send` with a version that follows the rules within `watched`; call this only once."""
     send = httpx.AsyncClient.send
 
     @functools.wraps(send)

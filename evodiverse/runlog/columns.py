@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 CALLS: Final = pa.list_(pa.int64())
-"""The Arrow type of a list of oracle calls."""
+"""The Arrow type of a list of numbers of oracle calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ FORECAST_COLUMNS: Final[Mapping[str, Column]] = {
     "predicted": _number(_PREDICTED, "of the task", "no forecast was made for the candidate"),
     "spread": _number(_SPREAD, "of the task", "no forecast was made for the candidate"),
 }
-"""Additional columns of ``evaluations`` in a run whose proposals are screened."""
+"""Additional columns of ``evaluations`` in a run with ``method.screen``."""
 
 DOCKED: Final = Dataset(
     "One row for each molecule that `evodiverse-dock` docked; only in runs that were docked.",

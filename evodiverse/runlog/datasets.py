@@ -1,4 +1,7 @@
-"""The datasets of a run's log: their schemas, and a reader for their parts."""
+"""The datasets of a run's log: their schemas, and a reader for their parts.
+
+A dataset is a folder such as ``evaluations/``. Its parts are Parquet files; the run keeps adding parts.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +24,7 @@ DATASETS: Final[Mapping[str, pa.Schema]] = {name: make_schema(dataset.columns) f
 EVALUATIONS: Final = DATASETS["evaluations"]
 
 FORECAST: Final[Mapping[str, type]] = {"predicted": float, "spread": float}
-"""Additional columns of ``evaluations`` in a run whose proposals are screened, with the types of their values."""
+"""Additional columns of ``evaluations`` in a run with ``method.screen``, with the types of their values."""
 
 NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
     "evaluations": frozenset({"iteration", "outcome"}),
@@ -47,7 +50,9 @@ _FITS: Final = {
 
 
 class DatasetReader:
-    """A reader for the parts of one dataset. It bounds its memory use, since the files may come from other sources.
+    """A reader for the parts of one dataset. It adds up their sizes, and refuses more than a run can log.
+
+    This bounds its memory use, since the files may come from other sources.
 
     Args:
         kinds: The columns to read, with their types.
@@ -71,13 +76,13 @@ class DatasetReader:
         self._n_bytes = 0
 
     def read(self, part: Path) -> dict[str, list[Any]]:
-        """Return the columns of the next part, by name. The errors are those of `read_table`."""
+        """Return the columns of one more part: lists of values by column name. The errors are those of `read_table`."""
         table = self.read_table(part)
         none = [None] * table.num_rows
         return {name: _to_list(table[name]) if name in table.column_names else none for name in self._kinds}
 
     def read_table(self, part: Path) -> pa.Table:
-        """Return the next part as a table with dictionary-encoded texts.
+        """Return one more part as a table with dictionary-encoded texts.
 
         Raises:
             ValueError: The part is a link, cannot be read or is damaged; a column or a value is missing, or is of the

@@ -17,9 +17,8 @@ def read_docking(run: Run) -> dict[str, float | None] | None:
     """Return the docking scores of a run.
 
     Returns:
-        The score of each molecule by its key, in kcal/mol, lower is better; None for a molecule that could not be
-        docked. None instead of the mapping if nothing was docked, or if the docking target is not that of the run's
-        task.
+        For each molecule's key, its score in kcal/mol (lower is better), or None if the molecule could not be docked.
+        If nothing was docked, or the docking target is not that of the run's task, None replaces the whole dict.
 
     Raises:
         InputError: The dataset is damaged.

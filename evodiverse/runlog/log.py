@@ -12,8 +12,10 @@ from evodiverse.errors import InputError
 from evodiverse.runlog.runs import Run
 
 Columns = Mapping[str, Sequence[Any]]
+"""The values of each column of a dataset, by the name of the column; values at the same index form a row."""
+
 Pools = Sequence[Sequence[int]]
-"""The calls of the members of each pool, cold to hot."""
+"""The members of each pool, cold to hot; a member is given by the number of the oracle call that evaluated it."""
 
 Row = Mapping[str, Any]
 
@@ -32,11 +34,11 @@ _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Log:
-    """The log of a run.
+    """The log of a run. A *call* is the number of an oracle call, and stands for the candidate that it evaluated.
 
     Attributes:
         run: The run that wrote the log.
-        attempts: The columns of ``evaluations`` by name, one value per attempt.
+        attempts: The columns of ``evaluations``, one row for each attempt at an offspring.
         swaps: The columns of ``swaps``.
         migrations: The columns of ``migrations``.
         adaptation: The columns of ``adaptation``.
@@ -54,19 +56,19 @@ class Log:
 
     @cached_property
     def charged(self) -> list[int]:
-        """The indices in ``attempts`` of the charged calls, in the order in which they were charged."""
+        """The indices of those rows of ``attempts`` that were charged as oracle calls, in the order of the calls."""
         calls = self.attempts["call"]
         return sorted((at for at, call in enumerate(calls) if call is not None), key=calls.__getitem__)
 
     @cached_property
     def scores(self) -> dict[int, float]:
-        """The score of every call that has one."""
+        """The score of every call that has one, by call."""
         scores = self.column("score")
         return {call: score for call, score in scores.items() if score is not None}
 
     @cached_property
     def keys(self) -> dict[int, str]:
-        """The key of every call."""
+        """The key of the candidate of every call, by call."""
         return self.column("key")
 
     @property
@@ -85,7 +87,7 @@ class Log:
         return union(self.states[-1])
 
     def final_places(self, calls: Sequence[int]) -> list[int]:
-        """Return the index in `final_union` of each of these calls."""
+        """Return the index in `final_union` of each of these calls, which must all be in it."""
         return [bisect_left(self.final_union, call) for call in calls]
 
     def column(self, name: str) -> dict[int, Any]:
@@ -94,7 +96,10 @@ class Log:
         return {calls[at]: values[at] for at in self.charged}
 
     def top(self, calls: Sequence[int], count: int) -> list[int]:
-        """Return the best ``count`` of some calls, best first; of two with the same score, the older comes first."""
+        """Return the best ``count`` of the given calls, best first; calls without a score are left out.
+
+        Of two calls with the same score, the earlier one comes first.
+        """
         scored = [call for call in calls if call in self.scores]
         return sorted(scored, key=lambda call: (-self.scores[call], call))[:count]
 
@@ -116,7 +121,7 @@ def rows(columns: Columns) -> list[Row]:
 
 
 def row_at(columns: Columns, place: int) -> Row:
-    """Return one row of a dataset that is given by columns."""
+    """Return the row at index ``place`` of a dataset that is given by columns."""
     return {name: values[place] for name, values in columns.items()}
 
 
@@ -155,7 +160,8 @@ def read_log_so_far(run: Run, own: Mapping[str, type] = MappingProxyType({})) ->
 def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], states: Sequence[Pools]) -> Log:
     """Return a log whose datasets are read in the reverse of the order in which a commit adds their parts.
 
-    This way, every call that another dataset of a running run refers to is found in ``evaluations``.
+    A run may commit more parts in the meantime. Because ``evaluations`` is read last, it nevertheless has every call
+    that another dataset refers to.
     """
     further: dict[str, Mapping[str, type]] = {"evaluations": own}
     datasets = {name: read(name, _COLUMNS[name], further.get(name, {})) for name in reversed(list(_COLUMNS))}
@@ -164,7 +170,7 @@ def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], state
 
 
 def _check_whole(log: Log) -> None:
-    """Check that no part of a log is missing, by the totals that the record and other datasets hold.
+    """Check that no part of a log is missing: its rows must add up to the totals in the record and in ``adaptation``.
 
     Raises:
         InputError: A part is missing.

@@ -23,10 +23,10 @@ CHECKPOINT: Final = "checkpoint/state.json"
 """The file with the state after the last commit, from which the run resumes."""
 
 JOBS: Final = "jobs"
-"""The folder with the files of the programs that evaluate candidates for the run."""
+"""The folder with the files of the user's program that evaluates candidates (``evaluator=command``)."""
 
 ASKED: Final = "asked.csv"
-"""The table of candidates that a run with an external evaluator waits for."""
+"""The table of the candidates whose scores the run waits for (``evaluator=ask``)."""
 
 LOCK: Final = ".lock"
 """The file that is locked by the process that writes the run; its content names that process."""
@@ -41,7 +41,7 @@ CHOSEN: Final = "chosen.txt"
 """The file in the folder `BEST` with the task's line about the candidate that it chooses."""
 
 CODE: Final = "code/"
-"""The prefix of the roles that a user's code files have among the sources of a run."""
+"""The beginning of the keys that a user's code files have under ``sources`` in a record; the rest is their path."""
 
 STATUSES: Final = ("running", "complete", "failed", "interrupted", "asking")
 _ANY: Final = "*"
@@ -50,7 +50,7 @@ _MOST_SHOWN: Final = 60
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 
 Key: TypeAlias = tuple[str, ...]
-"""The path of keys to a value; ``*`` stands for any key."""
+"""The path of keys to a value in a record; ``*`` stands for any key, or for any place in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
 
 
 def find_newer(record: Mapping[str, Any]) -> str | None:
-    """Return the message that a log was written by a later version and cannot be read; None if it can be read."""
+    """Return the end of a message, after the log's path, if a later version wrote the log; None if it can be read."""
     schema = record.get("schema", 0)
     if not _is_whole(schema) or schema <= SCHEMA:
         return None

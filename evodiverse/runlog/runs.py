@@ -33,7 +33,7 @@ class Run:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The flat settings that identify the run."""
+        """The values of all settings that can change the log, by dotted key."""
         settings: Mapping[str, Any] = self.record["settings"]
         return settings
 
@@ -43,13 +43,16 @@ class Run:
         return self.record.get("overrides")
 
     def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given settings of the run without the `CAPS`, or with them if one of them ended the run."""
+        """Return the given settings of the run without the `CAPS`, or with them if one of them ended the run.
+
+        Without them, runs compare as equal that differ only in caps without effect.
+        """
         is_capped = f"budget.{self.record.get('stopped_by')}" in CAPS
         return {key: value for key, value in settings.items() if is_capped or key not in CAPS}
 
     @property
     def versions(self) -> list[str]:
-        """The versions of EvoDiverse that the run used, one for each entry of ``versions`` in its record."""
+        """The version of EvoDiverse in each entry of ``versions`` in the record; see `record.MEANINGS`."""
         return [str(session.get("evodiverse")) for session in self.record.get("versions", [])]
 
     @property
@@ -177,10 +180,10 @@ class Survey:
     """All runs below a folder, in the order of their paths.
 
     Attributes:
-        complete: The complete runs. Of several with the same identity, only the one that was started last.
+        complete: The complete runs. Of several with the same settings, seed and data, only the one started last.
         unfinished: The runs that are running, were interrupted, failed, or wait for scores.
-        repeated: The complete runs that are left out because a later one has the same settings, seed and data. Caps
-            that did not end a run make no difference.
+        repeated: The complete runs that ``complete`` leaves out, since a later one has the same settings, seed and
+            data. Caps that did not end a run do not count as settings here.
         damaged: One error for each ``run.json`` that is damaged or not the record of a run.
     """
 

@@ -53,7 +53,7 @@ class Standing:
 
 
 def read_standing(path: Path) -> Standing:
-    """Return the state of the run in a folder. Damaged files are ignored.
+    """Return the state of the run in a folder. A damaged file counts as missing.
 
     Args:
         path: The run directory, which may not exist yet.

@@ -1,7 +1,7 @@
 """The process of a program: it confines itself, runs the program and sends the result.
 
-Everything here except the confinement runs within reach of the program. Nothing that is sent after `wire.READY` is
-trusted.
+Once the process has confined itself, the program can change everything that happens in it. So the supervisor trusts
+nothing that is sent after `wire.READY`.
 """
 
 import gc
@@ -26,7 +26,7 @@ from evodiverse.vocabulary import Array, Job, Reason
 RESULT_FD = 3
 SEED = 0
 PROGRAM = "program.py"
-# Memory addresses, and the identifiers of objects and threads.
+# Memory addresses, and the identifiers of objects and threads. Error messages leave them out, since they always differ.
 _IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|\b\d{12,}\b")
 # The largest number of characters of an error message that are read, and that are shown.
 _MAX_MESSAGE, _MAX_SHOWN = 100_000, 300
@@ -40,8 +40,8 @@ def run(source: int, outputs: Sequence[int], confinement: Confinement, folder: s
     """Run a program in this process, which has just been forked, and end the process.
 
     Args:
-        source: The pipe from which the job is read.
-        outputs: The pipes that become stdout, stderr and the channel for the result.
+        source: The file descriptor from which the job is read.
+        outputs: The file descriptors that become stdout, stderr and `RESULT_FD`, in this order.
         confinement: The confinement to apply before the program runs.
         folder: The only folder that the program may write to.
         parent: The id of the process that forked this one.
@@ -155,7 +155,7 @@ def _failure(error: BaseException, folder: str) -> tuple[str, str]:
 
 
 def _line_number(error: BaseException) -> int | None:
-    """Return the number of the program's deepest line in a traceback, or of the line with a syntax error, else None."""
+    """Return the number of the program's line where an error arose, the innermost in a traceback; None if unknown."""
     if isinstance(error, SyntaxError):
         return error.lineno
     number, trace = None, error.__traceback__

@@ -21,7 +21,7 @@ _MEGABYTE = 1_000_000
 
 
 def find_gaps() -> list[str]:
-    """Return what this machine's kernel cannot protect from a program; empty if it can protect everything."""
+    """Return phrases for what this machine's kernel cannot protect from a program; none if it protects everything."""
     gaps = []
     if not landlock.version():
         gaps.append("your files and the network (no Landlock)")
@@ -33,7 +33,8 @@ def find_gaps() -> list[str]:
 class Confinement:
     """The restrictions on a program's process.
 
-    It is created once, before any program runs. `apply` takes effect permanently in the process that calls it.
+    The warm parent creates it once, before any program runs. The process of each program then calls `apply`, which
+    takes effect permanently in that process.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,8 @@ class CountedFolder:
 
     Args:
         root: The folder that contains the program's folder and nothing else.
-        warm_parent: The id of the process that forks the programs.
+        warm_parent: The id of the process that forks the programs. Deleted files that it has mapped itself do not
+            count, since each program inherits them.
     """
 
     def __init__(self, root: str, warm_parent: int) -> None:

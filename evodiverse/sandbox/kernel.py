@@ -25,7 +25,7 @@ class _Time(ctypes.Structure):
 
 
 class Ending(ctypes.Structure):
-    """The end of a process, as the kernel reports it: ``status`` and the CPU time of all its threads."""
+    """The end of a process, as `reap` records it: its wait ``status`` and the CPU time of all its threads."""
 
     _fields_ = [("status", ctypes.c_int), ("user", _Time), ("system", _Time), ("_rest", ctypes.c_long * 14)]
 
@@ -91,6 +91,8 @@ def unmount(folder: str) -> None:
 
 def reap(pid: int, ending: Ending) -> None:
     """Wait for a child to end, and write how it ended into ``ending`` without leaving a copy elsewhere in memory.
+
+    Later programs inherit the memory of the warm parent, so they could read such a copy.
 
     Raises:
         OSError: There is no such child.

@@ -46,8 +46,8 @@ def version() -> int:
 class FileRules:
     """The files that a process may open: some to read, some devices, and one folder to read and write.
 
-    The rules are created once, before any program runs. `restrict` takes effect permanently in the process that calls
-    it.
+    The warm parent creates the rules once, before any program runs. The process of each program then calls `restrict`,
+    which takes effect permanently in that process.
 
     Args:
         readable: The files and folders that may be read. Those that do not exist are skipped.

@@ -26,7 +26,7 @@ _OPTIONS: Final = f"size={MAX_DISK_BYTES},nr_inodes={MAX_FILES},mode=700"
 
 
 def can_mount(folder: str) -> bool:
-    """Return whether this process can `enter` namespaces and mount a disk on a folder there.
+    """Return whether this process can `enter` new namespaces and mount a disk on ``folder`` within them.
 
     A child process tries it, since a kernel may grant the namespaces and then refuse to mount in them.
     """

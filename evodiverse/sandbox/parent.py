@@ -1,8 +1,8 @@
 """The warm parent: a process that has loaded the libraries and forks a process for each program.
 
 A `supervisor.WarmParent` starts it with a minimal environment. The process ends when that object is gone. All programs
-inherit its memory, so nothing about a program ever enters it: neither a job nor an output, not even how much time the
-program took.
+inherit its memory, so nothing about a program stays in it. Jobs and outputs never enter it, and how a program ended,
+including the time that it took, is erased before the next fork.
 """
 
 import ctypes
@@ -78,7 +78,7 @@ class Forker:
 
     Args:
         folder: The folder that a program may write to.
-        has_own_disk: Whether a disk is mounted there for each program.
+        has_own_disk: Whether an in-memory disk is mounted on that folder for each program.
     """
 
     def __init__(self, folder: str, *, has_own_disk: bool) -> None:
@@ -111,7 +111,7 @@ class Forker:
         return pid, [job, *reads]
 
     def end(self) -> Ending:
-        """Kill the forked process, if any, and its descendants; return how it ended, which is valid until `renew`."""
+        """Kill the forked process, if any, and its descendants; return how it ended, a record that `renew` erases."""
         if self._pid is not None:
             end(self._pid, self._ending)
             self._pid = None

@@ -18,8 +18,8 @@ T = TypeVar("T")
 class ProcessSandbox:
     """Runs each program in its own confined process, forked from a warm parent that has loaded the libraries.
 
-    Each thread that runs programs has its own warm parent, which starts with the thread's first job and ends with the
-    thread, this object or this process. The object can be sent to other processes.
+    Each thread that runs programs has its own warm parent (see `parent`), which starts with the thread's first job and
+    ends with the thread, this object or this process. The object can be pickled; a copy starts its own warm parents.
 
     Args:
         preload: The modules that a warm parent loads in addition to numpy and scipy.
@@ -40,7 +40,7 @@ class ProcessSandbox:
         return _make, (self._preload, self._mounts)
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
-        """Return how each job ended.
+        """Run jobs one after another, and return how each ended, in order.
 
         Raises:
             ServiceError: The sandbox itself failed.
@@ -48,7 +48,7 @@ class ProcessSandbox:
         return [self._run(job) for job in jobs]
 
     def prepare(self) -> None:
-        """Start this thread's warm parent.
+        """Start this thread's warm parent, so that the first program does not have to wait for it.
 
         Raises:
             ServiceError: The warm parent does not start.

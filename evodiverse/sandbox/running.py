@@ -46,14 +46,14 @@ class Running:
         )
 
     def watch(self, connection: int, folder: CountedFolder | None) -> Rejection | None:
-        """Write the job and read the outputs, until the result ends or the process must be ended.
+        """Write the job and read the outputs until the process closes its result pipe or must be killed.
 
         Args:
             connection: The file descriptor of the socket to the warm parent, which sends nothing unless it ends.
             folder: The program's folder if its size must be measured; otherwise None.
 
         Returns:
-            Why the process must be ended; None if the result has ended.
+            Why the process must be killed, which is a limit that it exceeds; None if it has closed its result pipe.
 
         Raises:
             EOFError: Something arrived on the connection: the warm parent has ended.
@@ -117,7 +117,7 @@ class _Feed:
     left: memoryview
 
     def write(self) -> bool:
-        """Write as much as the pipe takes now; return whether that was the rest, or the reader is gone."""
+        """Write as much as the pipe takes now; return whether nothing is left to write, or nobody reads any longer."""
         try:
             self.left = self.left[os.write(self.fd, self.left) :]
         except BlockingIOError:

@@ -124,6 +124,12 @@ def _one_of(values: Iterable[int]) -> list[bytes]:
 
 
 def _argument(number: int, place: int, rules: list[bytes]) -> list[bytes]:
-    """Return instructions that refuse a call unless a rule allows the low half (32 bits) of one of its arguments."""
+    """Return instructions that allow a system call with only some values of one of its arguments.
+
+    Args:
+        number: The number of the system call.
+        place: The offset of the argument. Only its low half (32 bits) is examined.
+        rules: Instructions that allow some values. All other values are refused.
+    """
     body = [*_load(place), *rules, *_return(_REFUSE)]
     return [_instruction(_EQUAL, number, 0, len(body)), *body]

@@ -38,7 +38,7 @@ class DiedError(Exception):
 
 
 class WarmParent:
-    """A warm parent, which runs one program at a time.
+    """A handle to a warm parent, which this class starts and which runs one program at a time.
 
     Args:
         preload: The modules that the warm parent loads.
@@ -75,7 +75,7 @@ class WarmParent:
         return self._process.pid
 
     def run(self, job: Job) -> Execution:
-        """Run a job and return how it ended.
+        """Run a job in a new process of the warm parent, and return how it ended.
 
         Raises:
             DiedError: The warm parent is gone or does not answer.

@@ -39,7 +39,7 @@ _CHECKED = "clone 56 220, prlimit64 302 261, prctl 157 167, fcntl 72 25, ioctl 1
 
 
 def _read(table: str) -> Mapping[str, Mapping[str, int]]:
-    """Return the numbers by architecture and name."""
+    """Return the number of each system call in a table, by architecture and then by name."""
     numbers: dict[str, dict[str, int]] = {"x86_64": {}, "aarch64": {}}
     for entry in table.split(","):
         name, *by_architecture = entry.split()

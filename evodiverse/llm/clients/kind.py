@@ -13,41 +13,41 @@ if TYPE_CHECKING:
 
 
 class Kind(Protocol):
-    """What each client module of this package provides: how models are checked, reached and priced."""
+    """What each client module of this package provides. A run uses the module that ``llm.client`` names."""
 
     @property
     def takes_model(self) -> bool:
-        """Whether ``llm.model`` chooses the model."""
+        """Whether the user must name the model, for example with ``llm.model``; if not, naming one is an error."""
 
     @property
     def asks(self) -> bool:
-        """Whether a model is asked for replies that the cache does not have."""
+        """Whether a model is asked for replies that the cache does not have; if not, a missing reply ends the run."""
 
     def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:
         """Return what is wrong with the settings, one line each, with the key to change.
 
         Args:
             settings: The settings of the models.
-            needs_price: Whether a cap on USD is set, for which prices must be known.
+            needs_price: Whether ``budget.usd`` is set. If so, the price of every model must be known.
         """
 
     def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str | None:
-        """Return the SHA-256 of the model file, or None if the model is not on this machine.
+        """Return the SHA-256 of the model file for the run's record, or None if the model is not on this machine.
 
         Args:
             settings: The settings of the models.
-            artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
+            artifact_sha256: A function that returns the SHA-256 of a file of ``evodiverse-data``, given its name.
 
         Raises:
             InputError: The file cannot be read.
         """
 
     def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
-        """Return the settings, in which every value that is needed to open a model is filled in.
+        """Return the settings with all values filled in that `open` needs, such as the path of the model file.
 
         Args:
             settings: The settings of the models.
-            artifact: A function that returns the path of a published file, given its name.
+            artifact: A function that fetches a file of ``evodiverse-data`` and returns its path, given its name.
 
         Raises:
             InputError: A file cannot be obtained.
@@ -57,7 +57,10 @@ class Kind(Protocol):
         """Return the price of a model, or None if it is unknown."""
 
     def open(self, settings: ModelSettings) -> "AbstractContextManager[Client | None]":
-        """Return a context manager around the client, or around None if no model is asked.
+        """Return a context manager that yields the client, or None if no model is asked.
+
+        Args:
+            settings: The settings of the models, as `complete` returns them.
 
         Raises:
             ServiceError: The models cannot be reached.

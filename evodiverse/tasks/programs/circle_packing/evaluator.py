@@ -44,7 +44,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
         "side of the square",
     ),
     "packing": OwnColumn(
-        str, "centers and radii as JSON, exact to the last bit, so that the log alone proves a new best value"
+        str, "centers and radii as JSON, exact to the last bit, so that a new best value can be verified from the log"
     ),
 }
 """The columns of ``evaluations`` that circle packing adds."""

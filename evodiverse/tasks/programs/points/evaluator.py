@@ -26,7 +26,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
         "largest to the smallest distance, lower is better",
     ),
     "points": OwnColumn(
-        str, "the points as JSON, exact to the last bit, so that the log alone proves a new best value"
+        str, "the points as JSON, exact to the last bit, so that a new best value can be verified from the log"
     ),
 }
 """The columns of ``evaluations`` that the tasks that place points add."""
