@@ -70,7 +70,7 @@ class Run:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings that identify the run, by their dotted keys."""
+        """The settings that can change the log of the run, by dotted key, such as ``method.swap.period``."""
         settings: Mapping[str, Any] = self.record["settings"]
         return settings
 
@@ -135,7 +135,10 @@ class Run:
         return sorted((self.path / name).glob("part-*.parquet"))
 
     def _charged(self) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
-        """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all charged calls, in order."""
+        """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all oracle calls, in the order of the numbers.
+
+        The score of a failed evaluation is NaN.
+        """
         if not self._parts("evaluations"):
             return np.empty(0, np.int64), np.empty(0), []
         table = self.table("evaluations").select(["outcome", "call", "score", "genotype"])
@@ -153,7 +156,7 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
 
     Args:
         overrides: The arguments of the command line, such as ``["task=jnk3", "method=pt", "seed=1"]``.
-        config_dir: A folder with your own options, as for ``--config-dir``.
+        config_dir: A folder with your own tasks, methods and other YAML options, as for ``--config-dir``.
         display: How to show progress: none, plain, rich or auto.
 
     Raises:
@@ -203,7 +206,7 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
 
 
 def _say_nothing(line: str) -> None:
-    """Print nothing, since the caller of `run` gets the run itself."""
+    """Print nothing; with ``display="none"``, `run` shows nothing and only returns the run."""
 
 
 def load(path: str | Path) -> Run:

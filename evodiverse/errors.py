@@ -81,7 +81,7 @@ class ContractError(EvoDiverseError):
 
 
 class Asked(Exception):  # noqa: N818 (nothing went wrong)
-    """A run with an external evaluator has ended with candidates that are waiting for their scores.
+    """A run with ``evaluator=ask`` has ended, and a person must score candidates before it can continue.
 
     Args:
         path: The path of the table that lists the candidates.

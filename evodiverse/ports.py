@@ -1,7 +1,11 @@
 """All interfaces between the parts of EvoDiverse, and those that a domain of your own implements.
 
-All of them work on batches: they return one answer per item, in the order of the items. The answer to a bad item is a
-value (a `Rejection` or a failed `Evaluation`); an exception means that the service itself is broken, and ends the run.
+Methods that take a batch (of genotypes, hypotheses, requests, queries or jobs) return one answer per item, in the order
+of the items. The answer to a bad item is a value (a `Rejection` or a failed `Evaluation`); an exception means that the
+service itself is broken, and ends the run.
+
+The interfaces marked with ``@runtime_checkable`` are optional: a task or domain has such an ability if it defines the
+members.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -42,30 +46,49 @@ class Task(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The type (float, int or str) of each of the domain's own columns of ``evaluations``, by name."""
+        """The columns that the domain adds to the dataset ``evaluations`` of the log: the type of each, by name.
+
+        The types are float, int and str. `Evaluation.details` and `Tracing.trace` supply the values.
+        """
 
     def initial(self, stream: Stream) -> list[str]:
-        """Return the genotypes that a pool starts from, drawn with ``stream``."""
+        """Return the genotypes that a pool starts from, drawn with ``stream``.
+
+        A new run calls this once for each pool, or only once if `Domain.is_shared` returns True.
+        """
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-        """Return the hypothesis for each genotype, or why it is not valid. No oracle call is charged."""
+        """Return the hypothesis for each genotype, or why it is not valid.
+
+        The run calls this for the initial genotypes and for every proposal. No oracle call is charged.
+        """
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
-        """Return one evaluation per hypothesis. Each of them is an oracle call."""
+        """Return one evaluation per hypothesis.
+
+        The run calls this, usually in a worker process, with hypotheses whose keys it has not evaluated yet. Each of
+        them is an oracle call.
+        """
 
 
 class Operator(Protocol):
-    """Makes offspring from parents: a language model or a classical operator."""
+    """Makes offspring from parents without a language model.
+
+    It is used with ``llm=off``. With ``llm.fallback=classical``, it also fills slots that a language model left empty.
+    """
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request. A proposal depends only on its request."""
+        """Return one proposal per request. A proposal depends only on its request.
+
+        The worker processes call this with the requests for all open slots of an iteration, split into batches.
+        """
 
 
 class LanguageModel(Protocol):
     """Answers several queries at once. Asking the same query again gives the same answer at no cost."""
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost.
+        """Return the most that each query can cost. The run does not send queries that might exceed its budget.
 
         For a query answered before, the bound uses the price per token at which that answer was bought.
         """
@@ -81,25 +104,28 @@ class LanguageModel(Protocol):
 
 
 class Prompts(Protocol):
-    """Turns requests into prompts for a language model, and its replies into genotypes.
+    """Turns requests into prompts for a language model, and the model's replies into genotypes.
 
     Attributes:
-        sha256: The SHA-256 of the templates of the prompts.
-        example: A genotype of typical length, from which costs are estimated.
+        sha256: The SHA-256 of the templates of the prompts. A run is resumed only with the same templates.
+        example: A genotype of typical length. It stands in for parents when the cost of a run is estimated.
     """
 
     sha256: str
     example: str
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return the messages for a request. They depend only on the request."""
+        """Return the messages that ask the model for the offspring. They depend only on the request."""
 
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the genotype that a reply proposes, or why there is none."""
 
 
 class Sandbox(Protocol):
-    """Runs untrusted programs in confinement. Each thread that uses it runs one program at a time."""
+    """Runs untrusted programs in confinement, for tasks whose candidates are code.
+
+    Each thread that uses the sandbox runs one program at a time.
+    """
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """Return how each job ended. A program's failure is a value; an exception means that the sandbox is broken."""
@@ -113,15 +139,23 @@ class Sandbox(Protocol):
 
 @runtime_checkable
 class Summarizer(Protocol):
-    """A task that can summarize in one number how good and how diverse a set of candidates is."""
+    """A task that can summarize in one number how good and how diverse a set of candidates is.
+
+    Attributes:
+        summary_name: The name under which displays show the number.
+    """
 
     summary_name: str
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
-        """Return the number that is shown as ``summary_name`` during a run; NaN if there are no candidates."""
+        """Return the number that displays show as ``summary_name`` during a run; NaN if there are no candidates.
+
+        The run calls this at most once per iteration, with the members of all pools, each once.
+        """
 
 
 Row = Mapping[str, object]
+"""One row of a dataset of the log: the values by column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +165,8 @@ class Discovery:
     Attributes:
         candidate: The candidate that was found.
         iteration: The iteration in which it was found; 0 for an initial candidate.
-        pool: The pool that found it; None for an initial candidate that all pools share.
+        pool: The number of the pool that found it, counted from 0, the coldest; None for an initial candidate that all
+            pools share.
     """
 
     candidate: Candidate
@@ -146,18 +181,30 @@ class Discovery:
 
 @runtime_checkable
 class ThreadedTask(Protocol):
-    """A task that evaluates in processes of its own, so that several threads may call it at the same time."""
+    """A task that starts processes of its own to evaluate in.
+
+    The run therefore calls `Task.evaluate` from several threads at the same time, not from worker processes.
+    """
 
     def prepare(self) -> None:
-        """Start the processes in which this thread will evaluate."""
+        """Start the processes in which this thread will evaluate.
+
+        The run calls this in its threads at the start, so that the first evaluations do not have to wait.
+        """
 
     def abandon(self) -> None:
-        """Stop all running evaluations in all threads; each raises a `ServiceError`."""
+        """Stop all running evaluations in all threads; each raises a `ServiceError`.
+
+        The run calls this when it fails or is interrupted.
+        """
 
 
 @runtime_checkable
 class Measurable(Protocol):
-    """A task whose hypotheses can be scored externally, by a program or a laboratory."""
+    """A task whose hypotheses can be scored externally, by a program or a laboratory.
+
+    ``evaluator=command`` and ``evaluator=ask`` require such a task.
+    """
 
     @property
     def columns(self) -> Mapping[str, type]:
@@ -166,20 +213,22 @@ class Measurable(Protocol):
     def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
         """Return the evaluation of a hypothesis from its external score, which is finite.
 
+        The command evaluator and ``evodiverse-tell`` call this once for each score that they receive.
+
         Raises:
             InputError: The number is not a valid score.
         """
 
 
 class Evaluator(Protocol):
-    """Evaluates the hypotheses of a round of attempts, on this machine or elsewhere."""
+    """Evaluates the new hypotheses among the proposals that a run made at once, on this machine or elsewhere."""
 
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object]
     ) -> list[tuple[Evaluation, float]]:
         """Return the evaluation of each hypothesis and the seconds that it took.
 
-        By the time this returns, every evaluation is in the journal.
+        By the time this returns, every evaluation is in the journal, so a killed run does not have to repeat it.
 
         Args:
             hypotheses: What to evaluate; each has already been charged as an oracle call.
@@ -193,7 +242,8 @@ class Batching(Protocol):
     """A task whose evaluations are cheaper in batches. If the run is killed, the batches in progress are lost.
 
     Attributes:
-        batch_size: The number of hypotheses per batch, at least 1.
+        batch_size: The largest number of hypotheses that a worker passes to `Task.evaluate` at once, at least 1. The
+            setting ``evaluator.batch`` takes precedence.
     """
 
     batch_size: int
@@ -201,7 +251,10 @@ class Batching(Protocol):
 
 @runtime_checkable
 class Comparable(Protocol):
-    """A task that can compare hypotheses, which niches and screening require."""
+    """A task that can compare hypotheses, which niches and screening require.
+
+    Two hypotheses count as similar if their similarity is at least ``method.niche.radius`` or ``method.screen.radius``.
+    """
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
         """Return the ``(n,)`` similarities, in [0, 1], of a hypothesis to ``n`` others.
@@ -212,7 +265,10 @@ class Comparable(Protocol):
 
 @runtime_checkable
 class Featured(Protocol):
-    """A task that can describe hypotheses by numerical features, which screening requires for its surrogate."""
+    """A task that can describe hypotheses by numerical features, which screening requires.
+
+    A random forest, the surrogate, predicts the energies of proposals from these features.
+    """
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
         """Return ``(n, d)`` finite features, one row per hypothesis. They do not depend on earlier evaluations."""
@@ -223,10 +279,16 @@ class Choosing(Protocol):
     """A task that weighs another property against the score when it chooses which candidate to present."""
 
     def grade(self, hypothesis: Hypothesis) -> int:
-        """Return the grade of a hypothesis, such as its complexity. The task chooses among the best of each grade."""
+        """Return the grade of a hypothesis: its value of the other property, such as the complexity of an equation.
+
+        The run calls this for each candidate with a score, to find the candidate with the highest score of each grade.
+        """
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
-        """Choose among ``discoveries``, the best of each grade (at least one), and return one line about the choice."""
+        """Choose among ``discoveries``, the best of each grade (at least one), and return one line about the choice.
+
+        Displays, ``evodiverse-show`` and ``best/chosen.txt`` show this line.
+        """
 
 
 @runtime_checkable
@@ -234,7 +296,10 @@ class Tracing(Protocol):
     """A task that knows the origin of its initial candidates."""
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
-        """Return the origin of a candidate that `Task.initial` returned, as values of the task's own columns."""
+        """Return the origin of a candidate that `Task.initial` returned, as values of the task's own columns.
+
+        The run adds the values to the details of the candidate's evaluation. The keys are the names of the columns.
+        """
 
 
 @runtime_checkable
@@ -242,29 +307,40 @@ class ShowsBest(Protocol):
     """A task that can present its best candidates to people as files."""
 
     def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-        """Return the files to keep in ``best/``, by name.
+        """Return the files to keep in ``best/``, by name. The run calls this now and then, and at its end.
 
         Args:
-            discoveries: The best candidates of the whole run, and the best of each grade, best first.
+            discoveries: The best candidates of the whole run (at most `evodiverse.runner.view.N_BEST`) and, for a
+                `Choosing` task, the best of each grade, best first.
 
         Returns:
-            The content of each file; None for a file to delete, such as the picture of a former best candidate.
+            The content of each file; None for a file to delete, such as the picture of a former best candidate. Other
+            files stay as they are.
         """
 
 
 @runtime_checkable
 class ShowsImprovements(Protocol):
-    """A task that writes files about every candidate that is better than all before it."""
+    """A task that presents every candidate that is better than all before it as files."""
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the content of each file about the discovery, by file name; a name may include a folder."""
+        """Return the content of each file about the discovery, by file name; a name may include a folder.
+
+        After each iteration, the run calls this for each such candidate and writes the files into ``best/``.
+        """
 
 
 class Journal(Protocol):
-    """Stores evaluations as soon as they finish. Each worker process writes through its own copy of this object."""
+    """Stores evaluations as soon as they finish, so that a run that was killed does not have to repeat them.
+
+    Each worker process writes through its own copy of this object.
+    """
 
     def append(self, records: Sequence[Mapping[str, object]]) -> None:
-        """Add records. Once this returns, they survive the death of the process."""
+        """Add evaluations, as `evodiverse.runner.rows.journal_record` writes them.
+
+        Once this returns, they survive the death of the process.
+        """
 
     def read(self) -> list[dict[str, Any]]:
         """Return all records."""
@@ -290,7 +366,8 @@ class Store(Protocol):
             iteration: The number of the iteration.
             rows: The rows of the iteration, by dataset.
             checkpoint: What is needed to resume after this iteration.
-            journalled: The records of the journal to keep, since they are not part of any iteration yet.
+            journalled: The records of the journal to keep, since they are not part of any iteration yet. All others
+                are dropped once the iteration is written.
         """
 
     def write(self, journalled: Sequence[Row] | None = None) -> None:
@@ -308,7 +385,7 @@ class Store(Protocol):
 
         Args:
             files: The content of each file, by name; None deletes the file.
-            chosen: The line about the chosen candidate, for a `Choosing` task.
+            chosen: The result of `Choosing.headline`, for ``best/chosen.txt``; None leaves that file as it is.
         """
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -349,17 +426,20 @@ class Snapshot:
         summary_name: The name of a `Summarizer`'s number; None for other tasks.
         summary: The number of a `Summarizer`; None for other tasks.
         pools: The pools in the order of the ladder, cold to hot.
-        swap_rates: The share of unblocked swaps that each of the last exchanges accepted, in [0, 1]; None for an
-            exchange in which all swaps were blocked.
+        swap_rates: For each of the latest exchanges, oldest first, the share of its swaps that were accepted, in
+            [0, 1]. Blocked swaps, after which a pool would hold a candidate twice, do not count. None for an exchange
+            in which all swaps were blocked.
         xis: The powering factor ξ that each of these exchanges used.
         xi: The current powering factor ξ; None for an exchange rule without one.
         rejected: The share of all attempts that were rejected, in [0, 1].
         duplicate: The share of all attempts that were duplicates, in [0, 1].
         calls_per_second: The rate of oracle calls in this process.
         seconds_left: The time until the budget is spent at this rate, in seconds; None if it cannot be estimated.
-        seconds: The wall time of the run and of its parts, in seconds, by name.
+        seconds: The wall time of the run (``wall``), and the parts of it spent waiting for proposals (``operator``) and
+            for evaluations (``oracle``), in seconds.
         llm: The requests, tokens and cost of the language model so far; None if no model has been asked.
-        awaited: How many replies of the round have arrived, and how many were requested; None if none is outstanding.
+        awaited: The number of replies of a language model that have arrived, and the number that were requested at
+            once; None if none is outstanding.
         stopped_by: Why the run ended; None while it is running.
     """
 
@@ -389,10 +469,13 @@ class Display(AbstractContextManager["Display"], Protocol):
     """Shows a run to people; a context manager around the run."""
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Tell the display that the run has advanced. The display need not call ``snapshot``, which takes time."""
+        """Tell the display that the run has advanced.
+
+        The run calls this often. A call of ``snapshot`` takes time, so the display calls it only when it redraws.
+        """
 
     def finish(self, snapshot: Snapshot) -> None:
-        """Show how the run ended."""
+        """Show how the run ended. The run calls this once, when it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,8 +484,8 @@ class TrackedRun:
 
     Attributes:
         path: The run directory.
-        settings: The flat settings that identify the run.
-        name: The name that `Tracker.begin` returned when the run was started; None for a new run.
+        settings: The settings that identify the run, by dotted key.
+        name: The name that `Tracker.begin` returned earlier; None if the service does not track the run yet.
     """
 
     path: Path
@@ -411,7 +494,10 @@ class TrackedRun:
 
 
 class Tracker(Protocol):
-    """Reports one run to an external service. After an exception, which becomes a warning, it is not called again.
+    """Reports one run to an external service, such as MLflow.
+
+    The run calls `begin` when it starts, `log` after each committed iteration, and `end` when it ends. If one of them
+    raises an exception, the run prints a warning and continues without the tracker.
 
     Attributes:
         place: The address of the service. A run has a separate name at each address.
@@ -420,10 +506,16 @@ class Tracker(Protocol):
     place: str
 
     def begin(self, run: TrackedRun) -> str:
-        """Create the tracked run or continue the existing one, and return its name at the service."""
+        """Create the tracked run or continue the existing one, and return its name at the service.
+
+        The run stores the name, and passes it as `TrackedRun.name` when it is resumed.
+        """
 
     def log(self, iteration: int, numbers: Mapping[str, float]) -> None:
-        """Report the numbers of a committed iteration. After a resume, some iterations may be reported again."""
+        """Report the numbers of a committed iteration by name, as `evodiverse.runner.tracking.read_numbers` names them.
+
+        After a resume, some iterations may be reported again.
+        """
 
     def end(self, status: str, best: Path) -> None:
         """End the tracked run and upload the files in ``best``, if that folder exists.
@@ -438,55 +530,68 @@ class Domain(Protocol):
     """The functions of the module ``domain`` in a domain's package.
 
     Attributes:
-        settings: The dataclass whose fields are the domain's own keys below ``task.``.
+        settings: The dataclass whose fields are the domain's own keys below ``task.``. The functions below get the
+            settings of a run as an object of this class.
     """
 
     settings: type
 
     def find_violations(self, settings: Any) -> list[str]:
-        """Return everything that is wrong with the values of ``task.*``, one line each, with the key."""
+        """Return everything that is wrong with the values of ``task.*``, one line each, with the key.
+
+        A run starts only if there is nothing wrong; otherwise the command prints the lines.
+        """
 
     def count_initial(self, settings: Any) -> int:
-        """Return the largest number of candidates that a pool starts from."""
+        """Return the largest number of candidates that a pool starts from, which the budget must cover.
+
+        `Task.initial` must not return more genotypes than this.
+        """
 
     def is_shared(self, settings: Any) -> bool:
-        """Return whether all pools start from the same candidates."""
+        """Return whether all pools start from the same candidates, which are then drawn and charged only once."""
 
     def sources(self, settings: Any, artifact_sha256: Callable[[str], str]) -> Mapping[str, str | Path]:
         """Return the data that the results depend on, by role. A run is resumed only with the same data.
 
         Args:
             settings: The domain's settings.
-            artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
+            artifact_sha256: A function that returns the SHA-256 of a published file (`evodiverse.data.artifacts`),
+                given its name.
 
         Returns:
             For each role, such as ``initial``, the path of a file, or the SHA-256 of data that are not a file.
         """
 
     def build_task(self, settings: Any, artifact: Callable[[str], Path], sandbox: Callable[..., Sandbox]) -> Task:
-        """Return the task, with its data checked.
+        """Return the task of a run, after checking its data.
 
         Args:
             settings: The domain's settings.
-            artifact: A function that returns the path of a published file, given its name.
-            sandbox: A function that returns a sandbox for untrusted programs. Its arguments are the names of modules
-                that the sandbox loads before any program.
+            artifact: A function that returns the path of a published file (`evodiverse.data.artifacts`), given its
+                name.
+            sandbox: A function that returns a sandbox, for a domain whose candidates are code. Its arguments are the
+                names of modules that the sandbox loads before any program.
         """
 
     def build_operator(self, settings: Any) -> Operator:
-        """Return the classical operator, which is used with ``llm=off``."""
+        """Return the classical operator, which makes offspring without a language model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The problem of a run, for tasks that have many problems.
+    """The problem that a run searched, and what tables must know about it.
+
+    A problem is one instance of a task that has several, such as one of the laws of the task ``equation``.
 
     Attributes:
         problem: The name of the problem; None if the task has only one. Methods are compared on the same problems.
         group: The group of problems that tables aggregate the problem with; None if it is in no group.
         fit: How candidates are fitted, if tables have separate rows for each way of fitting; otherwise None.
-        keys: The prefixes of the settings that define the problem. Such settings do not count as overrides.
-        counts_proposals: Whether the paper's budget seems to count the model's proposals instead of evaluations.
+        keys: The settings that define the problem, as prefixes of their keys, such as ``task.problem``. Tables do not
+            treat them as changed settings.
+        counts_proposals: Whether the paper's budget seems to count the model's proposals instead of evaluations. If
+            so, tables ignore a ``budget.llm_calls`` that equals ``budget.oracle_calls``.
     """
 
     problem: str | None = None
@@ -498,11 +603,11 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools for measuring runs.
+    """The tools for measuring runs, which `Metrics.measure` gets.
 
     Attributes:
         folder: A folder in which a domain may cache what it computed.
-        encoders: The functions that turn texts into ``(n, d)`` vectors, by name.
+        encoders: The functions that turn ``n`` texts into ``(n, d)`` vectors, by name, such as ``tfidf``.
     """
 
     folder: Path
@@ -510,7 +615,7 @@ class Tools:
 
 
 class Metrics(Protocol):
-    """The metrics for those runs of a domain that have the same settings."""
+    """The object that measures those runs of a domain that have the same settings, for tables and figures."""
 
     @property
     def kind(self) -> str:
@@ -518,26 +623,29 @@ class Metrics(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's columns of ``evaluations`` to read, with their types, float or str. A log may lack some."""
+        """The domain's columns of ``evaluations`` that `measure` reads, with their types, float or str.
+
+        A log may lack some of them.
+        """
 
     @property
     def targets(self) -> Sequence[float]:
-        """The target scores. One metric for each target is the number of the first call that reached it."""
+        """The target scores. For each, EvoDiverse adds a metric: the number of the first call that reached it."""
 
     @property
     def libraries(self) -> Sequence[str]:
-        """The packages on whose versions the metrics depend. With other versions, all runs are measured again."""
+        """The packages on whose versions the metrics depend. After a change of version, runs are measured again."""
 
     @property
     def reads_texts(self) -> bool:
-        """Whether the metrics need vectors of texts. With another encoder, the runs are measured again."""
+        """Whether the metrics use `Tools.encoders`. If so, runs are measured again when the set of encoders changes."""
 
     @property
     def subject(self) -> Subject:
         """The problem of the runs."""
 
     def measure(self, log: "Log", tools: Tools) -> Measurement:
-        """Return the metrics of a complete run, by name.
+        """Return the metrics of a complete run, by name. EvoDiverse adds those that are common to all domains.
 
         Raises:
             InputError: The log is damaged; the message names the damaged part.
@@ -560,21 +668,27 @@ class Measured(Protocol):
     """A domain with its own metrics. The file ``tables.yaml`` next to its module ``domain`` defines their tables."""
 
     def build_metrics(self, settings: Mapping[str, Any]) -> Metrics:
-        """Return the metrics for runs with these flat settings (keys such as ``task.problem``)."""
+        """Return the object that measures runs with these settings, given by dotted key, such as ``task.problem``."""
 
     def choose_problems(self, groups: Collection[str | None]) -> Sequence[str]:
-        """Return the overrides that select the problems of some groups on the command line.
+        """Return the overrides that select all problems of some groups, such as ``task.problem=a,b``.
+
+        If a table or figure lacks runs, EvoDiverse prints the command that makes them, and puts these overrides in it.
 
         Args:
-            groups: The groups; a None among them stands for all problems.
+            groups: The groups (see `Subject.group`); a None among them stands for all problems.
+
+        Returns:
+            The overrides; none if the tasks of the domain have no problems to choose from.
         """
 
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A domain that can draw candidates in a report and describe what changed from a parent to its child.
+    """A domain that can draw candidates for ``evodiverse-report`` and describe what changed from a parent to its child.
 
-    Logs may come from other sources, so both methods return None for anything that they cannot draw or describe.
+    Logs may come from other sources, so `portray` and `tell_change` return None for anything that they cannot draw or
+    describe.
     """
 
     def report_columns(self, settings: Mapping[str, Any]) -> Mapping[str, type]:
@@ -587,10 +701,20 @@ class Drawable(Protocol):
         """
 
     def portray(self, genotype: str, details: Mapping[str, Any]) -> Markup | None:
-        """Return a drawing of a candidate, or None."""
+        """Return a drawing of a candidate, or None.
+
+        Args:
+            genotype: The genotype of the candidate.
+            details: The row of the candidate in ``evaluations``, by column, with the `report_columns` that the log has.
+        """
 
     def tell_change(self, parents: Sequence[str], genotype: str) -> Markup | None:
-        """Return what changed from the first parent to its child, or None. There is at least one parent."""
+        """Return what changed from the first parent to its child, or None.
+
+        Args:
+            parents: The genotypes of the parents, at least one, best first.
+            genotype: The genotype of the child.
+        """
 
 
 @runtime_checkable
@@ -598,4 +722,4 @@ class Prompted(Protocol):
     """A domain for which a language model can generate offspring."""
 
     def build_prompts(self, settings: Any) -> Prompts:
-        """Return the domain's prompts."""
+        """Return the prompts for these settings, an object of the class `Domain.settings`."""

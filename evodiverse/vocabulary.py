@@ -33,6 +33,14 @@ class Stream(NamedTuple):
 
     The address is written into the key and the counter of a Philox generator, so no state has to be carried between
     streams. Each address owns 2**64 draws.
+
+    Attributes:
+        seed: The seed of the run.
+        purpose: The kind of decision that the numbers are drawn for, see `evodiverse.search.streams.Purpose`.
+        iteration: The iteration of the decision.
+        pool: The pool that the decision is for.
+        slot: The number of the offspring in the pool, or another number that tells the decisions of a purpose apart.
+        attempt: The number of the attempt at this offspring.
     """
 
     seed: int
@@ -49,7 +57,10 @@ class Stream(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """How an attempt to fill a slot ended (the column ``outcome`` of ``evaluations``)."""
+    """How an attempt at an offspring ended (the column ``outcome`` of ``evaluations``).
+
+    A *reused* attempt gives a candidate that the run has evaluated before, but that the pool does not hold.
+    """
 
     EVALUATED = "evaluated"
     REUSED = "reused"
@@ -79,7 +90,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a genotype cannot be evaluated. A rejection costs an attempt, never an oracle call."""
+    """Why a genotype cannot be evaluated. It uses up an attempt at an offspring, but never an oracle call."""
 
     reason: Reason
     detail: str = ""
@@ -108,7 +119,8 @@ class Evaluation:
     Attributes:
         score: The score, higher is better; None for a failed evaluation that must never enter a pool.
         energy: The energy, lower is better; None if and only if the score is None.
-        valid: Whether the hypothesis was valid in the sense of the domain.
+        valid: Whether the evaluation succeeded by the rules of the domain. A failed program, for instance, is not valid
+            but may have a score.
         error: Why the evaluation failed; empty if it did not.
         details: The values of the domain's own log columns.
     """
@@ -144,7 +156,10 @@ class Candidate:
 
 
 class Prompt(StrEnum):
-    """Which of the domain's prompts a rung uses. Classical operators need none."""
+    """Which of the domain's prompts a language model gets for a pool. Classical operators need none.
+
+    The coldest pool uses ``cold``; ``method.hot_prompt`` sets the prompt of all others.
+    """
 
     COLD = "cold"
     HOT = "hot"
@@ -157,12 +172,12 @@ class Request:
     Attributes:
         iteration: The iteration that the offspring is for.
         pool: The pool whose slot it fills.
-        slot: The number of the slot in the pool.
+        slot: The number of the slot (the place of one offspring) in the pool, counted from 0.
         attempt: The number of the attempt at this slot, counted from 1.
         parents: The parents: at least one, all distinct.
-        prompt: The prompt that a language model is given.
+        prompt: The choice of the prompt that a language model is given.
         stream: The source of all randomness of the operator.
-        best: The best member of the parents' pool.
+        best: The best member of the pool that the parents come from.
     """
 
     iteration: int
@@ -220,7 +235,7 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A model, by its name in the log, and how it samples. Each rung has one sampler."""
+    """A model, by its name in the log, and how it samples. Each pool has one sampler."""
 
     model: str
     decoding: Decoding
@@ -360,7 +375,10 @@ class CostBound:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The requests, tokens and cost of a language model. A sum is None as soon as one of its parts is unknown."""
+    """The number of requests to a language model, and their tokens and cost.
+
+    The tokens or the cost are None if they are unknown for any of the requests.
+    """
 
     calls: int = 0
     prompt_tokens: int | None = 0

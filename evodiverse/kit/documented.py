@@ -67,7 +67,7 @@ def documented(
     below: float | None = None,
     choices: Choices | None = None,
 ) -> Any:
-    """Return a dataclass field for a configuration key.
+    """Return a dataclass field for a configuration key, whose metadata `find_beyond` and the reference page read.
 
     Args:
         doc: The meaning of the key, as the configuration reference prints it.
@@ -75,7 +75,7 @@ def documented(
         unit: The physical or counting unit of the value.
         changes_log: Whether the key can change the log of a run. Other keys, such as those about workers or displays,
             are not part of the identity of a run.
-        least: The smallest allowed value. Whether null is allowed depends only on the type, whatever the bounds.
+        least: The smallest allowed value. Null is allowed if the type of the field allows None, whatever the bounds.
         most: The largest allowed value.
         above: An exclusive lower bound.
         below: An exclusive upper bound.

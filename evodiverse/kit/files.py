@@ -45,7 +45,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make the renames within a folder durable."""
+    """Write the names in a folder to disk, so that files renamed in it keep their new names after a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -106,7 +106,7 @@ def refuse_odd_files(folder: Path) -> None:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a path that is a link, a device or a pipe, since reading it might never end.
+    """Refuse a path that is a link, a device or a pipe. Reading a device or a pipe might never end.
 
     Raises:
         FileNotFoundError: The path does not exist.

@@ -58,7 +58,10 @@ def _with_words_of(name: str, keys: Sequence[str]) -> list[str]:
 
 
 def wrong_value(key: str, value: object, error: BaseException) -> str:
-    """Return a message about a value that OmegaConf refused with ``error``; it says what was expected, if known."""
+    """Return a message about a value that OmegaConf refused with ``error``.
+
+    The message says what was expected if the error is one of the known kinds; otherwise it quotes the error.
+    """
     item = re.search(rf"full_key: ({re.escape(key)}\[\d+\])", str(error))
     if _MERGE_FAILURE in str(error):
         return wrong_type(key, "a group of keys" if str(value).startswith("[") else "a list", value)
@@ -80,7 +83,10 @@ def wrong_type(key: str, expected: str, value: object) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first informative line of an error's message, or the name of its class if there is none."""
+    """Return the first informative line of an error's message, or the name of its class if the message is empty.
+
+    Leading lines that end in a colon are joined with the line after them. An error in YAML is given with its place.
+    """
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: {error.problem}"

@@ -17,14 +17,15 @@ def write_listed(
 ) -> None:
     """Write files to a folder, and delete files that an earlier call wrote and this one does not.
 
-    A hidden file in the folder lists the files written, with their SHA-256. A listed file that has changed since then
-    is kept, and so is every file that is not listed. Nothing is written through a link.
+    A hidden file in the folder lists the files that a call wrote, with their SHA-256. A listed file that was changed
+    since that call is kept, and so is every file that is not listed. Nothing is written through a link.
 
     Args:
         folder: The folder, which is created if it is missing.
         contents: The content of each file, by name.
-        unlisted: The content of files that every call writes, by name; they are not listed.
-        is_ours: A function that returns whether a listed name may be deleted, since the list may come from elsewhere.
+        unlisted: The content of files that every call writes, by name. They are not listed, so no call deletes them.
+        is_ours: A function that is called with each name in the list, and returns whether the file may be deleted. It
+            is needed because somebody else may have written the list.
 
     Raises:
         InputError: The folder is a link, or the list is damaged.
@@ -44,7 +45,7 @@ def write_listed(
 
 
 def _read_manifest(path: Path, is_ours: Callable[[str], bool]) -> Mapping[str, str]:
-    """Return the SHA-256 of each file that the last call wrote, by name.
+    """Return the SHA-256 of each file that the last call wrote, by name, without names for which ``is_ours`` is false.
 
     Raises:
         InputError: The list is damaged.

@@ -1,4 +1,4 @@
-"""Calls to functions that a user wrote, whose errors are reported in one line that names the function."""
+"""Calls to functions that a user may have written, with errors reported in one line that names the function."""
 
 import importlib
 import inspect
@@ -21,12 +21,14 @@ Returned = TypeVar("Returned")
 
 
 def call(function: Callable[Arguments, Returned], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-    """Call a function and return its result.
+    """Call a function of a domain and return its result; report an exception in one line if the function is a user's.
 
-    An exception in EvoDiverse's own code is a bug and is re-raised unchanged, with its traceback.
+    The module of the function (of the class, for a method) decides whose it is. If the module is part of the package
+    ``evodiverse``, the exception is a bug and is re-raised unchanged, with its traceback. An `EvoDiverseError` or
+    `KeyboardInterrupt` is always re-raised unchanged.
 
     Raises:
-        ServiceError: A user's function raised an exception; the message names the function and the line of its code.
+        ServiceError: A user's function raised any other exception; the message names the function and the line of code.
     """
     try:
         return function(*args, **kwargs)
@@ -44,7 +46,7 @@ def folder_of(module: object) -> Path:
 
 
 def raised_by(function: Callable[..., object], error: BaseException) -> ServiceError:
-    """Return the error that reports an exception of a user's function."""
+    """Return the error that reports an exception of a user's function, for the caller to raise."""
     return ServiceError(
         f"{name_of(function)} raised {describe(error)} ({_place(error, function)}); "
         "fix it, then run the same command again"
@@ -52,7 +54,7 @@ def raised_by(function: Callable[..., object], error: BaseException) -> ServiceE
 
 
 def broken(function: Callable[..., object], answer: str, expected: str) -> ContractError:
-    """Return the error that reports an invalid result of a function.
+    """Return the error that reports an invalid result of a domain's function, for the caller to raise.
 
     Args:
         function: The function that returned the result.
@@ -88,14 +90,16 @@ def show(value: object) -> str:
 
 
 def place_in(error: BaseException, folder: Path | None = None) -> str | None:
-    """Return the file and line where code other than EvoDiverse's raised an error.
+    """Return the file and line where code outside of EvoDiverse raised an error, for a message.
 
     Args:
         error: The error, with its traceback.
-        folder: The folder of the user's code, whose deepest line in the traceback is preferred; None for no preference.
+        folder: The folder of the user's code. If the traceback has lines in this folder, the deepest of them is
+            returned, even if that line called a library that raised the error. None for no preference.
 
     Returns:
-        The file and line; None if there is no such line, for instance if the function was called with wrong arguments.
+        The file and line; None if all of the traceback is in EvoDiverse, for instance because a user's function was
+        called with wrong arguments.
     """
     lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     others = [place for place in lines if not place[0].startswith((_FOLDER, _IMPORTLIB, "<"))]
@@ -111,7 +115,7 @@ def _module_of(function: Callable[..., Any]) -> str:
 
 
 def _place(error: BaseException, function: Callable[..., Any]) -> str:
-    """Return the place where the user's code raised an error, or else where the function is defined."""
+    """Return the place where the user's code raised an error; if there is none, that of the function's definition."""
     file = getattr(sys.modules.get(_module_of(function)), "__file__", None)
     found = place_in(error, Path(file).parent if file else None)
     if found is not None:

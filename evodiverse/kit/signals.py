@@ -8,9 +8,9 @@ from types import FrameType
 
 @contextmanager
 def postponed_signals() -> Iterator[None]:
-    """Postpone SIGINT and SIGTERM until the end of the context.
+    """Postpone SIGINT and SIGTERM until the end of the context, at which the first that arrived is raised again.
 
-    Blocking the signals would not be enough, because they would be delivered to the threads of libraries.
+    Blocking the signals in this thread would not be enough, because the threads of libraries would receive them.
     """
     noted: list[int] = []
 

@@ -11,13 +11,13 @@ from evodiverse.kit.inputs import TEXT_BYTES, read_text_input
 def read_templates(
     folder: Path, fields: Mapping[str, Sequence[str]], shipped: Mapping[str, Path] | None = None
 ) -> dict[str, str]:
-    """Return the templates in a folder by name, each read from a ``.txt`` file.
+    """Return the text of each template by name; the template ``NAME`` is read from ``NAME.txt`` in the folder.
 
     Args:
         folder: The folder that ``task.prompts.dir`` names, or the one with the templates of EvoDiverse.
-        fields: The fields of each template. ``name?`` marks an optional field, and ``one|other`` two fields of which
-            at least one is required.
-        shipped: The files to use for templates that are missing from the folder.
+        fields: The fields that each template must contain, by the name of the template. ``field?`` marks an optional
+            field, and ``one|other`` two fields of which at least one is required.
+        shipped: The files to use for templates that are missing from the folder, by the name of the template.
 
     Raises:
         InputError: A template is missing, a required field is missing, or a field is unknown; the messages name every

@@ -28,7 +28,7 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
 
     Args:
         schema: The dataclass to convert to.
-        values: The values, by name. For a group whose keys are the user's choice, null means an empty group.
+        values: The values, by name. For a field of type dict, whose keys the user chooses, null means an empty group.
         prefix: The prefix of the keys in the messages, such as ``task.``.
 
     Returns:
@@ -69,8 +69,8 @@ def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:
 def _pair_kinds(schema: type, values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield all leaves of nested mappings as (dotted key, value, type).
 
-    A mapping in the place of a plain value or a list is a leaf. The type is Any for unknown keys and for keys of the
-    user's choice.
+    A mapping in the place of a plain value or a list is a leaf. The type is Any for unknown keys and for keys that the
+    user chooses, below a field of type dict.
     """
     kinds = get_type_hints(schema)
     for name, value in values.items():
@@ -85,9 +85,9 @@ def _pair_kinds(schema: type, values: Mapping[str, Any], prefix: str = "") -> It
 
 
 def _find_wrong_shape(key: str, value: object, kind: object) -> str | None:
-    """Return a message about a group of keys or a list that is in the place of something else, or None.
+    """Return a message if a value is a group of keys or a list, but its key needs something else; None otherwise.
 
-    OmegaConf finds all other values of the wrong type.
+    `merge_typed` relies on OmegaConf to find all other values of the wrong type.
     """
     expected, shape = _shape(kind), _GROUP if isinstance(value, Mapping) else _LIST if isinstance(value, list) else None
     if expected is None or shape is None:
@@ -108,7 +108,7 @@ def _find_wrong_item(key: str, item: object, kind: object) -> str | None:
 
 
 def _shape(kind: object) -> str | None:
-    """Return what the values of a type are: a group of keys, a list or single values; None if they can differ."""
+    """Return which shape the values of a type have: a group of keys, a list or a single value; None if they differ."""
     shapes = {_shape_of(option) for option in _options(kind)}
     return shapes.pop() if len(shapes) == 1 else None
 

@@ -52,7 +52,8 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         plan: The plan of the run.
         display: The display that shows the progress of the run.
         say: A function that prints one line for the user.
-        save_hydra: A function that writes the composed configuration into a given folder.
+        save_hydra: A function that is called with the folder ``.hydra`` of the run directory, and writes the composed
+            configuration into it.
 
     Returns:
         The best score, or None if no candidate has a score.
@@ -131,10 +132,10 @@ def _begin(
 
 
 def _check_able(plan: Plan, task: Task, method: Method) -> None:
-    """Refuse a method that needs an ability that the task does not have.
+    """Refuse a method with niches or screening if the task lacks a function that they call.
 
     Raises:
-        InputError: The task lacks an ability; the message names it.
+        InputError: The task lacks a function; the message names it.
     """
     domain, name = plan.config.task.get("domain"), plan.config.method.name
     violations = []
@@ -148,6 +149,10 @@ def _check_able(plan: Plan, task: Task, method: Method) -> None:
 
 def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
     """Return the sandbox, and warn if this machine's kernel cannot confine programs completely.
+
+    Args:
+        settings: The keys of ``sandbox``.
+        preload: The names of modules that the sandbox loads before any program.
 
     Raises:
         InputError: The confinement is incomplete, and the settings require all of it.
@@ -165,7 +170,10 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
 
 
 def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
-    """Open the language model, and return a function that builds its proposer; None for a run without a model."""
+    """Open the language model until ``stack`` closes, and return a function that builds its proposer.
+
+    Return None for a run without a model. The function is called later, with the task and the ledger of the run.
+    """
     if plan.model is None:
         return None
     kind = KINDS[plan.model.client]
@@ -221,7 +229,7 @@ def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterat
 def _make_proposers(
     plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
 ) -> list[Proposer]:
-    """Return the proposers for the attempts at a slot, in order."""
+    """Return the proposers of the attempts at a slot: the first makes the first attempt, and so on."""
     attempts = plan.config.search.attempts
     if by_model is None:
         return [OperatorProposer(workers, ledger)] * attempts
@@ -243,7 +251,11 @@ def _search(
     by_model: ModelRound | None,
     committed: Committed,
 ) -> Snapshot:
-    """Run the loop; ``check`` raises an exception if a signal has arrived."""
+    """Run the loop of the run to its end, and return its last state.
+
+    The loop calls ``check`` often; it raises `Interrupted` if a signal has arrived. The loop calls ``committed`` after
+    each iteration, to report to the tracker.
+    """
     ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
     with display:
         setup = Setup(

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 
 def exchange_rules() -> Sequence[str]:
-    """Return the names of the exchange rules."""
+    """Return the names of the exchange rules, which decide what pools exchange."""
     from evodiverse.search.exchange import exchange_rules as rules
 
     return rules.names
 
 
 def schedules() -> Sequence[str]:
-    """Return the names of the schedules, which decide which rungs exchange candidates."""
+    """Return the names of the schedules, which decide which adjacent pools take part in an exchange."""
     from evodiverse.search.exchange import schedules as rules
 
     return rules.names
@@ -28,7 +28,7 @@ def survivor_rules() -> Sequence[str]:
 
 
 def weight_rules() -> Sequence[str]:
-    """Return the names of the weight rules."""
+    """Return the names of the weight rules, by which mating pools and survivors are drawn."""
     from evodiverse.search.weights import weights
 
     return weights.names
@@ -70,7 +70,7 @@ def evaluators() -> Sequence[str]:
 
 
 def asks(evaluator: str) -> bool:
-    """Return whether an evaluator asks a person for scores, which may differ from the task's own."""
+    """Return whether an evaluator asks a person for scores, which may differ from those that the task computes."""
     from evodiverse.runner.evaluators import ASK
 
     return evaluator == ASK

@@ -39,7 +39,7 @@ Planned = TypeVar("Planned")
 
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with overrides first, since argparse accepts overrides only if they are consecutive."""
+    """Return the arguments with flags after overrides, which argparse accepts only if they are consecutive."""
     known = get_args_parser()._option_string_actions
     overrides: list[str] = []
     options: list[str] = []
@@ -55,11 +55,14 @@ def put_options_last(arguments: Sequence[str]) -> list[str]:
 def plan_each(
     overrides: Sequence[str], plan: Callable[[DictConfig, HydraConf], Planned], config_dir: str | None = None
 ) -> list[Planned]:
-    """Return the result of ``plan`` for each run that the overrides describe; comma-separated values give several runs.
+    """Compose each run that the overrides describe, call ``plan`` with it, and return the results.
+
+    Comma-separated values give several runs: all combinations of the values.
 
     Args:
         overrides: The overrides on the command line.
-        plan: A function that is called with each run's configuration and Hydra's own part of it.
+        plan: A function that is called with each run's configuration and Hydra's own part of it. It may raise
+            `InputError`, for instance as `plan_run` does.
         config_dir: The user's own folder of options.
 
     Raises:
@@ -89,7 +92,8 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
     Args:
         error: The exception from Hydra.
         arguments: The arguments of the command.
-        check: A function that raises `InputError` for an invalid run.
+        check: A function that is called with the configuration of a run and Hydra's own part of it, and raises
+            `InputError` if the run is invalid, such as `plan_run`.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     violations = []
@@ -181,7 +185,7 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
 
 
 def _joined(overrides: Sequence[str]) -> list[list[str]]:
-    """Return the overrides, each as a list of the pieces that spaces have split it into."""
+    """Return each override as the list of pieces that spaces have split it into, such as ``["seed=1,", "2"]``."""
     joined: list[list[str]] = []
     for override in overrides:
         before = "".join(joined[-1]) if joined else ""
@@ -230,7 +234,11 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
 
 
 def _is_surely_unknown(key: str, known: DictConfig) -> bool:
-    """Return whether a key does not exist, and is not below a value that Hydra might replace with a group of keys."""
+    """Return whether a key certainly does not exist, so that Hydra need not be asked.
+
+    A key below a plain value, such as ``method.niche.radius`` if ``method.niche`` is null, is not certain: Hydra may
+    replace the value with a group of keys.
+    """
     parents = [".".join(key.split(".")[:depth]) for depth in range(1, key.count(".") + 1)]
     leaves = {leaf for leaf, _ in find_leaves(known)}
     return bool(re.fullmatch(r"[\w.]+", key)) and key not in known_keys(known) and leaves.isdisjoint(parents)
@@ -244,7 +252,7 @@ def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], overrid
         known: The configuration without the override.
         chosen: The choices of options that the configuration was composed from.
         override: The override as written on the command line.
-        check: A function that raises `InputError` for an invalid run.
+        check: The function that `explain` was given.
     """
     return (
         _missing_plus(key, known)
@@ -254,7 +262,7 @@ def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], overrid
 
 
 def _missing_plus(key: str, known: DictConfig) -> str | None:
-    """Return a message if a key is set without a plus in a group that holds the user's own keys, else None."""
+    """Return a message if a key is set without a plus in a group whose keys the user chooses, else None."""
     for group in (key, key.rpartition(".")[0]):
         keys = OmegaConf.select(known, group) if group else None
         if isinstance(keys, DictConfig) and not keys:

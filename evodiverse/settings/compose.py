@@ -38,10 +38,10 @@ def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:
 
 
 def compose_published(hydra: HydraConf) -> dict[str, Any]:
-    """Return the values that a run's task, method and llm alone compose to.
+    """Return the configuration that a run's task, method and llm give without any other override.
 
-    EvoDiverse's option files take precedence over a user's files of the same name, so that whatever a user's file
-    changes counts as an override.
+    `plan_run` compares the run with this to find the run's overrides. EvoDiverse's option files take precedence over a
+    user's files of the same name, so that whatever a user's file changes counts as an override.
 
     Args:
         hydra: Hydra's own part of the run's configuration.
@@ -60,14 +60,18 @@ def compose_published(hydra: HydraConf) -> dict[str, Any]:
 def overrides_nothing(config: DictConfig, hydra: HydraConf, quiet: Collection[str]) -> bool:
     """Return whether a run certainly equals the result of `compose_published`, which is slow to compute.
 
-    That is so if the command line only chooses a task, a method and an llm and sets ``quiet`` keys, if nothing refers
-    to those keys, and if no file of the user takes precedence over one of EvoDiverse's. A run for which this is false
-    may still override nothing.
+    That is so if all of the following hold:
+
+    1. the command line only chooses a task, a method and an llm, and sets ``quiet`` keys
+    2. no value refers to one of the keys that it sets
+    3. no file of the user takes precedence over one of EvoDiverse's
+
+    If the result is False, the run may still override nothing.
 
     Args:
         config: The run's configuration.
         hydra: Hydra's own part of the configuration.
-        quiet: The keys that cannot change the log.
+        quiet: The keys that never count as overrides.
     """
     written = {override.partition("=")[0] for override in hydra.overrides.task} - {*CHOSEN}
     return (
@@ -99,7 +103,7 @@ def _may_refer_to(config: DictConfig, names: Collection[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _compose_once(*overrides: str) -> dict[str, Any]:
-    """Compose with precedence for EvoDiverse's files. The jobs of a sweep share the cached result."""
+    """Compose with precedence for EvoDiverse's files. The runs of a sweep share the cached result."""
     running = get_gh_backup()
     GlobalHydra.instance().clear()
     try:
@@ -145,7 +149,7 @@ def save_composition(folder: Path, config: DictConfig, hydra: HydraConf) -> None
 
 
 def find_unknown(config: DictConfig) -> list[str]:
-    """Return one message for each key that was appended to the schema (``+key=value``), since nothing reads it."""
+    """Return one message for each key that is not in the schema (added with ``+key=value``), since nothing reads it."""
     container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     unknown = list(_appended(container, Config))
     known = [key for key in known_keys(config) if not f"{key}.".startswith(tuple(f"{other}." for other in unknown))]
@@ -186,7 +190,7 @@ def _resolution_errors(
 
 
 def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> Iterator[str]:
-    """Yield the keys that were appended to the schema with ``+``."""
+    """Yield the dotted keys that are not in the schema."""
     known = {field.name: field.type for field in fields(schema)}
     for name, value in container.items():
         if name not in known:
@@ -199,7 +203,7 @@ def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> I
 
 
 def known_keys(config: DictConfig) -> list[str]:
-    """Return all dotted keys: the leaves in the order of the schema, then the inner nodes and ``experiment``."""
+    """Return all dotted keys: those with values, in the order of the schema, then the groups and ``experiment``."""
     leaves = [key for key, _ in find_leaves(config)]
     inner = {".".join(key.split(".")[:depth]) for key in leaves for depth in range(1, key.count(".") + 1)}
     return list(dict.fromkeys([*leaves, *sorted(inner), "experiment"]))

@@ -78,7 +78,7 @@ def read_settings(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[st
 
 
 def code_files(name: str) -> dict[str, Path]:
-    """Return the code files of a user's own domain by their roles.
+    """Return the code files of a user's own domain by their roles. A run is resumed only if they have not changed.
 
     The result is empty for EvoDiverse's own domains, whose code is identified by EvoDiverse's version. ``metrics.py``
     is left out because it only measures runs and cannot change them.
@@ -105,7 +105,7 @@ def _find_unfit(settings: object) -> str | None:
 
 
 def _checked(module: Domain) -> Domain:
-    """Return the contents of a module, with functions that check what they return."""
+    """Return an object with the contents of a module, in which each function checks its own return value."""
     functions = {name: _checking(module, name, check) for name, check in _CHECKS.items() if hasattr(module, name)}
     values = {"libraries": module.libraries} if isinstance(module, Versioned) else {}
     return cast("Domain", SimpleNamespace(settings=module.settings, **values, **functions))

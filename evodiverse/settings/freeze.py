@@ -17,9 +17,9 @@ _PROPOSALS: Final = 8
 
 
 def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
-    """Return the search core's settings for ``method``.
+    """Return the search core's settings for the keys of ``method``.
 
-    Screening is disabled if each slot gets only one proposal.
+    Screening is disabled if each slot gets only one proposal; ``has_model`` decides the default number of proposals.
     """
     return Method(
         ladder=tuple(method.ladder),

@@ -52,7 +52,8 @@ def begin_from_shorter(
     """Fill the directory of a new run with the results of a run with a smaller budget, and return a note about it.
 
     The log will be the same as that of a run from scratch: only the iterations that the smaller budget did not cut
-    short are taken over. Later evaluations go into the journal, so that nothing is evaluated twice.
+    short are taken over. The smaller run's evaluations after them go into the journal, so that nothing is evaluated
+    twice.
 
     Args:
         this: The identity of the new run.
@@ -81,7 +82,7 @@ def begin_from_shorter(
 
 
 def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -> list[Beginning]:
-    """Return the runs that differ from ``this`` only in a smaller budget, with the largest budget first."""
+    """Return the runs that differ from ``this`` only in a smaller budget and are over, the largest budget first."""
     found = []
     sources = {role: source.sha256 for role, source in this.sources.items()}
     for path in shelf.glob(f"*/seed{this.settings['seed']}/{RECORD}"):

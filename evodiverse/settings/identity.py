@@ -45,7 +45,8 @@ def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
     Args:
         identity: The settings of the run, by dotted key.
         baseline: The settings that its task, method and llm alone compose to, by dotted key. A key that only the
-            baseline has counts as null in the run, unless the run has keys below it or a value in place of its group.
+            baseline has counts as an override to null. It is left out if the run has keys below it, or a plain value in
+            place of its group, since that key or value is the override then.
     """
     groups = {group for key in identity for group in _ancestors(key)}
     return {

@@ -1,4 +1,4 @@
-"""Notes of where the runs of earlier command lines are, since composing a run again takes a tenth of a second."""
+"""Notes of where the runs of earlier sweeps are, since composing a run again takes a tenth of a second."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ _RESOLVER: Final = re.compile(r"\$\{\s*([\w.]+)\s*:")
 
 
 class KnownRuns:
-    """The runs that were planned before, by their overrides.
+    """The runs that earlier sweeps planned, by their overrides, so that complete ones need not be composed again.
 
     An entry is valid as long as nothing that could change the meaning of the overrides has changed: the program, its
     option files and the user's own, the folder that the command was started from, and the files that the run reads. An

@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def proposals(self) -> int:
-        """The number of proposals per slot in a round. If it is above 1, a surrogate model chooses among them."""
+        """The number of proposals made at once for each offspring. If it is above 1, a surrogate chooses among them."""
         screen = freeze_screen(self.config.method.screen, has_model=self.model is not None)
         return 1 if screen is None else screen.proposals
 
@@ -113,7 +113,7 @@ class Plan:
         return [model.samplers[names[min(pool, len(names) - 1)]] for pool in range(self.n_pools)]
 
     def example_queries(self, model: ModelSettings) -> list[Query]:
-        """Return a query of typical length for each pool."""
+        """Return a query of typical length for each pool, from which the cost of the run is estimated."""
         prompts, stream = self.build_prompts(), Stream(0, 0)
         *parents, best = (
             Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
@@ -240,9 +240,9 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
 
 
 def _number_of_trial(hydra: HydraConf) -> list[str]:
-    """Return a list with the folder of an adaptive sweeper's trial; empty for any other run.
+    """Return a list with the folder of a run that a sweeper such as Optuna's chose; empty for any other run.
 
-    A plain sweep needs no such folder, since it names its runs itself.
+    A sweep over lists of values needs no such folder, since it names its runs itself.
     """
     is_trial = hydra.mode is RunMode.MULTIRUN and not str(hydra.sweeper.get("_target_")).endswith(".BasicSweeper")
     return [f"trial{hydra.job.num}"] if is_trial else []

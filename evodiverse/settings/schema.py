@@ -337,7 +337,7 @@ class Evaluator:
         above=0,
     )
     retries: int = documented(
-        "for command and ray: number of times that a candidate without a score is submitted again",
+        "for command and ray: number of times that candidates without a score are submitted again",
         default=2,
         changes_log=False,
         least=0,

@@ -65,7 +65,9 @@ class Composer:
         self._bases: dict[tuple[str, ...], tuple[DictConfig, HydraConf]] = {}
 
     def compose(self, overrides: Sequence[str]) -> tuple[DictConfig, HydraConf]:
-        """Return the run's configuration and Hydra's own part; the next composition may change the latter.
+        """Return the configuration of the run with these overrides, and Hydra's own part of it.
+
+        The next call may change Hydra's part, so use or copy it before.
 
         Raises:
             HydraException: The run does not compose.
@@ -180,7 +182,7 @@ def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfi
 
 
 def name_runs(runs: Sequence[Sequence[str]], varied: Sequence[str]) -> list[list[str]]:
-    """Return the overrides of each run; with ``name=``, each run gets its own folder below the named one."""
+    """Return the overrides of each run; if they set ``name``, each run gets its own folder below the named one."""
     return [[_place(override, run, varied) for override in run] for run in runs]
 
 

@@ -106,7 +106,7 @@ def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
 def choose_problems(groups: Collection[str | None]) -> list[str]:
     """Return the command-line override that selects the built-in problems of some sciences.
 
-    The tables show it in the command that makes the baseline runs they lack.
+    If a table or figure lacks runs, it is part of the command that makes them.
 
     Args:
         groups: The sciences; None among them stands for all.

@@ -100,7 +100,7 @@ def build_metrics(settings: Mapping[str, Any]) -> "MoleculeMetrics":  # noqa: AR
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return no overrides for the command that fills a figure: molecule tasks have no problems to choose from."""
+    """Return no overrides for the commands that make missing runs: molecule tasks have no problems to choose from."""
     return []
 
 
