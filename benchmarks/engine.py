@@ -1,8 +1,8 @@
 """The engine's own time per oracle call, and whether it grows over a run: python benchmarks/engine.py [CALLS].
 
-The toy task's operator and oracle cost next to nothing and are taken out by the loop's own clock; what remains is the
-engine: selection, attempts, exchange, the log. Each tenth of the run is the best of three runs, as other work on the
-machine can only slow it down.
+The toy task's operator and oracle cost next to nothing, and the time that the loop's own clock measures for them is
+subtracted. What remains is the engine: selection, attempts, exchange, the log. The time of each tenth of the run is the
+best of three runs, as other work on the machine can only slow it down.
 """
 
 import argparse
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.task import BitTask
 
-# The molecule domain's settings of `method=pt`, on strings long enough that offspring are new.
+# The settings of `method=pt` for molecules. The bit strings (`BITS`) are long enough that offspring are new.
 METHOD = Method(
     ladder=(0.8, 0.2),
     capacity=120,
@@ -44,7 +44,7 @@ N_REPEATS = 3
 
 
 class Stopwatch(NoDisplay):
-    """Notes after every commit how many calls there were and how long the engine itself took so far."""
+    """A display that notes after every commit how many calls there were and how many seconds the engine took so far."""
 
     def __init__(self) -> None:
         self.loop: Loop | None = None

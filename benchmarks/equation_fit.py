@@ -1,6 +1,8 @@
-"""Fits of the true skeletons of all built-in problems by both methods, side by side, and what the parts of one cost.
+"""Compare both fits on the true skeletons of all built-in problems, and measure what the parts of a fit cost.
 
-OMP_NUM_THREADS=1 python benchmarks/equation_fit.py, with one thread as in the sandbox
+Run: OMP_NUM_THREADS=1 python benchmarks/equation_fit.py (one thread, as in the sandbox)
+
+A skeleton is an equation without the values of its parameters, which the fit has to find.
 """
 
 import sys
@@ -27,13 +29,16 @@ N_TOGETHER, N_TRIVIAL = 8, 64
 
 
 class Parts:
-    """Seconds by what was done."""
+    """A stopwatch for functions: the sum of the ``seconds`` of their calls, by label."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
 
     def wrap(self, place: Any, name: str, label: Callable[..., str]) -> None:
-        """Let a function note how long it takes."""
+        """Replace the function ``name`` of ``place`` by one that also adds the seconds of each call.
+
+        ``label`` gets the arguments of a call and returns the label under which its seconds are added.
+        """
         function = getattr(place, name)
 
         def timed(*arguments: Any) -> Any:
@@ -46,7 +51,7 @@ class Parts:
 
 
 def fit(problem: Problem, method: str) -> tuple[float, float]:
-    """Return the normalized error of a fit and its seconds."""
+    """Return the error of a fit of the true skeleton, in units of the target's variance, and its seconds."""
     inputs, target = problem.sample(problem).train
     names = [variable.name for variable in problem.variables]
     skeleton = read_skeleton(problem.skeleton, names)
@@ -75,7 +80,7 @@ def measure_parts() -> None:
 
 
 def measure_processes() -> None:
-    """Print what the sandbox adds to a fit that takes no time."""
+    """Print the time per fit in the sandbox if the fit itself takes almost none, for fits alone and 8 at a time."""
     problem = PROBLEMS["oscillator8"]
     names = [variable.name for variable in problem.variables]
     header = f"def equation({', '.join(names)}, params):\n    return"

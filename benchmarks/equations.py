@@ -1,10 +1,13 @@
-"""Ours and Operon on equations, at equal seconds on one core: python benchmarks/equations.py OUTPUTS [PROBLEM]...
+"""Compare EvoDiverse with Operon on equations, with equal time: python benchmarks/equations.py OUTPUTS [PROBLEM]...
 
-A problem is builtin/NAME, or a folder of `benchmarks/laws.py`; none means all builtin ones. Each run has one core and
-one numerical thread. Stop it whenever you like: the same command resumes where it stopped. It prints medians over
-seeds of the error on held-out data, of the one equation that a run chooses and of the one that fits best, and how often
-the chosen one, or one of the 50 that fit best, is the law; OUTPUTS/results.csv has every run. Ours is ahead of Operon
-where what it chooses is no worse than the better of Operon's two.
+A problem is builtin/NAME, or a folder that `benchmarks/laws.py` has written; by default, all built-in problems are
+used. Each run has one core and one numerical thread. Stop it whenever you like: the same command resumes where it
+stopped.
+
+For each problem and engine (`ours` is EvoDiverse), prints medians over seeds of the error on held-out data: of the one
+equation that a run chooses, and of the one that fits best. Also prints how often the chosen equation, or one of the 50
+that fit best, is the law. OUTPUTS/results.csv has every run. EvoDiverse counts as at or ahead of Operon on a problem if
+the error of its chosen equation is at most the smaller of Operon's two errors.
 """
 
 import argparse
@@ -34,6 +37,7 @@ OURS, OPERON = "ours", "operon"
 SPLITS, TARGET = ("train", "test_id", "test_ood"), "y"
 # Errors below this are no more than rounding.
 TIE = 1e-8
+# Metrics by engine, problem and seed.
 Results = dict[str, dict[str, dict[int, Mapping[str, Any]]]]
 
 
@@ -50,7 +54,7 @@ def read_arguments() -> argparse.Namespace:
 
 
 def describe(problem: str) -> list[str]:
-    """Return the settings of a problem."""
+    """Return the command-line arguments that select a problem and its data."""
     if problem.startswith("builtin/"):
         return [f"task.problem={problem}"]
     folder = Path(problem).absolute()
@@ -59,7 +63,7 @@ def describe(problem: str) -> list[str]:
 
 
 def commands(arguments: argparse.Namespace) -> Iterator[list[str]]:
-    """Yield the commands of all runs, those of one seed before the next."""
+    """Yield the arguments of Python for each run; all runs of one seed come before the next seed."""
     ours = [f"method={arguments.method}", "search.early_stop=null", "evaluator.workers=1", "display=none"]
     if arguments.fits is None:
         ours += [f"budget.seconds={arguments.seconds}", "budget.oracle_calls=1000000"]
@@ -75,7 +79,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[list[str]]:
 
 
 def run_all(every: Sequence[list[str]]) -> None:
-    """Make the runs, one on each core, with one numerical thread."""
+    """Make the runs, one at a time on each core, each with one numerical thread; print the errors of failed runs."""
     environment = os.environ | dict.fromkeys(THREADS, "1")
 
     def run(number: int) -> None:
@@ -89,7 +93,7 @@ def run_all(every: Sequence[list[str]]) -> None:
 
 
 def read_results(arguments: argparse.Namespace) -> Results:
-    """Return what was measured of each engine, problem and seed."""
+    """Return the metrics of the complete runs, by engine, problem and seed."""
     found: Results = {}
     for engine in arguments.engines.split(","):
         for problem in arguments.problems:
@@ -105,7 +109,7 @@ def read_results(arguments: argparse.Namespace) -> Results:
 
 
 def read_law(folder: Path) -> Law:
-    """Return the law that a folder of `benchmarks/laws.py` is about."""
+    """Return the law in a folder that `benchmarks/laws.py` has written."""
     about = json.loads((folder / "law.json").read_text())
     train, test_id, test_ood = (folder / f"{split}.csv" for split in SPLITS)
     names, splits = read_splits(train, test_id, test_ood, TARGET)
@@ -115,12 +119,12 @@ def read_law(folder: Path) -> Law:
 
 
 def middle(runs: Collection[Mapping[str, Any]], name: str) -> float:
-    """Return the median of an error over runs; one that is not known is infinite."""
+    """Return the median of an error over runs; an unknown error counts as infinite, as does the median of no runs."""
     return median(inf if metrics[name] is None else float(metrics[name]) for metrics in runs) if runs else inf
 
 
 def count_laws(runs: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
-    """Return of how many runs the law is known, and how many find it at first place and among the best 50."""
+    """Return how many runs have a known law, how many of them choose it, and how many have it among the best 50."""
     known = [metrics for metrics in runs if metrics["sa_1"] is not None]
     return len(known), sum(metrics["sa_1"] for metrics in known), sum(metrics["sa_50"] for metrics in known)
 
@@ -151,7 +155,7 @@ def print_results(results: Results, problems: Sequence[str]) -> None:
 
 
 def write_results(results: Results, path: Path) -> None:
-    """Write what was measured, a run a line."""
+    """Write the metrics of all runs as CSV, one line per run."""
     names = ["chosen_nmse", "best_nmse", "sa_1", "sa_50"]
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -2,7 +2,7 @@
 
 python benchmarks/exchange_picture.py RUN PICTURE.svg
 
-The picture of docs/method.md is that of
+These commands draw the picture of docs/method.md:
 
 evodiverse task=gsk3b method=pt seed=2 method.capacity=30 method.offspring=15 task.initial.size=30 \
 budget.oracle_calls=660 outputs=/tmp/exchange name=pools && \
@@ -29,13 +29,14 @@ from evodiverse.tasks.molecules.diversity import fingerprint
 
 WIDTH, HEIGHT = 760, 650
 LEFT, RIGHT = 52, 736
-TOPS = {1: 116, 0: 362}  # of the panels, by pool; the hot pool is above
+TOPS = {1: 116, 0: 362}  # upper edge of the panel of each pool; the hot pool is above
 PANEL = 200
-MARGIN = 18  # of the dots, within a panel
+MARGIN = 18  # between the dots and the edges of a panel
 RADIUS = 6.5
 
-# Seconds
+# Seconds: iteration 0, any other iteration, fading in or out, and the pause before the animation starts over
 START, STEP, FADE, END = 1.6, 0.6, 0.15, 2.5
+# Seconds of an exchange: pairs appear, the accepted ones are marked, their candidates move, and a pause
 PAIR, VERDICT, MOVE, REST = 1.2, 0.9, 1.2, 0.9
 
 STYLE: Final = """
@@ -57,7 +58,14 @@ DARK: Final = """
 
 @dataclass
 class Pair:
-    """A pair of candidates that an exchange tried."""
+    """A pair of candidates that an exchange tried.
+
+    Attributes:
+        cold: The oracle call that evaluated the candidate from the cold pool.
+        hot: The oracle call that evaluated the candidate from the hot pool.
+        accepted: Whether the two candidates changed places.
+        blocked: Whether no swap was possible, since one of the pools already held the other's candidate.
+    """
 
     cold: int
     hot: int
@@ -67,7 +75,18 @@ class Pair:
 
 @dataclass
 class Story:
-    """What a run's log says: ``pools[i][p]`` are the members of pool p after iteration i, before its exchange."""
+    """What a run's log says. A candidate is identified by the oracle call that evaluated it.
+
+    Attributes:
+        pools: ``pools[i][p]`` are the members of pool p after iteration i, before its exchange.
+        pairs: The pairs that each exchange tried, by iteration.
+        scores: The score of each candidate.
+        smiles: The SMILES of each candidate.
+        born: The pool in which each candidate was made.
+        n_calls: The number of calls up to the end of each iteration.
+        betas: The inverse temperature of each pool.
+        task: The name of the task in capitals.
+    """
 
     pools: list[list[set[int]]]
     pairs: dict[int, list[Pair]]
@@ -86,7 +105,14 @@ class Story:
 
 @dataclass
 class Picture:
-    """SVG elements, and the windows of time in which they are seen."""
+    """SVG elements, and the windows of time in which they are seen.
+
+    Attributes:
+        seconds: The length of the animation.
+        elements: The elements, as text.
+        windows: The name of the style class of each window, by its start and end in seconds.
+        rules: The style rules of elements that move.
+    """
 
     seconds: float
     elements: list[str] = field(default_factory=list)
@@ -94,19 +120,23 @@ class Picture:
     rules: list[str] = field(default_factory=list)
 
     def add(self, element: str, start: float, end: float, *, still: bool = False) -> None:
-        """Add an element, with ``CLASS`` in the place of its classes, seen from ``start`` to ``end`` seconds.
+        """Add an element that is seen from ``start`` to ``end`` seconds.
 
-        ``still`` elements are also seen where nothing moves.
+        Args:
+            element: The element, with ``CLASS`` where the names of its style classes go.
+            start: The second from which it is seen.
+            end: The second until which it is seen.
+            still: Whether it is also seen if animations are switched off.
         """
         name = self.windows.setdefault((round(start, 2), round(end, 2)), f"k{len(self.windows)}")
         self.elements.append(element.replace("CLASS", f"w {name}{' z' if still else ''}"))
 
     def percent(self, at: float) -> str:
-        """Return a time as keyframes have it."""
+        """Return a time in seconds as a percentage of the animation, as CSS keyframes state it."""
         return f"{100 * min(max(at / self.seconds, 0), 1):.2f}".rstrip("0").rstrip(".") + "%"
 
     def keyframes(self) -> Iterator[str]:
-        """Yield the style rules of all windows."""
+        """Yield the style rules of all windows and of elements that move."""
         for (start, end), name in self.windows.items():
             seen = f"{self.percent(start)},{self.percent(end)}{{opacity:1}}"
             before = f"0%,{self.percent(start - FADE)}{{opacity:0}}" if start > FADE else ""
@@ -150,8 +180,8 @@ def read_story(path: str) -> Story:
 def place(story: Story) -> dict[int, tuple[float, float]]:
     """Return for each call where its dot is in a panel: pixels from the left, and from the panel's top.
 
-    The height is the rank on the first axis of classical scaling of the Tanimoto distances, so that similar molecules
-    are close.
+    The height is the rank on the first axis of classical multidimensional scaling of the Tanimoto distances, so that
+    similar molecules are close.
     """
     calls = sorted({call for pools in story.pools for pool in pools for call in pool})
     bits = [fingerprint(story.smiles[call]) for call in calls]
@@ -170,12 +200,12 @@ def place(story: Story) -> dict[int, tuple[float, float]]:
 
 
 def most(story: Story) -> float:
-    """Return the score at the right edge, a tenth above the best."""
+    """Return the score at the right edge: the next multiple of 0.1 above the best score."""
     return math.ceil(10 * max(story.scores.values()) + 0.01) / 10
 
 
 def tell_times(story: Story) -> tuple[list[float], list[float], float]:
-    """Return when each iteration begins, when each ends, and how long all takes, in seconds."""
+    """Return when each iteration begins, when each ends, and how long the animation takes, in seconds."""
     begins, ends, now = [], [], 0.0
     for iteration in range(story.last + 1):
         begins.append(now)
@@ -186,12 +216,12 @@ def tell_times(story: Story) -> tuple[list[float], list[float], float]:
 
 
 def dot(story: Story, at: tuple[float, float], pool: int, call: int) -> str:
-    """Return the dot of a candidate in a panel."""
+    """Return the dot of a candidate in the panel of a pool, colored by the pool in which the candidate was made."""
     return f'<circle class="c{story.born[call]} CLASS" cx="{at[0]}" cy="{at[1] + TOPS[pool]:g}" r="{RADIUS}"/>'
 
 
 def draw(story: Story) -> str:
-    """Return the picture."""
+    """Return the animated picture as the text of an SVG file."""
     begins, ends, seconds = tell_times(story)
     picture = Picture(seconds)
     places = place(story)
@@ -281,7 +311,7 @@ def draw_medians(
     begins: Sequence[float],
     moves: dict[int, float],
 ) -> None:
-    """Add the line at the median score of each pool, which moves."""
+    """Add to each panel a line at the median score of the pool, which moves as the median changes."""
     for pool in (1, 0):
         frames, members = [], set[int]()
         for iteration in range(story.last + 1):
@@ -312,7 +342,10 @@ def draw_exchange(
     start: float,
     move: float,
 ) -> None:
-    """Add the pairs of an exchange, which of them are accepted, and the candidates that move."""
+    """Add the pairs of an exchange, marks for those that are accepted or not, and the candidates that move.
+
+    ``start`` is the second at which the pairs appear, and ``move`` that at which the accepted ones begin to move.
+    """
     is_last = iteration == story.last
     until = move + MOVE + REST
     for pair in pairs:
@@ -342,7 +375,11 @@ def draw_move(
     *,
     is_last: bool,
 ) -> None:
-    """Add a candidate that moves from a pool to the other one, along an arc that is left behind."""
+    """Add a candidate that moves from a pool to the other one, along an arc that stays visible behind it.
+
+    ``at`` is the place of its dot before the move, in the panel of ``pool``. ``times`` are the second at which it
+    begins to move, and the second until which the arc is seen.
+    """
     move, until = times
     x, y = at
     way = TOPS[1 - pool] - TOPS[pool]
@@ -368,7 +405,7 @@ def draw_move(
 def draw_texts(
     picture: Picture, story: Story, begins: Sequence[float], ends: Sequence[float], moves: dict[int, float]
 ) -> None:
-    """Add the headline, and what is going on."""
+    """Add a headline with the state of each iteration, and below it a line that says what happens."""
     best = 0.0
     for iteration in range(story.last + 1):
         born = [call for call in story.scores if call <= story.n_calls[iteration]]

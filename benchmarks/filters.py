@@ -1,14 +1,15 @@
-"""What filters cost: python benchmarks/filters.py OUTPUTS [--pictures docs/images].
+"""Measure what filters cost: python benchmarks/filters.py OUTPUTS [--pictures docs/images].
 
 Reads the runs that `python benchmarks/findings.py filters OUTPUTS` makes (12, some three minutes each on two idle
 cores), writes what each measured to benchmarks/results/filters.csv, and prints
 
 - means over seeds with and without filters, and paired differences with their 95% bootstrap intervals,
 - what rejected molecules,
-- the ten best of a run that differ, without filters and with them, and what the filters find against each,
-- the time that each filter takes a molecule, measured on ZINC-250K.
+- the diversity-aware ten best molecules of a run without filters and of one with them, and why filters reject them,
+- the time per molecule of each filter, measured on ZINC-250K.
 
-With --pictures it draws the ten, alerts in color: filters_before.png and filters_after.png.
+With --pictures, it also draws these molecules, with the substructures that alerts match in color: filters_before.png
+and filters_after.png.
 """
 
 import argparse
@@ -48,7 +49,7 @@ CELL = (300, 260)  # pixels
 
 
 class Shown(NamedTuple):
-    """A molecule of the ten best, and what the filters find against it."""
+    """One of the ten best molecules, with the reasons (``faults``) for which filters reject it; none if it passes."""
 
     score: float
     smiles: str
@@ -56,7 +57,7 @@ class Shown(NamedTuple):
 
 
 def build() -> Filters:
-    """Return the filters of the set."""
+    """Return the filters of the set `SET`."""
     settings = read_filters(SET)
     if settings is None:
         raise ValueError(f"{SET} asks for nothing")
@@ -64,7 +65,7 @@ def build() -> Filters:
 
 
 def find_run(runs: Sequence[Run], filters: str | None) -> Run:
-    """Return the run whose best are shown."""
+    """Return the run whose best molecules are shown: that of `SHOWN` (method and seed) with these ``task.filters``."""
     method, seed = SHOWN
     wanted = {"task.filters": filters, "seed": seed}
     found = (run for run in runs if run.method == method and wanted.items() <= dict(run.settings).items())
@@ -75,7 +76,7 @@ def find_run(runs: Sequence[Run], filters: str | None) -> Run:
 
 
 def find_best(run: Run, filters: Filters) -> list[Shown]:
-    """Return the diversity-aware ten best, as best/top10.png draws them."""
+    """Return the diversity-aware ten best molecules of a run, those that its best/top10.png shows."""
     log = read_log(run)
     calls = list(log.scores)
     smiles, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
@@ -92,7 +93,7 @@ def print_best(title: str, best: Sequence[Shown]) -> None:
 
 
 def find_alert_atoms(molecule: Chem.Mol, catalogs: Sequence[FilterCatalog]) -> list[int]:
-    """Return the atoms of all substructures that the catalogs find."""
+    """Return the indices of the atoms of all substructures that the catalogs find, ascending."""
     matches = [
         match
         for catalog in catalogs
@@ -103,7 +104,7 @@ def find_alert_atoms(molecule: Chem.Mol, catalogs: Sequence[FilterCatalog]) -> l
 
 
 def summarize(faults: Sequence[str]) -> str:
-    """Return the catalogs that reject a molecule, and how many ranges do."""
+    """Return, as a short text, how many ranges of properties a molecule violates and which other filters reject it."""
     kinds = [fault.split()[0] for fault in faults]
     n_ranges = sum(kind in PROPERTIES for kind in kinds)
     ranges = [f"{n_ranges} range{'s' if n_ranges > 1 else ''}"] if n_ranges else []
@@ -143,7 +144,7 @@ def count_reasons(run: Run) -> None:
 
 
 def measure_times(filters: Filters) -> Iterator[tuple[str, float]]:
-    """Yield what is done with a molecule, and the microseconds of one core that it takes on average."""
+    """Yield the name of each filter with its average CPU time per molecule in µs; the last item is all of them."""
     lines = artifact_path("zinc250k").read_text(encoding="ascii").split()
     lines = lines[:: len(lines) // N_TIMED][:N_TIMED]
     parsed = [parse_smiles(line, MAX_HEAVY_ATOMS) for line in lines]
@@ -151,7 +152,7 @@ def measure_times(filters: Filters) -> Iterator[tuple[str, float]]:
     settings = filters.settings
 
     def each(look: Callable[[Chem.Mol], object]) -> float:
-        molecules = [Chem.MolFromSmiles(key) for key in keys]  # which have computed nothing yet
+        molecules = [Chem.MolFromSmiles(key) for key in keys]  # new objects, which hold no results of other filters
         look(molecules[0])
         began = time.process_time()
         for molecule in molecules:

@@ -1,7 +1,7 @@
-"""The studies behind docs/findings.md: python benchmarks/findings.py STUDY OUTPUTS.
+"""Make the runs of a study in docs/findings.md: python benchmarks/findings.py STUDY OUTPUTS.
 
-Makes the runs of a study that are not there yet, one on each core. Stop it whenever you like: the same command
-resumes where it stopped. `benchmarks/findings_tables.py` makes the tables.
+Makes those runs that do not exist yet, one on each core. Stop it whenever you like: the same command resumes where it
+stopped. `benchmarks/findings_tables.py` makes the tables.
 """
 
 import subprocess
@@ -40,9 +40,13 @@ LONG = "search.early_stop=null"
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Methods, as they are written on the command line, on the same tasks and seeds.
+    """Runs of several methods on the same tasks and seeds.
 
-    ``oracle_calls`` are those of each run, None for the task's own budget.
+    Attributes:
+        tasks: The tasks, each as arguments of the command line.
+        seeds: The seeds.
+        methods: The methods, each as it follows ``method=`` on the command line, perhaps with further arguments.
+        oracle_calls: The budget of each run, or None for the task's own.
     """
 
     tasks: tuple[str, ...]
@@ -51,7 +55,10 @@ class Study:
     oracle_calls: int | None = None
 
     def commands(self) -> Iterator[list[str]]:
-        """Yield the arguments of each run, all methods on one seed before the next, so that any stop leaves pairs."""
+        """Yield the command-line arguments of each run, seed by seed.
+
+        If the study is stopped early, the methods thus have most of their seeds in common and can be compared.
+        """
         for seed, task, method in product(self.seeds, self.tasks, self.methods):
             budget = [] if self.oracle_calls is None else [f"budget.oracle_calls={self.oracle_calls}"]
             yield [*task.split(), *f"method={method}".split(), LONG, *budget, f"seed={seed}"]

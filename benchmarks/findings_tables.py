@@ -1,9 +1,12 @@
 """The tables of docs/findings.md: python benchmarks/findings_tables.py STUDY OUTPUTS.
 
-Writes what each complete run of a study measured to benchmarks/results/STUDY.csv, a line for each run, and prints for
-each task means over seeds and, against Graph GA, diverse for its ablations, or pt for the paper's on equations, paired
-differences and ratios of means with their 95% bootstrap intervals and one-sided exact permutation p. Only seeds that
-both methods have are compared. The paper's ablations are paired over all problems together.
+Writes the metrics of the complete runs below OUTPUTS to benchmarks/results/STUDY.csv, a line for each run. For each
+task, prints the means over seeds, and compares each method with a baseline, in pairs of runs with the same seed: the
+mean difference with its 95% bootstrap interval and the one-sided p of the exact permutation test, and the ratio of the
+means with its 95% bootstrap interval. Only seeds that both methods have are compared.
+
+The baseline is Graph GA, except in two studies: `diverse` in `ablations`, and `pt` in `equations`, which has the
+paper's ablations. The study `equations` is compared over all its problems together.
 """
 
 import csv
@@ -47,27 +50,30 @@ METRICS = {
     ],
     "programs": ["best_sum", "n_near_best", "n_different_near_best"],
 }
+# Metrics of which only the means are printed.
 NOT_COMPARED = {"hits_0.5", "different_hits_0.7_0.4", "top10", "no_hit_percent", "best_nmse", "sa_1", "sa_50"}
 MEDIANS = {"best_nmse"}
-# What all runs of a study have in common, or what the task's column says.
+# Overrides that `label` leaves out: all runs of a study have them in common, or the column of the task says them.
 UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem")
 BASELINES = {"ablations": "diverse", "equations": "pt"}
 BASELINE = "graph_ga"
 POOLED = ("equations",)
-# Errors are read between these, so that one without a number, or a law that is met, does not decide a mean.
+# Before the logarithm, errors are clipped to this range: an infinite error, or a law that is met exactly (an error near
+# 0), would otherwise decide a mean.
 LOWEST_NMSE, HIGHEST_NMSE = 1e-20, 1e2
 
+# The metrics of each run, by method (as `label` writes it) and by seed.
 Table = dict[str, dict[int, Mapping[str, Any]]]
 
 
 def label(run: Run) -> str:
-    """Return the method with what differs from it, as the study writes it."""
+    """Return the method of a run with its overrides, as `findings.py` writes them."""
     changes = [f"{key}={show(value)}" for key, value in (run.overrides or {}).items() if key not in UNSAID]
     return " ".join([run.method, *changes])
 
 
 def read(outputs: Path) -> dict[tuple[str, str], Table]:
-    """Return what was measured, by kind and task, then by method and seed."""
+    """Return the metrics of the complete runs: a table for each kind (such as molecules) and task."""
     tables: dict[tuple[str, str], Table] = defaultdict(lambda: defaultdict(dict))
     measured = measure(list(survey_runs(outputs).complete), ())
     for run, error in measured.damaged:
@@ -100,7 +106,10 @@ def write_lines(path: Path, tables: Mapping[tuple[str, str], Table]) -> None:
 
 
 def pool(tables: Mapping[tuple[str, str], Table]) -> dict[tuple[str, str], Table]:
-    """Return one table of all tasks of a kind, in which a seed of a task is one of all seeds."""
+    """Return one table for each kind, with the runs of all its tasks.
+
+    In it, each combination of a task and a seed counts as a seed of its own, with a new number.
+    """
     pooled: dict[tuple[str, str], Table] = {}
     for at, ((kind, _), table) in enumerate(sorted(tables.items())):
         together = pooled.setdefault((kind, f"all {kind}"), {})
@@ -110,7 +119,7 @@ def pool(tables: Mapping[tuple[str, str], Table]) -> dict[tuple[str, str], Table
 
 
 def summarize(name: str, values: Sequence[float]) -> str:
-    """Return mean and standard deviation, or the median where errors differ by orders and may be infinite."""
+    """Return the mean ± standard deviation, or the median of `MEDIANS`: errors of any size, which may be infinite."""
     if name in MEDIANS:
         return f"{median(values):.1e}"
     return f"{fmean(values):.3g}" + (f" ± {stdev(values):.3g}" if len(values) > 1 else "")
@@ -128,7 +137,7 @@ def print_means(task: str, table: Table, names: Sequence[str]) -> None:
 
 
 def describe_ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
-    """Return how many times as large the mean of ours is, with its 95% percentile interval over resampled pairs."""
+    """Return the ratio of our mean to theirs, with its 95% percentile interval over resampled pairs."""
     pairs = np.array([ours, theirs])
     means = pairs[:, draw_resamples(len(ours))].mean(axis=2)
     low, high = np.quantile(means[0] / np.maximum(means[1], 1e-9), [0.025, 0.975])

@@ -64,7 +64,10 @@ def draw_pairs(smiles: Sequence[str], n_pairs: int, rng: np.random.Generator) ->
 
 
 def measure_ms(pairs: Sequence[Pair], repeats: int) -> dict[str, list[float]]:
-    """Return milliseconds per proposal, one value a repeat; operators alternate and our caches start empty."""
+    """Return the milliseconds per proposal of each operator, one value per repeat.
+
+    The operators take turns, and our caches are emptied before each turn.
+    """
     times: dict[str, list[float]] = {name: [] for name in OPERATORS}
     for repeat in range(repeats):
         for name, propose in OPERATORS.items():
@@ -101,7 +104,10 @@ def report_children(pairs: Sequence[Pair], known: set[str]) -> None:
 
 
 def report_drift(start: Sequence[str]) -> None:
-    """Replace a whole population by its children, generation by generation; a failed proposal keeps a parent."""
+    """Print how molecules grow when each generation replaces the whole population by its children.
+
+    If a proposal fails, the first parent takes the place of the child.
+    """
     print(f"\n{'drift':<10}{'generation':>10}{'mean atoms':>12}{'most atoms':>12}{'longest SMILES':>16}")
     for name, propose in OPERATORS.items():
         population, rng = list(start), np.random.default_rng(1)

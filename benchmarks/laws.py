@@ -1,9 +1,9 @@
-"""Forty laws that nobody tuned anything on: python benchmarks/laws.py FOLDER.
+"""Draw forty laws on which nothing was tuned, and write their data: python benchmarks/laws.py FOLDER.
 
 A law is a product or a sum of products of factors that physics, biology, chemistry and materials science use, with
 constants, ranges of inputs, numbers of rows and noise drawn from one fixed seed. The first ten are to look at
-while the search is worked on; the others are for one measurement at the end. FOLDER/NAME gets the data of each as CSV
-files and law.json.
+while the search is worked on; the others are for one measurement at the end. The folder FOLDER/NAME of each law gets
+its data as CSV files, and law.json.
 """
 
 import csv
@@ -26,11 +26,13 @@ SIZES = (100, 200, 500, 2_000)
 NOISES = (0.0, 0.0, 1e-3, 1e-2, 3e-2)
 """Standard deviations of the noise on the training target, in units of the target's own."""
 
-# A factor that changes the law by less, in units of the target's standard deviation, cannot be found.
+# If shuffling a variable changes the target by less than this, in units of the target's standard deviation, the
+# variable cannot be found, and the law is not used.
 LEAST_EFFECT = 0.05
 
-# A factor of a variable x as text, its weight, and its constants: each between bounds for an x between 0 and 1, and the
-# power of x's scale that they grow with.
+# The kinds of factors, by name: the text with a variable x, the weight with which the kind is drawn, and its constants.
+# A constant is given by two bounds, which hold if x is at most 1, and by a power. If x is at most s, the bounds are
+# multiplied by s to this power.
 FACTORS: dict[str, tuple[str, float, tuple[tuple[float, float, int], ...]]] = {
     "linear": ("{x}", 3.0, ()),
     "power": ("{x}**{0}", 1.5, ((-1.5, 2.5, 0),)),
@@ -50,7 +52,7 @@ FACTORS: dict[str, tuple[str, float, tuple[tuple[float, float, int], ...]]] = {
     "logarithm": ("np.log(1 + {0} * {x})", 0.8, ((0.5, 6.0, -1),)),
 }
 SCALES = (0.5, 1.0, 2.0, 5.0, 20.0)
-"""What inputs reach from a twentieth of."""
+"""The largest values that a variable can have. Its range begins at a twentieth of the largest value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,14 @@ class Law:
     """A law and how its data come about.
 
     Attributes:
-        name: Unique.
-        variables: Names of the inputs.
-        expression: In numpy's words, of the variables and ``params``.
-        constants: What ``params`` are.
-        lows: Of the inputs.
-        highs: Of the inputs.
-        n_rows: Of the training data.
-        noise: On the training target, in units of its standard deviation.
+        name: The unique name.
+        variables: The names of the inputs.
+        expression: The right-hand side in Python with numpy, a formula of the variables and ``params``.
+        constants: The values of ``params``.
+        lows: The lower end of each input's range.
+        highs: The upper end of each input's range.
+        n_rows: The number of training rows.
+        noise: The standard deviation of the noise on the training target, in units of the target's own.
     """
 
     name: str
@@ -78,7 +80,7 @@ class Law:
     noise: float
 
     def evaluate(self, inputs: FloatArray) -> FloatArray:
-        """Return the target at inputs ``(n, variables)``, without noise."""
+        """Return the ``(n,)`` target at ``(n, variables)`` inputs, without noise."""
         scope: dict[str, Any] = {"np": np, "params": self.constants}
         scope |= dict(zip(self.variables, inputs.T, strict=True))
         with np.errstate(all="ignore"):
@@ -86,7 +88,7 @@ class Law:
 
 
 def draw_laws() -> list[Law]:
-    """Return the forty laws, each of which depends on all that it names and is finite on its data."""
+    """Return the forty laws. Each is finite on its data and depends on each of its variables."""
     rng = np.random.default_rng(SEED)
     laws: list[Law] = []
     while len(laws) < N_LAWS:
@@ -97,7 +99,10 @@ def draw_laws() -> list[Law]:
 
 
 def draw_inputs(law: Law, n: int, rng: np.random.Generator, *, beyond: bool = False) -> FloatArray:
-    """Return ``(n, variables)``, uniform in the law's box; beyond it the first variable is up to a quarter larger."""
+    """Return ``(n, variables)`` inputs, drawn uniformly from the ranges of the law's variables.
+
+    With ``beyond``, the first variable is drawn from outside its range: up to a quarter of the range above its end.
+    """
     lows, highs = np.array(law.lows), np.array(law.highs)
     if beyond:
         lows[0], highs[0] = highs[0], highs[0] + 0.25 * (highs[0] - lows[0])
@@ -120,7 +125,7 @@ def _draw(name: str, rng: np.random.Generator) -> Law:
         n_factors = n_variables if n_terms == 1 else int(rng.integers(1, min(n_variables, 3) + 1))
         chosen = sorted(rng.permutation(n_variables)[:n_factors].tolist())
         if n_terms == 1 and n_variables < 3:
-            chosen.append(int(rng.integers(n_variables)))  # twice, for a product worth the name
+            chosen.append(int(rng.integers(n_variables)))  # gets a second factor, since a product needs several
         factors = [_factor(variables[at], float(scales[at]), constant, rng) for at in chosen]
         terms.append(" * ".join([constant(0.5, 3.0), *factors]))
     signs = [" + " if rng.random() < 0.6 else " - " for _ in terms[1:]]
@@ -131,14 +136,17 @@ def _draw(name: str, rng: np.random.Generator) -> Law:
 
 
 def _number(expression: str, constants: Sequence[float]) -> tuple[str, tuple[float, ...]]:
-    """Return an expression whose constants are numbered as they come, and the constants."""
+    """Renumber the constants of an expression in the order in which they occur; return both."""
     drawn = [int(number) for number in re.findall(r"params\[(\d+)\]", expression)]
     numbered = re.sub(r"params\[(\d+)\]", lambda found: f"params[{drawn.index(int(found[1]))}]", expression)
     return numbered, tuple(constants[number] for number in drawn)
 
 
 def _factor(variable: str, scale: float, constant: Callable[[float, float], str], rng: np.random.Generator) -> str:
-    """Return a factor of a variable between 0 and ``scale``, with constants that suit it."""
+    """Draw a factor of a variable between 0 and ``scale``, with constants that suit this scale.
+
+    For each constant, it calls ``constant`` with two bounds, which draws the value and returns its ``params[i]``.
+    """
     names = list(FACTORS)
     weights = np.array([weight for _, weight, _ in FACTORS.values()])
     kind = names[rng.choice(len(names), p=weights / weights.sum())]
@@ -148,12 +156,12 @@ def _factor(variable: str, scale: float, constant: Callable[[float, float], str]
 
 
 def _is_sound(law: Law, rng: np.random.Generator) -> bool:
-    """Tell whether a law is finite and every variable that it names matters."""
+    """Return whether a law is finite on its data, has no pole, and depends on each of its variables."""
     inputs = draw_inputs(law, 2_000, rng)
     values, outside = law.evaluate(inputs), law.evaluate(draw_inputs(law, 2_000, rng, beyond=True))
     if not (np.isfinite(values).all() and np.isfinite(outside).all()) or values.std() < 1e-6 * np.abs(values).max():
         return False
-    if np.abs(values - np.median(values)).max() > 30 * values.std():  # a pole, which is all that one would fit
+    if np.abs(values - np.median(values)).max() > 30 * values.std():  # a pole, which would dominate every fit
         return False
     for at in range(len(law.variables)):
         moved = inputs.copy()
@@ -164,7 +172,7 @@ def _is_sound(law: Law, rng: np.random.Generator) -> bool:
 
 
 def write_law(law: Law, folder: Path) -> None:
-    """Write ``train.csv``, ``test_id.csv``, ``test_ood.csv`` and ``law.json``; only what is fitted has noise."""
+    """Write ``train.csv``, ``test_id.csv``, ``test_ood.csv`` and ``law.json``; only the training target has noise."""
     rng = np.random.default_rng([SEED, int(law.name.removeprefix("law"))])
     folder.mkdir(parents=True, exist_ok=True)
     for split in ("train", "test_id", "test_ood"):

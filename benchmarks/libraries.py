@@ -1,8 +1,9 @@
 """Time and memory of starting from a large library: ``python benchmarks/libraries.py [RECORDS] [.smi] [.csv] [.sdf]``.
 
-A synthetic library of 1,000,000 records, whose cores are the published molecules, is written in each format, plain and
-packed, to ``/tmp/evodiverse-libraries``, where it stays. The start of one pool is made in a process of its own, as in a
-run: the settings are checked, the file's checksum is taken, and the pool's molecules are chosen.
+Writes a synthetic library of RECORDS molecules (by default 1,000,000) in each format, plain and gzip-compressed, to
+``/tmp/evodiverse-libraries``, and leaves it there for the next time. For each file and each value of
+``task.initial.choose``, a process of its own does what a run does for one pool: it checks the settings, computes the
+file's checksum, and chooses the pool's molecules. Prints the seconds and the memory of each such process.
 """
 
 import gzip
@@ -29,27 +30,28 @@ FOLDER = Path("/tmp/evodiverse-libraries")  # noqa: S108
 
 
 def molecules() -> Iterator[str]:
-    """Yield molecules, no two alike: the published ones, then the same with a longer and longer chain at their end."""
+    """Yield different molecules without end: those of ZINC-250K, then the same with ever longer chains of carbon."""
     cores = read_published(artifact_path("zinc250k")).smiles
     return (f"{'C' * length}{core}" for length in itertools.count() for core in cores)
 
 
 def write_line(smiles: str, number: int) -> str:
-    """Return a line of a .smi file."""
+    """Return a line of a .smi file: a molecule and its name, which contains its number."""
     return f"{smiles} Z{number}\n"
 
 
 def write_row(smiles: str, number: int) -> str:
-    """Return a row of a table."""
+    """Return a row of a .csv file, in the columns that `FORMATS` gives."""
     return f'Z{number},"vendor, catalog",{smiles},{number % 97}\n'
 
 
 def write_entry(smiles: str, number: int) -> str:
-    """Return an entry of an SDF, without coordinates."""
+    """Return an entry of an .sdf file, without coordinates and with the number in the field ID."""
     molecule = Chem.MolFromSmiles(smiles, sanitize=False)
     return f"{Chem.MolToMolBlock(molecule, kekulize=False)}> <ID>\nZ{number}\n\n$$$$\n"
 
 
+# By suffix: the header of the file, and the function that writes a record from its SMILES and its number.
 FORMATS: dict[str, tuple[str, Callable[[str, int], str]]] = {
     ".smi": ("", write_line),
     ".csv": ("id,source,smiles,count\n", write_row),
@@ -58,7 +60,7 @@ FORMATS: dict[str, tuple[str, Callable[[str, int], str]]] = {
 
 
 def write_libraries(size: int, suffixes: Iterable[str]) -> list[Path]:
-    """Write the libraries that are not there, and return all."""
+    """Write the files that do not exist yet, plain and compressed for each suffix, and return the paths of all."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     paths = []
     for suffix in suffixes:
@@ -76,7 +78,7 @@ def write_libraries(size: int, suffixes: Iterable[str]) -> list[Path]:
 
 
 def start(path: Path, choose: str) -> None:
-    """Print what one start takes, as JSON."""
+    """Choose the molecules of one pool from a file, and print the seconds and megabytes that this takes, as JSON."""
     settings = MoleculeSettings(
         Oracle("jnk3"), Initial(path=str(path), choose=choose, score=CHOICES[choose]), max_heavy_atoms=80
     )
@@ -92,7 +94,7 @@ def start(path: Path, choose: str) -> None:
 
 
 def main() -> None:
-    """Print a line for each library and choice."""
+    """Print a line for each file and choice, which this script measures by calling itself with ``--start``."""
     if sys.argv[1:2] == ["--start"]:
         start(Path(sys.argv[2]), sys.argv[3])
         return

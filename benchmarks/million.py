@@ -1,9 +1,10 @@
-"""One run of very many evaluations: python benchmarks/million.py [CALLS] [KEY=VALUE ...].
+"""Measure one run of very many evaluations: python benchmarks/million.py [CALLS] [KEY=VALUE ...].
 
-Without keys, the toy task is searched with pools as large as the molecules'; its operator and its oracle cost next to
-nothing. For molecules: python benchmarks/million.py 100000 task=jnk3 method=pt search.early_stop=null. Prints the
-evaluations a second in each tenth of the run, the peak of its memory, how long it takes to resume a run killed at
-99%, until its next commit, how long `evodiverse-show` takes, and the size of the log.
+Without keys, the run searches the toy task, whose operator and oracle cost next to nothing, with pools as large as
+those of molecules. For molecules: python benchmarks/million.py 100000 task=jnk3 method=pt search.early_stop=null. The
+run is killed at 99% of its calls and then resumed. Prints the evaluations per second in each tenth of the run, how long
+it takes after the restart until the next iteration is committed to the log, the peak of memory, how long
+`evodiverse-show` takes, and the size of the log.
 """
 
 import argparse
@@ -36,7 +37,7 @@ def start(folder: Path, calls: int, words: Sequence[str]) -> "subprocess.Popen[b
 
 
 def count(run: Path) -> int:
-    """Return the calls that are committed."""
+    """Return how many oracle calls of a run are committed to its log, 0 before the first commit."""
     try:
         return int(json.loads((run / "checkpoint" / "state.json").read_text())["oracle_calls"])
     except FileNotFoundError:

@@ -1,10 +1,11 @@
-"""What EvoDiverse adds to bare litellm: rounds of proposals, against a server whose every reply takes one second.
+"""Measure what EvoDiverse adds to bare litellm, with a server that takes one second for each reply.
 
 python benchmarks/model_calls.py
 
-Each comparison sends the same molecule prompts twice, side by side: a bare `asyncio.gather` of litellm's calls, and a
-round as a run makes it, with prompts, quotes, the reply cache, parsing and the ledger. Bare calls have the same bound
-on what is under way. The server has a process of its own.
+Each comparison sends the same molecule prompts in two ways, which take turns: by a bare `asyncio.gather` of litellm's
+calls, and by a round of a run (proposals that are requested together), with prompts, bounds on the cost, the reply
+cache, parsing and the ledger of what was spent. The limit on calls in progress is the same for both. The server has a
+process of its own.
 """
 
 import asyncio
@@ -50,7 +51,7 @@ def make_requests(n: int, repeat: int) -> list[Request]:
 
 
 def gather_bare(address: str, n: int, bound: int, repeat: int) -> float:
-    """Return the seconds that bare litellm takes for the same calls."""
+    """Return the seconds that bare litellm takes for ``n`` calls, at most ``bound`` of them in progress."""
     litellm, prompts = load_litellm(), build(SETTINGS)
     gate = asyncio.Semaphore(bound)
 
@@ -77,7 +78,7 @@ def gather_bare(address: str, n: int, bound: int, repeat: int) -> float:
 
 
 def propose(address: str, n: int, bound: int, repeat: int) -> float:
-    """Return the seconds that a round of ``n`` proposals takes."""
+    """Return the seconds that EvoDiverse takes for a round of ``n`` proposals, at most ``bound`` calls in progress."""
     task = MoleculeTask(lambda smiles: [0.0] * len(smiles), Library(()), 1, 80)
     client = LiteLlmClient({"toy": "openai/toy"}, address, "none", 100.0)
     with (
@@ -114,7 +115,7 @@ def compare(name: str, address: str, n: int, bound: int, repeats: int) -> None:
 
 def main() -> None:
     with served(reply, SECONDS) as address:
-        gather_bare(address, 1, 1, 0)  # what is loaded once
+        gather_bare(address, 1, 1, 0)  # loads what is loaded only once
         compare("2 x 70 proposals, all at once", address, 140, 140, 7)
         compare("3,000 proposals, all at once", address, 3000, 3000, 3)
         compare("160 proposals, 16 under way", address, 160, 16, 3)

@@ -1,4 +1,4 @@
-"""A language model in a process of its own, over HTTP, whose replies cost it nothing."""
+"""A stand-in for a language model: an HTTP server in a process of its own, whose replies cost no computing time."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 
 
 def completion(content: str, prompt_tokens: int, completion_tokens: int) -> bytes:
-    """Return a chat completion as the body of a response."""
+    """Return the body of a response: a chat completion with this content and these counts of tokens."""
     message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
     usage = {
         "prompt_tokens": prompt_tokens,
@@ -23,7 +23,10 @@ def completion(content: str, prompt_tokens: int, completion_tokens: int) -> byte
 
 @contextmanager
 def served(reply: Callable[[], bytes], seconds: float = 0.0) -> Iterator[str]:
-    """Serve what ``reply`` returns, so many seconds after each request, and yield the address."""
+    """Run a server that answers each request after ``seconds``, yield its address, and stop the server at the end.
+
+    The server calls ``reply`` for each request, and sends the returned bytes as the body of the response.
+    """
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.Process(target=_serve, args=(theirs, reply, seconds), daemon=True)
     server.start()

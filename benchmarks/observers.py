@@ -1,8 +1,9 @@
-"""What watching and keeping a run costs: the live panel, the journal and best/, as shares of one whole JNK3 run.
+"""Measure what the live panel, the journal and best/ cost, as shares of the time of one whole JNK3 run.
 
 python benchmarks/observers.py [--pictures FOLDER]
 
-With a folder it also keeps there what the documentation shows: the panel amid the run, and the best molecules drawn.
+With --pictures, it also writes two pictures of the documentation to FOLDER: the panel in the middle of the run, and the
+best molecules.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from evodiverse.settings.schema import register
 from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules.task import MoleculeTask
 
-# One process, so that the journal's share is all of it; the panel and best/ are the main process's business anyway.
+# With one worker, everything runs in the main process, where it is timed. Otherwise the journal is written by workers.
 OVERRIDES = ["task=jnk3", "method=pt", "search.early_stop=null", "evaluator.workers=1"]
 PHOTO_ITERATION = 45
 TITLE = "outputs/jnk3/pt/off/default/seed0"
@@ -40,7 +41,7 @@ WATCHED: dict[str, list[tuple[type, str]]] = {
 
 
 def watch(owner: type, method: str, seconds: dict[str, float], name: str) -> None:
-    """Add the time spent in a method to ``seconds``."""
+    """Replace a method of a class by one that also adds the time of each call to ``seconds[name]``."""
     original = getattr(owner, method)
 
     def timed(*arguments: object, **named: object) -> object:
@@ -54,7 +55,7 @@ def watch(owner: type, method: str, seconds: dict[str, float], name: str) -> Non
 
 
 class Photographed(RichDisplay):
-    """Records the state of the run at some iteration."""
+    """A live panel that keeps the state of the run at iteration `PHOTO_ITERATION` in ``photo``."""
 
     photo: Snapshot | None = None
 
@@ -65,7 +66,7 @@ class Photographed(RichDisplay):
 
 
 def save_pictures(folder: Path, photo: Snapshot, path: Path) -> None:
-    """Write live.svg and top10.png."""
+    """Write live.svg, the panel at the time of ``photo``, and copy top10.png from the run directory ``path``."""
     console = Console(record=True, file=io.StringIO(), width=82, force_terminal=True)
     console.print(draw(photo, TITLE))
     panel = console.export_svg(title="evodiverse task=jnk3 method=pt")

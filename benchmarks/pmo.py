@@ -1,9 +1,10 @@
-"""PMO's areas of runs, a line for each: python benchmarks/pmo.py [OUTPUTS].
+"""Compare runs on the PMO benchmark with published results: python benchmarks/pmo.py [OUTPUTS].
 
-Adds the complete runs below OUTPUTS (`evodiverse -m +experiment=pmo outputs=OUTPUTS`, or the study `pmo` of
-`findings.py`) to benchmarks/results/pmo.csv, which keeps those of earlier ones, and prints the table of
-docs/results.md: means and standard deviations over seeds, sums, and how far our Graph GA is from the published one. The
-areas are those of `evodiverse-tables`, which measures much more and takes longer.
+Computes PMO's score of a run, an area under a curve (`pmo_auc`), for each complete run below OUTPUTS. These runs are
+made by `evodiverse -m +experiment=pmo outputs=OUTPUTS`, or as the study `pmo` of `findings.py`. Adds the areas to
+benchmarks/results/pmo.csv, a line for each run; the areas of earlier runs stay there. Then prints the table of
+docs/results.md: means and standard deviations over seeds, sums over tasks, and how far our Graph GA is from the
+published one. `evodiverse-tables` computes the same areas, but measures much more and takes longer.
 """
 
 import csv
@@ -27,13 +28,14 @@ METHODS: Final = (BASELINE, "niche_ga", "diverse", "pt")
 BUDGET: Final = 10_000
 COUNTED: Final = {"budget.oracle_calls": BUDGET, "search.early_stop": None}
 ROUNDING: Final = 0.0005
-"""Of published values."""
+"""The largest rounding error of a published value."""
+# Areas by task, method and seed; below, by task and method, then by seed.
 Areas = dict[tuple[str, str, int], float]
 AreasBySeed = defaultdict[tuple[str, str], dict[int, float]]
 
 
 def read_known() -> Areas:
-    """Return the areas that are kept, by task, method and seed."""
+    """Return the areas in `RESULTS` by task, method and seed; nothing if the file does not exist."""
     if not RESULTS.exists():
         return {}
     with RESULTS.open(newline="") as file:
@@ -41,7 +43,10 @@ def read_known() -> Areas:
 
 
 def measure(outputs: Path) -> Areas:
-    """Return the areas of the complete runs of the benchmark below a folder."""
+    """Return the areas of the complete runs of PMO tasks below a folder, by task, method and seed.
+
+    Only runs of `METHODS` with the settings `COUNTED` and no other overrides count.
+    """
     found: Areas = {}
     for run in survey_runs(outputs).complete:
         overrides = set(run.overrides or {})
@@ -58,14 +63,17 @@ def measure(outputs: Path) -> Areas:
 
 
 def summarize(values: list[float]) -> str:
-    """Return mean and sample standard deviation."""
+    """Return mean ± sample standard deviation as text; for one value, ``(1)`` takes the place of the deviation."""
     if not values:
         return "—"
     return f"{fmean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else " (1)")
 
 
 def print_table(by: AreasBySeed, benchmark: Benchmark) -> None:
-    """Print a line for each task, the sums of the seeds that have all tasks, and what is not counted."""
+    """Print a table of our and the published methods: a row for each task, the sums over tasks, and uncounted calls.
+
+    A seed enters the sum of a method if the method has runs of all tasks with this seed.
+    """
     print(f"| task | {' | '.join(f'`{method}`' for method in METHODS)} | {' | '.join(benchmark.methods)} |")
     print(f"|:--|{'--:|' * (len(METHODS) + len(benchmark.methods))}")
     for task, theirs in benchmark.tasks.items():
@@ -80,7 +88,10 @@ def print_table(by: AreasBySeed, benchmark: Benchmark) -> None:
 
 
 def print_distance(by: AreasBySeed, benchmark: Benchmark) -> None:
-    """Print on how many tasks our Graph GA is the published one, the first of the benchmark's methods."""
+    """Print on how many tasks our Graph GA is within two published standard deviations of the published mean.
+
+    The published Graph GA is the first of ``benchmark.methods``.
+    """
     differences = {}
     for task, theirs in benchmark.tasks.items():
         mean, spread = map(float, theirs[0].split(" ± "))
@@ -93,7 +104,7 @@ def print_distance(by: AreasBySeed, benchmark: Benchmark) -> None:
 
 
 def print_differences(by: AreasBySeed, benchmark: Benchmark) -> None:
-    """Print on how many tasks each method is above Graph GA, each task over the seeds that both have."""
+    """Print on how many tasks the mean of each method is above that of Graph GA, over the seeds that both have."""
     for method in METHODS:
         pairs = [
             (fmean(by[task, method][seed] for seed in common), fmean(by[task, BASELINE][seed] for seed in common))

@@ -1,9 +1,10 @@
-"""What a run adds to bare litellm and the bare sandbox: python benchmarks/program_run.py [EVALUATIONS ...].
+"""Measure what a run adds to bare litellm and the bare sandbox: python benchmarks/program_run.py [EVALUATIONS ...].
 
-A size may be named several times; the medians come last. Each run is `evodiverse task=program method=pt`, as a user
-starts it, with a language model that answers at once and programs that do nothing. In turns of a second it is halted,
-and calls such as it makes are made bare: two prompts by litellm, then two programs in the sandbox, with nothing
-between. So both have the same machine, whatever else that does. The server has a process of its own.
+Each argument is the number of evaluations of one run. A number may be given several times; the medians of its runs are
+printed last. A run is `evodiverse task=program method=pt`, as a user starts it, with a language model that answers at
+once and programs that do nothing. The run is paused every other second. Meanwhile, calls like those of the run are made
+bare, with nothing in between: two prompts by litellm, then two programs in the sandbox. Other work on the machine
+therefore slows down both alike. The server of the model has a process of its own.
 """
 
 import asyncio
@@ -51,12 +52,12 @@ def start(address: str, evaluations: int, folder: Path) -> subprocess.Popen[byte
 
 
 def record(folder: Path) -> dict[str, Any]:
-    """Return ``run.json`` of the run in a folder, empty before it begins."""
+    """Return the content of ``run.json`` of the run in a folder, an empty dictionary before the run begins."""
     return next((json.loads(path.read_text()) for path in folder.rglob("run.json")), {})
 
 
 def find_calls(address: str) -> tuple[list[str], list[str]]:
-    """Return the prompts and the programs of a run."""
+    """Make a run and return its prompts and its programs, which `Bare` repeats."""
     with tempfile.TemporaryDirectory() as name:
         if start(address, N_CALLS, Path(name)).wait() != 0:
             raise SystemExit("the run failed")
@@ -71,7 +72,12 @@ def column(run: Path, dataset: str, name: str) -> list[Any]:
 
 
 class Bare:
-    """litellm and the sandbox with nothing between; ``seconds`` is what each took, for ``n`` evaluations."""
+    """Bare calls of litellm and of the sandbox, with nothing in between.
+
+    Attributes:
+        n: The number of evaluations so far.
+        seconds: The seconds that litellm and the sandbox each took for them.
+    """
 
     def __init__(self, address: str, prompts: list[str], programs: list[str]) -> None:
         self._litellm = load_litellm()
@@ -81,7 +87,7 @@ class Bare:
         self._sandboxes = [ProcessSandbox() for _ in range(AT_ONCE)]
         self._threads = ThreadPoolExecutor(AT_ONCE)
         self._loop = asyncio.Runner()
-        for _ in range(2):  # the first one starts them
+        for _ in range(2):  # the first turn starts the processes and connections, and does not count
             self.n = 0
             self.seconds = {"bare litellm": 0.0, "bare sandbox": 0.0}
             self.turn()
@@ -97,7 +103,7 @@ class Bare:
         await asyncio.gather(*map(self._ask, prompts))
 
     def turn(self) -> None:
-        """Make the calls of one iteration."""
+        """Make the calls of one iteration: `AT_ONCE` prompts, then as many programs."""
         began = time.perf_counter()
         self._loop.run(self._ask_together(list(islice(self._prompts, AT_ONCE))))
         asked = time.perf_counter()
@@ -113,7 +119,7 @@ class Bare:
 
 
 def measure(address: str, evaluations: int, prompts: list[str], programs: list[str]) -> dict[str, float]:
-    """Return the milliseconds an evaluation of a run, by its own clock, and of the bare calls."""
+    """Return milliseconds per evaluation: of a run by its own clock, of the bare calls, and of the run beyond both."""
     bare = Bare(address, prompts, programs)
     halted = 0.0
     with tempfile.TemporaryDirectory() as name:
@@ -124,7 +130,7 @@ def measure(address: str, evaluations: int, prompts: list[str], programs: list[s
             time.sleep(TURN_SECONDS)
             run.send_signal(signal.SIGSTOP)
             began = time.perf_counter()
-            time.sleep(0.02)  # a program under way ends
+            time.sleep(0.02)  # until programs in progress have ended
             while time.perf_counter() < began + TURN_SECONDS:
                 bare.turn()
             if record(Path(name))["status"] == "running":

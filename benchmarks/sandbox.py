@@ -1,8 +1,9 @@
-"""What a run in the sandbox costs: python benchmarks/sandbox.py [SECONDS].
+"""Measure how fast programs run in the sandbox: python benchmarks/sandbox.py [SECONDS].
 
-Counts programs a second on one core, in turns with starting Python for each: trivial ones against `import numpy`, and
-ones that solve a small problem by `scipy.optimize` against the import of that. Measures how long after its limit a
-program is gone that never ends, by CPU time and by the wall.
+Counts programs per second on one core, and in turns with that, how often per second Python can start and import a
+library. Trivial programs are compared with `import numpy`, and programs that solve a small problem with
+`scipy.optimize` are compared with `import scipy.optimize`. Each turn takes SECONDS (by default 3). Then measures how
+long an endless program outlives its limit, once for the limit on CPU time and once for that on wall time.
 """
 
 import os
@@ -27,7 +28,7 @@ def main():
 
 
 def rate(run: Callable[[], object], seconds: float) -> float:
-    """Return how often something can be done a second."""
+    """Return how often per second ``run`` can be called, measured over the given seconds."""
     count, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         run()
@@ -40,7 +41,7 @@ def job(code: str, cpu_seconds: float = 10.0) -> Job:
 
 
 def compare(name: str, sandbox: ProcessSandbox, program: Job, imported: str, seconds: float) -> None:
-    """Print how often a program runs a second, and how often Python starts with an import."""
+    """Print how many programs run per second, and the ratio to how often per second Python starts with an import."""
     start = [sys.executable, "-c", f"import {imported}"]
     ratios, rates = [], []
     for _ in range(TURNS):

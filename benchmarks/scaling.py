@@ -1,8 +1,8 @@
-"""What a search costs as it grows in one thing after another: python benchmarks/scaling.py.
+"""Measure how the cost of a search grows if one of its sizes grows: python benchmarks/scaling.py.
 
-The toy task is searched, whose operator and oracle cost next to nothing, so that what is measured is EvoDiverse itself.
-Prints milliseconds a call, start-up taken off, for more pools, larger pools and more offspring; and how many times as
-long slow evaluations take as so many workers need at least.
+The runs search the toy task, whose operator and oracle cost next to nothing, so EvoDiverse itself is measured. Prints
+milliseconds per call, without start-up, for more pools, larger pools and more offspring. Then prints, for slow
+evaluations with 1, 4 and 16 workers, how long they take relative to the least time that so many workers need.
 """
 
 import json
@@ -23,7 +23,7 @@ CASES = {
 
 
 def seconds(words: Sequence[str], calls: int) -> float:
-    """Return how long a run takes."""
+    """Return how long a run of the toy task with these settings takes; raise an error if it makes fewer calls."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         if start(Path(folder), calls, [*TOY, *words]).wait():

@@ -1,7 +1,7 @@
-"""Four runs at once against the same runs two at a time: python benchmarks/side_by_side.py [KEY=VALUE ...].
+"""Compare four runs at once with the same runs two at a time: python benchmarks/side_by_side.py [KEY=VALUE ...].
 
-Each run has as many workers as there are cores, which is the default, so that four of them ask for four times the cores
-of a machine. Both ways take turns; prints the seconds of each turn and the ratio of the fastest ones.
+By default, a run has as many workers as there are cores, so four runs have four times as many workers as the machine
+has cores. The two ways take turns. Prints the seconds of each turn and the ratio of the fastest turns.
 """
 
 import os
@@ -20,7 +20,7 @@ TURNS = 3
 
 
 def seconds(words: Sequence[str], at_once: int) -> float:
-    """Return how long the runs take, so many of them at a time."""
+    """Return how many seconds the runs of all `SEEDS` take together, ``at_once`` of them at a time."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(at_once) as pool:
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
 

@@ -1,8 +1,8 @@
-"""What a sweep of very many short runs costs: python benchmarks/sweeps.py [RUNS].
+"""Measure what a sweep of very many short runs costs: python benchmarks/sweeps.py [RUNS].
 
-Makes runs of 20 calls of the toy task, which cost next to nothing, and next to them as many Hydra jobs of the same
-configuration that do nothing. Then prints how long the same sweep takes once its runs are complete, and how long the
-tables over them take.
+Makes a sweep of runs with 20 calls of the toy task, which cost next to nothing, and for comparison a sweep of as many
+Hydra jobs that have the same configuration but do nothing. Prints the time of both, then how long the same sweep takes
+once its runs are complete, and how long the tables of these runs take.
 """
 
 import argparse
@@ -28,11 +28,11 @@ WORDS = [*TOYS, "-m", "task=bits", "method=pt", "budget.oracle_calls=20", "evalu
 
 
 def do_nothing(config: DictConfig) -> None:
-    """Be an empty job."""
+    """Do nothing; Hydra calls this function for each empty job."""
 
 
 def seconds(folder: Path, command: Sequence[str]) -> float:
-    """Return how long a command takes that must succeed."""
+    """Return how many seconds a command takes; raise an error if it fails."""
     began = time.perf_counter()
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run(command, env=env, cwd=folder, check=True, stdout=subprocess.DEVNULL)

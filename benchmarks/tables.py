@@ -1,9 +1,10 @@
-"""The tables of many runs, as a user makes them: python benchmarks/tables.py OUTPUTS.
+"""Measure how long the tables of many runs take: python benchmarks/tables.py OUTPUTS.
 
-Prints wall time and the highest memory of all processes together (Linux only) of `scripts/tables.py` over the runs
-below OUTPUTS, with nothing measured yet and again; and how long the first ten of a diversity-aware selection take from
-the final molecules of each of them, their fingerprints known. The runs of the figures in README.md are 36 of `make
-runs` and 29 of evodiverse -m task=jnk3 method=pt search.early_stop=null seed="range(29)" outputs=OUTPUTS
+Calls `scripts/tables.py` twice for the runs below OUTPUTS, first with an empty cache of metrics and then with a full
+one. Prints the wall time of each call and the highest memory of all its processes together (Linux only). Then prints
+how long the diversity-aware selection of ten from the final molecules of a run takes, without computing fingerprints.
+The figures in README.md are those of 36 runs of `make runs` and of 29 runs of
+evodiverse -m task=jnk3 method=pt search.early_stop=null seed="range(29)" outputs=OUTPUTS
 """
 
 import os
@@ -27,7 +28,7 @@ N_REPEATS = 20
 
 
 def time_script(outputs: Path, cache: str) -> tuple[float, float]:
-    """Return the seconds and the megabytes that the script takes."""
+    """Return the seconds and the megabytes that the script takes with the folder ``cache`` for metrics."""
     began, peak = time.perf_counter(), 0.0
     environment = {**os.environ, "EVODIVERSE_CACHE": cache}
     script = subprocess.Popen([sys.executable, str(SCRIPT), str(outputs)], env=environment)

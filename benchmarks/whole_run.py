@@ -1,7 +1,8 @@
-"""A whole run as a user starts it: python benchmarks/whole_run.py [OVERRIDES].
+"""Measure a whole run, started as a user starts it: python benchmarks/whole_run.py [OVERRIDES].
 
 Prints wall time from start to end, the highest memory of all its processes together (proportional set size, sampled
-every 50 ms; Linux only), and where the time went by the run's own clock. Without overrides it is the full JNK3 search.
+every 50 ms; Linux only), and how much time each part took by the run's own clock. Without overrides, the run is the
+JNK3 search with its full budget.
 """
 
 import json
@@ -16,7 +17,7 @@ INTERVAL_S = 0.05
 
 
 def processes_below(root: int) -> list[int]:
-    """Return a process and all its descendants."""
+    """Return the id of a process and those of all its descendants."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -30,7 +31,7 @@ def processes_below(root: int) -> list[int]:
 
 
 def memory_mb(processes: list[int]) -> float:
-    """Return the memory of processes, what they share counted once."""
+    """Return the megabytes that processes take together; memory that they share is counted once."""
     total_kb = 0
     for process in processes:
         try:

@@ -18,8 +18,8 @@ class Diversity(NamedTuple):
     """The mean pairwise cosine distances of a set whose members are in pools; NaN for fewer than two members.
 
     Attributes:
-        overall: The mean over all pairs of members.
-        pools: For each pool, cold to hot, the mean over the pairs of its members.
+        overall: The mean over all pairs of members, whether or not they are in the same pool.
+        pools: For each pool, cold to hot, the mean over the pairs of its own members.
     """
 
     overall: float

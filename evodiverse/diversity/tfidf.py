@@ -24,9 +24,9 @@ def find_tokens(source: str) -> tuple[str, ...]:
     The tokens come from the syntax tree. Layout, comments, docstrings, redundant parentheses and the spelling of
     numbers and strings therefore make no difference, and neither does the version of Python's tokenizer.
 
-    A name is normalized as Python does it (NFKC), and a dotted name counts as its parts. A string is a single token,
-    since it may be the name of an algorithm. A keyword or an operator counts as its syntax node, such as ``<For>`` or
-    ``<Add>``.
+    A name is normalized as Python does it (NFKC), and a dotted name counts as its parts. A string is a single token and
+    is not split into words, since it may be the name of an algorithm. A keyword or an operator counts as its syntax
+    node, such as ``<For>`` or ``<Add>``.
 
     Returns:
         The tokens, in no meaningful order; empty for a program without statements.

@@ -18,8 +18,8 @@ class Settings:
             proportional to this number.
         versions: The versions of the docking program and of the libraries that affect the result, by package name.
         seed: The random seed of the 3D embedding and of the docking, at least 1. Given 0, Vina would choose a seed.
-        n_poses: The number of poses that are refined at the end. The default is the number that the command-line
-            program ``vina`` reports by default. Only the best pose counts.
+        n_poses: The number of poses that Vina refines at the end, by default as many as its command-line program
+            reports. Only the best pose counts.
     """
 
     exhaustiveness: int

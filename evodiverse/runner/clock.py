@@ -22,7 +22,7 @@ class Clock:
     oracle: float = 0.0
 
     def resume(self, seconds: Mapping[str, float]) -> None:
-        """Continue from the `seconds` of an earlier process."""
+        """Continue from ``seconds``, the value that the property `seconds` had in an earlier process."""
         self.before, self.operator, self.oracle = seconds["wall"], seconds["operator"], seconds["oracle"]
 
     @property
@@ -32,5 +32,5 @@ class Clock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The wall time of the loop, and its parts spent on the operator and on the oracle, in seconds."""
+        """The wall time of the run (``wall``) and its parts spent on ``operator`` and ``oracle``, in seconds."""
         return {"wall": self.before + self.here, "operator": self.operator, "oracle": self.oracle}

@@ -160,7 +160,7 @@ def messages(prompts: Prompts, request: Request) -> tuple[Message, ...]:
 
 
 def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
-    """Return the genotype that a reply proposes, or why it proposes none.
+    """Return the genotype that a language model's reply proposes, or why it proposes none.
 
     Raises:
         ContractError: The answer is neither a genotype nor a rejection.
@@ -227,7 +227,7 @@ def grade(task: Choosing, hypothesis: Hypothesis) -> int:
 
 
 def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
-    """Return the task's description, on one line, of the candidate that it chooses among these discoveries.
+    """Return the task's line about the candidate that it chooses among the best of each grade (see `grade`).
 
     Raises:
         ContractError: The answer is not a string.

@@ -142,7 +142,7 @@ class Ledger:
         }
 
     def resume(self, saved: Mapping[str, Any]) -> None:
-        """Continue from the totals that `saved` returned in an earlier process."""
+        """Continue from the totals in ``saved``, which the method `saved` returned in an earlier process."""
         self._pools = [Usage(**usage) for usage in saved["pools"]]
         self._tokens, self._usd = saved["counted_tokens"], saved["counted_usd"]
 

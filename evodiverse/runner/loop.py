@@ -66,7 +66,7 @@ class Setup:
         search: The settings that do not depend on the method, such as when the search stops.
         streams: The random streams of the run.
         oracle_calls: The budget of oracle calls.
-        n_initial: The largest number of candidates that a pool starts from.
+        n_initial: How many initial candidates a pool may have at most; the task must not draw more.
         shared_start: Whether all pools start from the same candidates.
         task: The task of the run.
         workers: The worker processes.
@@ -260,8 +260,9 @@ class Loop:
     def _check_start(self, state: State) -> None:
         """Refuse to search if no initial candidate can enter a pool, or if all failed.
 
-        If all failed but some can enter a pool, the settings may allow the search. The decision depends only on the
-        committed state and the settings, so a run that ended here gives the same error when resumed.
+        A failed candidate can enter a pool if it has a score. If all failed but some have a score, the search is
+        refused unless `Search.continue_on_failed_start` is set. The decision depends only on the committed state and
+        the settings, so a run that ended here gives the same error when resumed.
 
         Raises:
             InputError: Every initial candidate failed. The message says why the first one did.

@@ -139,7 +139,7 @@ def choose_sheet(name: str, listed: Sequence[Listed], n_runs: int) -> Sheet:
 
 
 class NoSheet:
-    """A sheet that shows nothing."""
+    """A display of a sweep (`Sheet`) that shows nothing."""
 
     def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
         """Show nothing."""
@@ -149,7 +149,9 @@ class NoSheet:
 
 
 class PlainSheet(NoSheet):
-    """A display that prints a line when a run starts or ends, and every ten seconds a line for each run in progress.
+    """A display of a sweep that prints a line when a run starts or ends, and progress lines every ten seconds.
+
+    There is a progress line for each running run that has made oracle calls, up to ten of them.
 
     Args:
         listed: The runs.
@@ -193,7 +195,9 @@ class PlainSheet(NoSheet):
 
 
 class RichSheet(NoSheet):
-    """A table that is redrawn in place, one row per run. If not all fit on the terminal, running ones take precedence.
+    """A display of a sweep: a table with one row per run, redrawn in place.
+
+    If not all rows fit on the terminal, those of running runs take precedence.
 
     Args:
         listed: The runs.

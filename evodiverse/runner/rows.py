@@ -63,7 +63,10 @@ def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
 
 
 def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> dict[str, object]:
-    """Return the content of the checkpoint: what `restore` needs besides the log, and the progress of the run."""
+    """Return the content of the checkpoint: what `restore` needs, and the progress of the run.
+
+    Its ``seconds`` are those of `Clock.seconds`. It does not hold the evaluations, which are in the log.
+    """
     best, top_mean = archive.best(), state.progress.top_mean
     return {
         "seconds": dict(seconds),

@@ -29,8 +29,8 @@ _MIN_IN_LEAF: Final = 3
 class Surrogate:
     """A random forest that predicts the negative energy from the task's features, and is refitted as the run grows.
 
-    Its forecasts depend only on the archive's first `n_fitted` calls, so a resumed run fits the same forest again.
-    It is fitted in a thread, while worker processes make the proposals that it will judge.
+    Its forecasts depend only on the archive's first `n_fitted` calls, those of the last fit, so a resumed run fits the
+    same forest again. It is fitted in a thread, while worker processes make the proposals that it will judge.
 
     Args:
         describe: A function that returns the ``(n, d)`` sparse features of ``n`` hypotheses, at least one.
@@ -50,14 +50,14 @@ class Surrogate:
         self.n_fitted = 0
 
     def is_ready(self) -> bool:
-        """Start a fit if one is due, and return whether `forecast` can be called; it waits for a fit in progress."""
+        """Start a fit if one is due, and return whether `forecast` can be called, which waits until the fit is done."""
         n_calls = self._archive.n_calls
         if is_due(n_calls, self.n_fitted):
             self.fit(n_calls)
         return self._trees is not None
 
     def fit(self, n_calls: int) -> None:
-        """Start a fit to the first ``n_calls`` calls.
+        """Start a fit to the first ``n_calls`` calls, or to a sample of them that `choose_sample` draws.
 
         A call without an energy counts as if it had the worst energy of all calls. If no call has an energy, there is
         no fit.

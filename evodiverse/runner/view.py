@@ -69,7 +69,7 @@ class View:
         self._note_exchange(info.trials)
 
     def note_logged(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
-        """Add logged rows of earlier processes: all rows of some iterations, in the order committed."""
+        """Add ``evaluations`` rows of earlier processes: all rows of some iterations, in the order committed."""
         self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
 
     def resume(self, swaps: Sequence[Mapping[str, Any]]) -> None:
@@ -111,7 +111,8 @@ class View:
     def best_discoveries(self) -> list[Discovery]:
         """Return the `N_BEST` best candidates of the run and, for a `Choosing` task, the best of each grade.
 
-        They are ordered by score, best first; of several with the same score, the older comes first.
+        A grade is a value that the task gives a candidate, such as the complexity of an equation (`Choosing.grade`).
+        Candidates are ordered by score, best first; of several with the same score, the older comes first.
         """
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, the score of failed evaluations, sorts last
@@ -119,7 +120,7 @@ class View:
         return [self._discovery(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
 
     def new_improvements(self) -> list[Discovery]:
-        """Return the candidates that were better than all before them, among those evaluated since the last call."""
+        """Return the candidates evaluated since this was last called that were better than all before them."""
         scores = self._archive.scores
         records = []
         for call in range(self._n_seen + 1, scores.size + 1):
@@ -130,7 +131,7 @@ class View:
         return records
 
     def headline(self) -> str | None:
-        """Return the task's description of the candidate that it chooses, or None if it chooses none."""
+        """Return the line of a `Choosing` task about its choice; None for other tasks, or before the first score."""
         if not isinstance(self._task, Choosing):
             return None
         n_known = len(self._iterations)
@@ -140,7 +141,7 @@ class View:
         return None if self._headline is None else self._headline[1]
 
     def _graded(self) -> Mapping[int, int]:
-        """Return the number of the best call of each grade, by grade; empty for a task without grades."""
+        """Return the call number of the best candidate of each grade, by grade; empty for a task without grades."""
         if isinstance(self._task, Choosing):
             scores, n_known = self._archive.scores, len(self._iterations)
             for call in range(self._n_graded + 1, n_known + 1):
@@ -180,7 +181,10 @@ class View:
         return tuple(views)
 
     def _summarize(self, state: State | None) -> tuple[str | None, float | None]:
-        """Return the name and the value of the task's summary over the members of all pools, cached by iteration."""
+        """Return the name and the value of the task's summary over the members of all pools, cached by iteration.
+
+        Both are None for a task without a summary. The value is None before the first commit.
+        """
         if not isinstance(self._task, Summarizer):
             return None, None
         if state is None:

@@ -62,7 +62,7 @@ class Bench:
     journal: Journal
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return for each request the operator's proposal and its hypothesis, or why it has none."""
+        """Return for each request the operator's proposal and its hypothesis, or why it gave no hypothesis."""
         proposals = contracts.propose(self.operator, requests)
         genotypes = [proposal.genotype for proposal in proposals if proposal.genotype is not None]
         read = iter(contracts.parse(self.task, genotypes))
@@ -72,7 +72,7 @@ class Bench:
         ]
 
     def describe(self, hypotheses: Sequence[Hypothesis]) -> list["csr_matrix"]:
-        """Return a list with one sparse ``(n, d)`` matrix of the features of all hypotheses, for `Workers.describe`."""
+        """Return one sparse ``(n, d)`` matrix of all features, in a list, since `Workers.describe` joins such lists."""
         from scipy.sparse import csr_matrix  # the import is slow, and few runs need it
 
         if not isinstance(self.task, Featured):
@@ -194,7 +194,7 @@ class Workers:
             raise RuntimeError("the workers cannot be started") from error
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return for each request the operator's proposal and its hypothesis, or why it has none."""
+        """Return for each request the operator's proposal and its hypothesis, or why it gave no hypothesis."""
         return self._share_out(Bench.propose, requests)
 
     def describe(self, hypotheses: Sequence[Hypothesis]) -> "csr_matrix":

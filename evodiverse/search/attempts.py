@@ -37,7 +37,7 @@ class Attempts:
     screening, there is a single round with several attempts at each slot, and `screen` takes the place of `settle`.
 
     Args:
-        slots: The slots to fill, in the order (slot, pool).
+        slots: The slots to fill, sorted by the number of the slot, then by pool.
         pools: The members of each pool.
         archive: The archive of the run.
 
@@ -72,12 +72,12 @@ class Attempts:
         return self._pending
 
     def screen(self, requests: Sequence[Request], answers: Sequence[Answer], screening: Screening) -> list[Hypothesis]:
-        """Choose the proposals to evaluate, at most one per open slot of each pool, charge them, and return them.
+        """Choose proposals to evaluate, for each pool at most as many as it has open slots; charge and return them.
 
         A proposal that the run has already evaluated, or that came earlier in this round, in any pool, is a duplicate.
 
         Args:
-            requests: The requests in the order (slot, pool, attempt), several per slot.
+            requests: The requests, several per slot, sorted by slot, then pool, then attempt.
             answers: The answer to each request.
             screening: The rule that chooses.
         """

@@ -144,8 +144,7 @@ def ring(pools: Pools, event: Event) -> Exchanged:
     """Copy the best ``swap.size`` candidates of each pool to the next pool, and those of the last pool to the first.
 
     Candidates that the receiving pool already has are passed over. All copies are taken from the pools as they were
-    before the exchange.
-    No pool loses anything, so a pool may exceed its capacity until its next survivors are selected.
+    before the exchange. No pool loses anything, so a pool may exceed its capacity until its survivors are selected.
     """
     migrations: list[Migration] = []
     for source in range(len(pools)):

@@ -16,7 +16,7 @@ from evodiverse.vocabulary import Candidate, Prompt, Request
 
 
 class Slot(NamedTuple):
-    """A place for one offspring, number ``slot`` of its pool. Slots are dealt and decided in the order (slot, pool)."""
+    """A place for one offspring, number ``slot`` of its pool. Slots are sorted by this number, then by pool."""
 
     slot: int
     pool: int

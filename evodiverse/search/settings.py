@@ -28,7 +28,10 @@ class Survivors:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The exchange between pools, and how ξ adapts. The paper's τ, ε, L are ``target``, ``tolerance``, ``window``."""
+    """The exchange between pools, and how ξ adapts (the keys ``method.swap.*``).
+
+    The paper's τ, ε and L are ``target``, ``tolerance`` and ``window``.
+    """
 
     rule: str
     schedule: str
@@ -54,10 +57,11 @@ class Niche:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Which of the ``proposals`` per slot are evaluated: those with the highest prediction + ``explore`` * spread.
+    """How proposals are screened: each slot gets ``proposals`` of them, and a pool evaluates as many as it has slots.
 
-    The prediction and its spread are those of a `Forecast`. Of the chosen proposals, at most ``at_most`` have a
-    similarity of at least ``radius`` to each other, as long as there are dissimilar ones to take instead.
+    A pool takes those with the highest prediction + ``explore`` * spread, both from their `Forecast`. Of these, at most
+    ``at_most`` have a similarity of at least ``radius`` to each other, as long as there are dissimilar ones to take
+    instead.
     """
 
     proposals: int
@@ -105,8 +109,9 @@ class EarlyStop:
 class Search:
     """Limits of the search that do not depend on the method.
 
-    A score above ``target`` ends the search. If all initial candidates failed, the search ends with an error, unless
-    ``continue_on_failed_start`` is set.
+    Each slot gets at most ``attempts`` attempts, not counting those of a fallback operator. The search ends when a
+    score is above ``target``, or after ``patience`` iterations in a row without an oracle call. If all initial
+    candidates failed, the search ends with an error, unless ``continue_on_failed_start`` is set.
     """
 
     attempts: int

@@ -48,7 +48,7 @@ class Attempt:
         attempt: The number of the attempt at this slot, counted from 1.
         outcome: How the attempt ended.
         operator: The name of the operator.
-        parents: The call numbers of the parents.
+        parents: The numbers of the oracle calls that evaluated the parents.
         genotype: The proposed genotype; None if there is none.
         key: The canonical identity; None if the genotype was rejected.
         call: The number of the oracle call charged for this attempt; None if nothing was charged.

@@ -67,10 +67,12 @@ def founders(contenders: Contenders, method: Method, rng: np.random.Generator) -
 
 @survivor_rules
 def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Return the indices of the best ``method.elites``, then of others, with at most ``niche.share`` similar ones.
+    """Return the indices of the best ``method.elites``, then of others, of which only a few are similar to each other.
 
     The others are considered in the order in which `sample` draws them. At β = ∞, this is the order of their scores; of
-    equal scores, the older comes first. If too few are dissimilar, similar ones that were skipped fill up the pool.
+    equal scores, the older comes first. A candidate is skipped if at least as many of those taken before
+    are similar to it as ``method.niche.share`` says for this pool. If too few are taken in this way, skipped ones fill
+    up the pool.
 
     Raises:
         ValueError: The method has no niches, or the task has no similarities.

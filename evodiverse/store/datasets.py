@@ -23,7 +23,7 @@ def schemas(columns: Mapping[str, type]) -> dict[str, pa.Schema]:
 
 
 def add_columns(domain_columns: Mapping[str, type], *, screens: bool) -> dict[str, type]:
-    """Return the columns, types by name, that a run adds to ``evaluations``.
+    """Return the columns that a run adds to ``evaluations``: the type of each, by name.
 
     They are those of the domain and, if the run screens proposals, those of the surrogate's forecasts.
 

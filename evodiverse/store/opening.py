@@ -81,7 +81,8 @@ def open_run(
         libraries: The names of the packages whose versions are recorded.
         save: A function that writes the composed configuration into the folder it is given, ``.hydra`` of the run.
         begin: A function that is called with the directory of a new run, unless ``overwrite`` is true. It may fill the
-            directory with results that are known already, and returns the entries to add to the record.
+            directory with results that are known already, such as those of the same run with a smaller budget, and
+            returns the entries to add to the record.
         overwrite: Whether to delete the content of the directory and start over.
 
     Yields:

@@ -73,8 +73,8 @@ def delete_run(path: Path) -> None:
 class RunDirectory:
     """The log of one run on disk (see `evodiverse.ports.Store`): datasets that consist of parts (Parquet files).
 
-    A committed iteration is written at once if the last write took at most ``write_share`` of the time since its end,
-    or if its end was at least ``max_wait`` seconds ago. Otherwise the iteration is written later, into one part
+    A commit is written at once if enough time has passed since the last write ended: ``max_wait`` seconds, or so long
+    that the last write took at most ``write_share`` of it. Otherwise the iteration is written later, into one part
     together with the next ones.
 
     A write adds one part to each dataset that has new rows; each part is a temporary file first, which is then renamed.
@@ -216,7 +216,7 @@ class RunDirectory:
 
         Args:
             files: The content of each file, by name; None deletes the file.
-            chosen: The task's line about the candidate that it chooses, for ``chosen.txt``.
+            chosen: The task's line about the candidate that it chooses, for ``chosen.txt``; None changes nothing.
 
         Raises:
             InputError: A folder has been replaced by a link.
@@ -260,7 +260,7 @@ class RunDirectory:
             write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Return all written rows of a dataset, in the order in which they were committed.
+        """Return these columns of all written rows of a dataset, in the order in which the rows were committed.
 
         Raises:
             InputError: A part cannot be read; the message names it.

@@ -81,7 +81,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def _outside_code(markdown: str, change: "partial[str]") -> str:
-    """Apply a change to all text except code blocks and inline code."""
+    """Return the page after applying ``change`` to all its text except code blocks and inline code."""
     parts, end = [], 0
     for code in CODE.finditer(markdown):
         parts += [change(markdown[end : code.start()]), code[0]]

@@ -30,7 +30,7 @@ class CommandSettings:
 
     Attributes:
         command: The program and its arguments.
-        side_by_side: The number of its processes that run at the same time.
+        side_by_side: The largest number of its processes that run at the same time.
         batch: The number of candidates that one process gets; None shares the candidates evenly among the processes.
         timeout: The seconds that one process may take, or None for no limit.
         retries: How often a candidate that got no answer is submitted again.
@@ -86,7 +86,7 @@ class CommandEvaluator:
 
         Raises:
             InputError: The program cannot be started, or the task does not accept a score.
-            ServiceError: The program has never answered, not even after all retries of a candidate.
+            ServiceError: A candidate has no answer after all its retries, and the program has never answered at all.
         """
         if not hypotheses:
             return []
@@ -112,7 +112,7 @@ class CommandEvaluator:
             pause = _SHORTEST_PAUSE if came else min(2 * pause, _LONGEST_PAUSE)
             if len(answers) < len(hypotheses) and not (todo and len(running) < self._settings.side_by_side):
                 time.sleep(pause)
-        for job in running:  # other jobs have answered for all of their candidates
+        for job in running:  # all of their candidates have answers, from these or from other jobs
             job.kill()
             job.remove()
         return [answers[hypothesis.key] for hypothesis in hypotheses]

@@ -175,7 +175,7 @@ class RayEvaluator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Disconnect from the cluster. After an error, the run's Ray tasks continue there."""
+        """Disconnect from the cluster, and end the broker. After an error, the broker and its Ray tasks stay."""
         import ray
 
         if kind is None:
@@ -193,7 +193,7 @@ class RayEvaluator:
                 to stop waiting; the Ray tasks then continue.
 
         Raises:
-            EvoDiverseError: A Ray task failed with this error.
+            EvoDiverseError: The error with which a Ray task failed, if it is of this type.
             ServiceError: A Ray task failed with any other error, or the cluster is gone.
         """
         waiting = {hypothesis.key: hypothesis for hypothesis in hypotheses}
@@ -224,7 +224,10 @@ class RayEvaluator:
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_running(self, waiting: dict[str, Hypothesis]) -> dict[Batch, float]:
-        """Return the batches that an earlier start of the run left for these candidates, and cancel all others."""
+        """Return the batches that an earlier start of the run left for these candidates, and cancel all others.
+
+        The value of each batch is the time from which its timeout counts: the present time.
+        """
         found: dict[Batch, float] = {}
         for batch in self._ask("find"):
             if waiting.keys() >= set(batch):
@@ -249,7 +252,7 @@ class RayEvaluator:
         answers: dict[str, TimedEvaluation],
         n_starts: Counter[Batch],
     ) -> int:
-        """Resubmit the candidates of overdue Ray tasks, each in its own; return how many candidates failed for good."""
+        """Resubmit each candidate of the overdue Ray tasks in a task of its own; return how many failed for good."""
         timeout = self._settings.timeout
         overdue = [batch for batch, began in running.items() if timeout and time.monotonic() - began > timeout]
         n_failed = 0

@@ -34,7 +34,7 @@ _UNUSED_SCORE: Final = (
 
 
 def choose_any(library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
-    """Draw molecules uniformly."""
+    """Draw ``size`` molecules of the library uniformly, or all if it has fewer."""
     return library.sample(size, rng)
 
 
@@ -136,7 +136,10 @@ def _draw(library: AnyLibrary, among: int, rng: np.random.Generator) -> list[Mol
 
 
 def _read_score(score: object) -> tuple[Component | None, Transform | None, list[str]]:
-    """Return the component that ``task.initial.score`` names, its transform, and what is wrong with them."""
+    """Return the component that ``task.initial.score`` names, its transform, and what is wrong with them.
+
+    The component is None if it is invalid. The transform is None if the component needs none.
+    """
     if score is None:
         return None, None, [f"{_PREFIX[:-1]} has no value; set it to a property to choose by, such as qed"]
     values = score if isinstance(score, Mapping) else {"kind": score}

@@ -39,13 +39,21 @@ def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
 
 
 def count_clusters(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the number, the size and the index of the first molecule of each cluster that `find_clusters` found."""
+    """Return the number, the size and the index of the first molecule of each cluster.
+
+    Args:
+        numbers: The cluster number of each molecule, as `find_clusters` returns them.
+    """
     sizes = Counter(numbers)
     return [(number, sizes[number], numbers.index(number)) for number in sorted(sizes)]
 
 
 def count_scaffolds(scaffolds: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Return each scaffold, most frequent first, with its number of molecules and the index of the first of these."""
+    """Return each scaffold, most frequent first, with its number of molecules and the index of the first of these.
+
+    Args:
+        scaffolds: The scaffold of each molecule.
+    """
     places: dict[str, list[int]] = defaultdict(list)
     for at, scaffold in enumerate(scaffolds):
         places[scaffold].append(at)

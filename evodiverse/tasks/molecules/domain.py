@@ -68,7 +68,11 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
 
 
 def count_initial(settings: MoleculeSettings) -> int:
-    """Return the maximum number of molecules that a pool starts from."""
+    """Return how many molecules a pool starts from at most, for the check that the budget covers them.
+
+    A pool starts from fewer if filters reject many, or if a large file holds few valid molecules. If the user's file
+    cannot be used, which `find_violations` reports, the number is 0.
+    """
     if settings.initial.path is None:
         return settings.initial.size
     try:
@@ -88,7 +92,7 @@ def build_operator(settings: MoleculeSettings) -> GraphGA:
 
 
 def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:
-    """Return the columns with the raw values of an objective's components; empty without an objective."""
+    """Return the columns that a report shows: the raw values of an objective's components, or none without one."""
     return dict.fromkeys(find_raw_columns(settings), float)
 
 
@@ -100,7 +104,7 @@ def build_metrics(settings: Mapping[str, Any]) -> "MoleculeMetrics":  # noqa: AR
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return no overrides for the commands that make missing runs: molecule tasks have no problems to choose from."""
+    """Return no overrides, whatever ``groups`` is: molecule tasks have no problems (see `Measured.choose_problems`)."""
     return []
 
 
@@ -136,7 +140,13 @@ def build_task(
     artifact: Callable[[str], Path],
     sandbox: Callable[[], Sandbox],  # noqa: ARG001 (nothing untrusted runs here)
 ) -> MoleculeTask:
-    """Check the oracle, open the library, and return the task."""
+    """Check the oracle, open the library, and return the task.
+
+    Args:
+        settings: The settings ``task.*``, without violations.
+        artifact: A function that returns the path of a published file, given its name.
+        sandbox: Not used, since a molecule task runs no untrusted programs.
+    """
     oracle = (
         Objective.build(settings.objective, artifact) if settings.objective else open_oracle(settings.oracle, artifact)
     )

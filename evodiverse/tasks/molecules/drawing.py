@@ -87,7 +87,7 @@ def _legend(rank: int, entry: Discovery, lines: Sequence[Sequence[str]]) -> str:
 
 
 def _name(column: str) -> str:
-    """Return the name of a component, cut if it is too long for a line."""
+    """Return the name of the component with this column, cut if it is too long for a line."""
     name, most = column.removesuffix(RAW), _MOST_CHARACTERS - _NUMBER_WIDTH
     return name if len(name) <= most else f"{name[: most - 3]}..."
 

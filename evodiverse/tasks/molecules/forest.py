@@ -33,7 +33,7 @@ class Forest:
         feature: ``(n_nodes,)`` int16; the bit that a node tests, or `LEAF_COLUMN` in a leaf.
         right: ``(n_nodes,)`` int32; the index of the child taken when the bit is on, or of the node itself in a leaf.
             The child taken when the bit is off is the next node.
-        probability: ``(n_nodes,)`` float64 in [0, 1]; the fraction of class 1 in a leaf, 0 in other nodes.
+        probability: ``(n_nodes,)`` float64 in [0, 1]; the fraction of the active class in a leaf, 0 in other nodes.
         roots: ``(n_trees,)`` int32; the indices of the trees' roots, increasing from 0. A tree extends to the root of
             the next tree.
 
@@ -115,7 +115,7 @@ class Forest:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the probability that each molecule is active: the mean class-1 fraction of the leaves it reaches.
+        """Return the probability that each molecule is active: the mean of `probability` in the leaves that it reaches.
 
         A molecule gets exactly the same probability in every batch.
 

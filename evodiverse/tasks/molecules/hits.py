@@ -2,8 +2,8 @@
 
 A hit is a molecule whose score reaches a threshold. Two molecules are different if their Tanimoto similarity (Morgan,
 radius 2, 2048 bits) is below a limit. Different hits are selected greedily from the highest score to the lowest, with
-ties in the order of the oracle calls: a hit counts if it is different from *each* hit counted before it. Unlike the
-mean over a selection of varying size, a count cannot be raised by finding fewer molecules.
+ties in the order of the oracle calls: a hit counts if it is different from *each* hit counted before it. The mean score
+of selected molecules may rise when fewer are found and selected; the number of hits cannot.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,10 +36,10 @@ N_ORDERS: Final = 5
 def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     """Return the metrics of a run's hits.
 
-    - ``hits_<score>`` is the number of hits, ``different_hits_<score>_<limit>`` the number of different hits, and
-      ``div_hits`` the #DivHits of Renz et al. (see `count_div_hits`). ``<score>`` is the threshold of a hit, and
-      ``<limit>`` the similarity limit. Metrics without these in their names use `HIT` and `LIMIT`, except that
-      ``div_hits`` has its own limit.
+    - ``hits_<score>`` is the number of hits, with ``<score>`` as the threshold.
+    - ``different_hits_<score>_<limit>`` is the number of different hits, with ``<limit>`` as the similarity limit. The
+      metrics below have no threshold or limit in their names, and use `HIT` and `LIMIT`.
+    - ``div_hits`` is the #DivHits of Renz et al. (see `count_div_hits`), with `HIT` but its own limit.
     - ``different_top10`` is the mean score of the ten best pairwise different molecules, hits or not. If there are
       fewer than ten, each missing one counts as 0.
     - ``no_hit_percent`` is 100 for a run without a hit and 0 otherwise, so that its mean over runs is the percentage of
@@ -74,7 +74,7 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
 
 
 def find_different(fingerprints: Sequence[Bits], limit: float) -> list[int]:
-    """Select fingerprints in order, each with a similarity below ``limit`` to all selected before it.
+    """Visit fingerprints in order, and select each whose similarity to all selected before it is below ``limit``.
 
     Returns:
         The indices of the selected fingerprints.

@@ -44,7 +44,7 @@ class AnyLibrary(Protocol):
 
     @property
     def names_lines(self) -> bool:
-        """Whether line numbers refer to a user's file (and are logged), not to a published library."""
+        """Whether the molecules come from a user's file. If so, `MoleculeTask` logs their line numbers."""
 
     def __len__(self) -> int: ...
 
@@ -69,7 +69,7 @@ class Library:
 
     @property
     def names_lines(self) -> bool:
-        """Whether line numbers refer to a user's file."""
+        """Whether the molecules come from a user's file (see `AnyLibrary.names_lines`)."""
         return bool(self.lines)
 
     def __len__(self) -> int:
@@ -232,7 +232,10 @@ class _Found:
 
 @lru_cache(maxsize=2)
 def _read_whole(source: Source, stamp: object, reader: Reader) -> _Found:  # noqa: ARG001 (part of the cache key)
-    """Read a complete file; the result is cached, since both the check before a run and the run itself need it."""
+    """Read a complete file, once for the check before a run and for the run itself.
+
+    The result is cached until ``stamp``, which `Source.stamp` returns, shows that the file has changed.
+    """
     found = _Found(source, reader)
     for record in source.records():
         found.add(record)

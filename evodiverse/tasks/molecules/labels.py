@@ -31,7 +31,8 @@ class LabeledMolecules:
 
     Attributes:
         smiles: ``n`` canonical isomeric SMILES.
-        labels: ``(n,)`` finite labels; all are 0 or 1 if ``is_binary`` was set, else a threshold has yet to be applied.
+        labels: ``(n,)`` finite labels. If the table was read with ``is_binary``, all are 0 or 1; otherwise the caller
+            has yet to apply a threshold.
         is_test: ``(n,)`` bool; whether the column Split assigns a molecule to the test part. None without this column.
         n_skipped: The number of lines that were skipped because they hold no molecule.
     """

@@ -65,8 +65,10 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
 
     - ``diverse_average`` is the mean of the curve `diverse_top10_curve` over the last five iterations.
     - ``top10`` and ``top100`` are the mean scores of the best 10 and 100 molecules in the last iteration's pools.
-    - ``unique_scaffold_top10`` is the mean score of the ten best of these, counting only the best of each scaffold.
-    - ``scaffold_diverse_top10`` is the mean score of those whose scaffolds the diversity-aware selection takes.
+    - ``unique_scaffold_top10`` is the same mean as ``top10``, except that only the best molecule of each scaffold
+      counts.
+    - ``scaffold_diverse_top10`` is the mean score of a diversity-aware top 10 of the same molecules, selected by the
+      similarity of their scaffolds instead of the molecules' own.
     """
     curve = diverse_top10_curve(log, store.fingerprint)
     archive = diverse_archive_curve(log, store.fingerprint)
@@ -103,7 +105,8 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
 def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
     """Return curves that describe the pools after each iteration, starting with iteration 0.
 
-    - ``curve.n_diverse`` is the number of molecules that the diversity-aware selection takes without its cap of ten.
+    - ``curve.n_diverse`` is the number of molecules that the diversity-aware selection would take if it did not stop at
+      ten.
     - ``curve.n_drug_like`` is the number of molecules with QED above 0.5 and SA score below 5.5 (1 is easy to make, 10
       is hard), and ``curve.drug_like`` their mean score, or None if there are none (paper, figure ``mol``).
     """

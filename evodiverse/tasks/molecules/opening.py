@@ -41,7 +41,10 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
 
 
 def _under(prefix: str, key: str, violation: str) -> str:
-    """Replace ``task.oracle.`` at the start of a message by ``prefix``; another message gets ``prefix`` and ``key``."""
+    """Return a message about an oracle with the right key at its start.
+
+    A ``task.oracle.`` at the start is replaced by ``prefix``. Any other message gets ``prefix`` and ``key`` in front.
+    """
     if violation.startswith(OWN_PREFIX):
         return f"{prefix}{violation.removeprefix(OWN_PREFIX)}"
     return f"{prefix}{key}: {violation}"

@@ -73,8 +73,9 @@ class Published:
         activity: What it predicts, in a few words, for prompts.
         meaning: One sentence on what its score measures, for prompts.
         arrays_sha256: The SHA-256 of its arrays.
-        pinned_scores: The scores that scikit-learn gives to a few molecules, for `ClassifierOracle.check_pinned`:
-            version 1.2.2 for forests, since it can still load them as objects, and version 1.9.1 for other classifiers.
+        pinned_scores: The scores that scikit-learn gives to a few molecules, for `ClassifierOracle.check_pinned`.
+            Those of forests are from version 1.2.2, which can still load these pickles as objects, and those of other
+            classifiers from version 1.9.1.
     """
 
     kind: type[Classifier]
@@ -259,7 +260,7 @@ class TargetOracle:
         return source if source.is_file() else self.target
 
     def __call__(self, smiles: list[str]) -> ArrayLike:
-        """Return what the user's function returns."""
+        """Return what the user's function returns for these SMILES: one number for each, if the function is right."""
         return _located(self.target)(smiles)
 
 

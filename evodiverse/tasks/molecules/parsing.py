@@ -10,9 +10,9 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 # No molecule of a sensible size needs more; protects the parser from huge texts.
 MAX_CHARACTERS = 5_000
-# Limits on the number of independent rings, of which drugs have up to a dozen, and on the number of shortest rings,
-# counting equally short alternatives. RDKit enumerates all of these alternatives, which may be exponentially many, and
-# looks for aromaticity in sets of them. For some cages this takes minutes.
+# Limits on the number of independent rings (bonds - atoms + 1; drugs have up to a dozen), and on the number of shortest
+# rings, which include all equally short alternatives: cubane has 5 and 6. RDKit enumerates all of these alternatives,
+# which may be exponentially many, and looks for aromaticity in sets of them. For some cages this takes minutes.
 MAX_RINGS = 18
 MAX_SHORT_RINGS = 32
 # The numbers of atoms and bonds of an SDF entry, as versions V2000 and V3000 of the format write them.
@@ -108,8 +108,8 @@ def canonical_form(smiles: str) -> str:
 def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
     """Return the molecule that RDKit reads from a SMILES, or why it is rejected.
 
-    The molecule may have several fragments or placeholders, which `parse_smiles` rejects. It is shared, so copy it
-    before editing.
+    Unlike `parse_smiles`, this function accepts several fragments, and placeholders such as ``*`` for any atom or ``~``
+    for any bond. The molecule is shared, so copy it before editing.
     """
     smiles = text.strip()
     if not smiles:
@@ -142,8 +142,8 @@ def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:
 
     Args:
         graph: The molecule as it was written, not sanitized.
-        max_heavy_atoms: The maximum number of atoms that are bound to more than one other atom. Hydrogens never are, so
-            explicit hydrogens do not count.
+        max_heavy_atoms: The maximum number of heavy atoms. Checked here are only atoms that are bound to several
+            others, so that explicit hydrogens do not count; `read_molecule` checks the rest.
     """
     n_atoms = graph.GetNumAtoms()
     if n_atoms > max_heavy_atoms:

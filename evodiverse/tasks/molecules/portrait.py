@@ -25,7 +25,7 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return a picture of a child and a line on the change from its first parent, or None for invalid SMILES.
+    """Return a picture of a child and a line on the change from its first parent, or None if one is not a molecule.
 
     The picture marks the atoms that the first parent lacks, and the line counts the atoms kept, new and gone.
     """

@@ -128,7 +128,7 @@ class Source:
     def stamp(self) -> tuple[int, int, bytes]:
         """Return the size, the modification time in nanoseconds and the hash of the first megabyte of the file.
 
-        Cached results are discarded when one of the three changes.
+        Results about the file are cached, and are computed again when one of the three changes.
         """
         with self._reading(), open_input(self.path, DATA_BYTES) as file:
             status = os.fstat(file.fileno())

@@ -66,7 +66,10 @@ def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns
 
 
 def _write_top(table: bytes) -> bytes:
-    """Return the molecules of ``top.csv`` as SDF, named by their oracle calls, with the columns as data fields."""
+    """Return the molecules of ``table``, the content of ``top.csv``, as SDF with the columns as data fields.
+
+    The name of an entry is its oracle call, such as ``call 17``.
+    """
     text = io.StringIO()
     with Chem.SDWriter(text) as writer:
         for line in csv.DictReader(io.StringIO(table.decode())):

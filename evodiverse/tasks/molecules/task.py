@@ -110,7 +110,7 @@ class MoleculeTask:
         return [_evaluation(score) for score in scores.tolist()]
 
     def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
-        """Return the evaluation of a molecule from a score obtained outside this process.
+        """Return the evaluation of a molecule that another program or a laboratory has scored.
 
         Raises:
             InputError: The score lies outside [0, 1].

@@ -69,8 +69,9 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
 def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
     """Return the data that the results depend on, by role. A run is resumed only with the same data.
 
-    The role ``initial`` has the SHA-256 of the initial programs. The role ``evaluator`` has the path of the user's
-    evaluator. A built-in task has, in place of ``evaluator``, the path of each user file that it reads.
+    The role ``initial`` has the SHA-256 of the initial programs. For a user's evaluator, the role ``evaluator`` has
+    the path of the file. For a built-in task, each user file that the task reads has a role of its own, such as
+    ``instances`` for bin packing. ``artifact_sha256`` is not used, because program tasks read no published files.
     """
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
     builtin = BUILTINS.get(settings.evaluator)
@@ -83,7 +84,7 @@ def build_task(
     artifact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
     sandbox: Callable[[], Sandbox],
 ) -> ProgramTask:
-    """Read the task's files and return the task."""
+    """Read the task's files and return the task, with a new sandbox to run programs in; ``artifact`` is not used."""
     return ProgramTask(_build_evaluator(settings), sandbox(), _read_initial(settings), settings.max_characters)
 
 

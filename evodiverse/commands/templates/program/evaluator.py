@@ -22,8 +22,8 @@ MAPS = [[[_RANDOM.random(), _RANDOM.random()] for _ in range(40)] for _ in range
 # The name of the function that every program defines.
 ENTRY_POINT = "cost"
 
-# The arguments of that function (or of drive, after the function itself): a list of JSON values, which are numbers,
-# strings, lists and dictionaries.
+# The arguments of that function, as a list of JSON values (numbers, strings, lists and dictionaries). If this file has
+# a function drive, as here, drive gets them instead, after the program's function.
 ARGUMENTS = [MAPS]
 
 # The task for a language model: what to write, the arguments, the return value, and what the score rewards.

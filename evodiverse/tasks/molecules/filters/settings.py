@@ -133,16 +133,22 @@ def read_filters(value: object) -> FilterSettings | None:
 
 
 def _find_base(key: str, name: object) -> tuple[dict[str, Any], list[str]]:
-    """Return the content of the built-in set ``name`` (empty if null or unknown), and errors that name ``key``."""
+    """Return the content of a built-in set, and what is wrong with its name.
+
+    Args:
+        key: The key that names the set, for error messages.
+        name: The name of the set. For None or an unknown name, the content is empty.
+    """
     if name is None or (isinstance(name, str) and name in SETS):
         return dict(SETS[name]) if name else {}, []
     return {}, [f"{key}={name} is unknown; use {join_or(tuple(SETS))}"]
 
 
 def _extend_base(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Merge a mapping with the built-in set that it names, and return the keys and what is wrong with them.
+    """Merge ``task.filters`` with the built-in set that it names, and return the result and what is wrong with it.
 
-    Catalogs, ranges and substructures are added to those of the set; null removes what the set has.
+    Catalogs, ranges and substructures are added to those of the set; other keys replace those of the set. A key with
+    the value null removes what the set has.
     """
     merged, violations = _find_base(f"{_KEY}.{_SET}", value.get(_SET))
     for key, own in value.items():

@@ -39,7 +39,7 @@ class FilteredLibrary:
 
     @property
     def names_lines(self) -> bool:
-        """Whether line numbers refer to a user's file."""
+        """Whether the molecules come from a user's file (see `AnyLibrary.names_lines`)."""
         return self.library.names_lines
 
     def __len__(self) -> int:
@@ -52,8 +52,8 @@ class FilteredLibrary:
         From a library of at most ``size`` molecules, all that pass are returned, in the order of the library.
 
         Raises:
-            InputError: No molecule passes, or fewer pass than a pool needs although more than that were drawn. A pool
-                needs ``size`` or ``needed`` molecules, whichever is smaller.
+            InputError: No molecule passes. Or more molecules were drawn than a pool needs (``size`` or ``needed``,
+                whichever is smaller), but fewer pass.
         """
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:

@@ -23,7 +23,7 @@ from evodiverse.tasks.molecules.properties import PROPERTIES, in_words
 from evodiverse.tasks.molecules.settings import Oracle
 
 Measure = Callable[[list[str]], Any]
-"""Maps ``n`` valid SMILES to ``(n,)`` raw values, NaN if a molecule has none; can be sent to worker processes."""
+"""Maps ``n`` valid SMILES to ``(n,)`` raw values, NaN for a molecule without one; can be sent to worker processes."""
 
 
 @dataclass
@@ -42,10 +42,10 @@ class Component:
         return True
 
     def find_violations(self, prefix: str) -> Iterator[str]:  # noqa: ARG002
-        """Yield what is wrong with the values, each with its key.
+        """Yield a message for each value of this component that cannot be used; it begins with the key of the value.
 
         Args:
-            prefix: The prefix of the keys of this component.
+            prefix: What precedes the keys of this component, such as ``task.objective.components.logp.``.
         """
         yield from ()
 
@@ -62,7 +62,8 @@ class Component:
         """Return the function that measures raw values.
 
         Args:
-            artifact: A function that returns the path of a published file, given its name.
+            artifact: A function that returns the path of a published file, given its name. Only published classifiers
+                need such a file.
         """
 
     @abstractmethod
@@ -76,11 +77,11 @@ class Property(Component):
 
     @property
     def is_share(self) -> bool:
-        """Whether the property lies in [0, 1]."""
+        """Whether all values of the property lie in [0, 1]."""
         return self.kind in {"qed", "sp3_share"}
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return the function that computes the property."""
+        """Return the function that computes the property; ``artifact`` is not used."""
         return partial(_measure_property, self.kind)
 
     def describe(self) -> str:
@@ -98,18 +99,22 @@ class OracleComponent(Oracle, Component):
         return True
 
     def find_violations(self, prefix: str) -> Iterator[str]:
-        """Yield what is wrong with the oracle."""
+        """Yield what is wrong with the oracle's keys, or with the user's file or function that they name."""
         if self.elsewhere:
             yield f"{prefix}elsewhere=true is allowed in task.oracle only; set published, path or _target_ instead"
         else:
             yield from find_oracle_violations(self, prefix)
 
     def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:
-        """Return what the oracle's scores depend on."""
+        """Return what the oracle's scores depend on (see `find_oracle_source`); never None."""
         return find_oracle_source(self, artifact_sha256)
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:
-        """Return the oracle."""
+        """Return the oracle, which is itself the function that measures raw values.
+
+        Args:
+            artifact: A function that returns the path of a published classifier, given its name.
+        """
         return open_oracle(self, artifact)
 
     def describe(self) -> str:
@@ -127,7 +132,7 @@ class Similarity(Component):
     fingerprint: str = documented("fingerprint that is compared", default="ECFP4", choices=FINGERPRINTS)
 
     def find_violations(self, prefix: str) -> Iterator[str]:
-        """Yield which of the given molecules are invalid."""
+        """Yield a message for each of the given molecules that is invalid, and one if there are none."""
         if not self.smiles:
             yield f"{prefix}smiles must name at least one molecule, got []"
         for smiles in self.smiles:
@@ -139,7 +144,7 @@ class Similarity(Component):
                 yield f"{prefix}smiles: {smiles!r} has no {self.fingerprint} features, so nothing is similar to it"
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return the function that computes the similarity."""
+        """Return the function that computes the similarity; ``artifact`` is not used."""
         return partial(_measure_similarity, self.fingerprint, tuple(self.smiles))
 
     def describe(self) -> str:
@@ -161,7 +166,7 @@ class Smarts(Component):
             yield violation
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return the function that searches for the substructure."""
+        """Return the function that searches for the substructure; ``artifact`` is not used."""
         return partial(_measure_smarts, self.smarts, present=self.present)
 
     def describe(self) -> str:
@@ -186,7 +191,7 @@ class Atoms(Component):
             yield f"{prefix}element={self.element} is not an element; write a symbol such as F"
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return the function that counts the atoms."""
+        """Return the function that counts the atoms; ``artifact`` is not used."""
         return partial(_measure_each, partial(_count_element, self.element))
 
     def describe(self) -> str:
@@ -209,7 +214,7 @@ class Formula(Component):
             yield f"{prefix}formula: {error}"
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
-        """Return the function that compares formulas."""
+        """Return the function that compares formulas; ``artifact`` is not used."""
         return partial(_measure_each, partial(_isomer_score, count_atoms(self.formula)))
 
     def describe(self) -> str:

@@ -83,7 +83,7 @@ class Objective:
 
     @property
     def columns(self) -> dict[str, type]:
-        """The log columns of the components, two for each."""
+        """The names and types of the log columns, two for each component: raw value and score."""
         return {f"{part.name}{end}": float for part in self.parts for end in (RAW, VALUE)}
 
     def measure(self, smiles: Sequence[str]) -> Measured:

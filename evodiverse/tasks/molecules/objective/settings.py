@@ -101,7 +101,7 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
 
 
 def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
-    """Return a named component, or None if it is invalid, and what is wrong with it."""
+    """Read the component ``name`` of an objective; return it, or None if it is invalid, and what is wrong with it."""
     prefix = f"{PREFIX}components.{name}."
     if not _NAME.fullmatch(name):
         return None, [
@@ -114,7 +114,13 @@ def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
 
 
 def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
-    """Return an instance of the class in ``kinds`` that the key ``kind`` names, or None, and what is wrong with it."""
+    """Return an instance of the class that the key ``kind`` names, or None if invalid, and what is wrong with it.
+
+    Args:
+        kinds: The classes of components or of transforms, by kind.
+        values: The key ``kind`` and the keys of that kind.
+        prefix: The prefix of these keys, for error messages.
+    """
     kind = values.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         hint = nearest(kind, list(kinds)) if isinstance(kind, str) else f"use one of {', '.join(kinds)}"
@@ -129,7 +135,7 @@ def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str
 
 
 def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
-    """Yield errors for non-finite numbers that `find_beyond` does not report, and for a `Linear` with equal ends."""
+    """Yield errors that `find_beyond` does not report: numbers that are not finite, and a `Linear` with equal ends."""
     for one in fields(settings):
         value = getattr(settings, one.name)
         if isinstance(value, float) and not isfinite(value) and one.metadata["bounds"].admit(value):

@@ -24,7 +24,7 @@ class Gaussian:
     sigma: float = documented("distance from the best value at which the score is 0.61", default=MISSING, above=0)
 
     def __call__(self, raw: Values) -> Values:
-        """Return the scores."""
+        """Return the score of each raw value."""
         scores: Values = np.exp(-0.5 * ((raw - self.mu) / self.sigma) ** 2)
         return scores
 
@@ -34,7 +34,7 @@ class MinGaussian(Gaussian):
     """A score that is 1 up to ``mu`` and falls off as a Gaussian above it: smaller is better."""
 
     def __call__(self, raw: Values) -> Values:
-        """Return the scores."""
+        """Return the score of each raw value."""
         return super().__call__(np.maximum(raw, self.mu))
 
 
@@ -43,7 +43,7 @@ class MaxGaussian(Gaussian):
     """A score that is 1 at and above ``mu`` and falls off as a Gaussian below it: larger is better."""
 
     def __call__(self, raw: Values) -> Values:
-        """Return the scores."""
+        """Return the score of each raw value."""
         return super().__call__(np.minimum(raw, self.mu))
 
 
@@ -55,7 +55,7 @@ class Linear:
     high: float = documented("value with a score of 1", default=MISSING)
 
     def __call__(self, raw: Values) -> Values:
-        """Return the scores."""
+        """Return the score of each raw value."""
         return np.clip((raw - self.low) / (self.high - self.low), 0.0, 1.0)
 
 
@@ -64,7 +64,7 @@ class Sigmoid(Linear):
     """A logistic curve whose slope in the middle is that of the straight line from ``low`` to ``high``."""
 
     def __call__(self, raw: Values) -> Values:
-        """Return the scores."""
+        """Return the score of each raw value."""
         middle = (self.low + self.high) / 2
         # Unlike an exponential, the hyperbolic tangent does not overflow.
         return 0.5 + 0.5 * np.tanh(2 * (raw - middle) / (self.high - self.low))
@@ -78,7 +78,7 @@ class Step:
     above: bool = documented("whether larger values score 1; false: smaller ones", default=True)
 
     def __call__(self, raw: Values) -> Values:
-        """Return the scores."""
+        """Return the score of each raw value."""
         reached = raw >= self.threshold if self.above else raw <= self.threshold
         return np.where(np.isnan(raw), np.nan, reached)
 
@@ -90,7 +90,7 @@ class Thresholded:
     threshold: float = documented("smallest value with a score of 1", default=MISSING, above=0)
 
     def __call__(self, raw: Values) -> Values:
-        """Return the scores."""
+        """Return the score of each raw value."""
         return np.clip(raw / self.threshold, 0.0, 1.0)
 
 

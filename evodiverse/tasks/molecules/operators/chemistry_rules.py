@@ -14,7 +14,8 @@ from rdkit import Chem
 from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
 
 TRIES: Final = 10
-"""The maximum number of tries in each of Graph GA's loops, which are nested."""
+"""The maximum number of tries in each loop of Graph GA. Loops are nested: each try of `cross_over` calls
+`cross_chains` or `cross_rings`, which has as many tries."""
 
 MIN_ATOMS: Final = 5
 MEAN_SIZE_LIMIT: Final = 39.15
@@ -68,7 +69,9 @@ def is_sanitizable(mol: Chem.Mol) -> bool:
 
 @lru_cache(maxsize=1024)
 def editable_molecule(smiles: str) -> Chem.Mol:
-    """Return the molecule in a form for editing: Kekulé bonds, implicit hydrogens, double bonds marked cis or trans.
+    """Return the molecule in a form for editing: with Kekulé bonds and implicit hydrogens.
+
+    If the SMILES says that a double bond is cis or trans, the double bond itself has the mark, not its neighbors.
 
     The result is cached and shared: copy it before editing.
 
@@ -89,7 +92,7 @@ def editable_molecule(smiles: str) -> Chem.Mol:
 
 
 def _make_hydrogens_implicit(mol: Chem.Mol) -> None:
-    """Make hydrogens implicit wherever valence implies the same number of them (radicals keep theirs explicit)."""
+    """Make hydrogens implicit at each atom whose valence implies their number; radicals keep theirs explicit."""
     for atom in map(mol.GetAtomWithIdx, range(mol.GetNumAtoms())):  # much faster than mol.GetAtoms()
         if not atom.GetNoImplicit():
             continue
@@ -131,7 +134,7 @@ def detach(mol: Chem.RWMol, first: int, second: int) -> None:
 
 
 def attach(mol: Chem.RWMol, first: int, second: int, order: Chem.BondType) -> None:
-    """Connect two atoms by a bond of this order, replacing an existing bond between them."""
+    """Connect two atoms by a bond of this order; if they are bonded already, change the order of their bond."""
     bond = cast("Chem.Bond | None", mol.GetBondBetweenAtoms(first, second))  # the type stubs omit the None
     if bond is None:
         mol.AddBond(first, second, order)

@@ -29,7 +29,7 @@ from evodiverse.tasks.molecules.operators.chemistry_rules import (
 )
 
 RingCut: TypeAlias = tuple[int, int, int, int]
-"""Indices of atoms ``a, b, c, d``: the bonds ``a-b`` and ``c-d`` are cut. A cut at a corner has ``b == c``."""
+"""Indices of atoms ``a, b, c, d``: the bonds ``a-b`` and ``c-d`` are cut. If they meet at an atom, ``b == c``."""
 
 SINGLE, DOUBLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE
 ORDERS: Final = (SINGLE, DOUBLE)
@@ -69,8 +69,10 @@ class Fragment:
         parent: The molecule that is cut; shared, so copy it before editing.
         atoms: The indices, in ``parent``, of the atoms on this side.
         cut_bonds: For each cut bond, its atom on this side (its *end*) and its atom on the other side.
-        span: The number of bonds on the shortest path on this side between the two ends of a ring cut.
-        limits: For each bond of a ring cut, the highest order that a new bond in its place can have.
+        span: The number of bonds on the shortest path on this side between the two ends of a ring cut; 0 for an
+            acyclic cut.
+        limits: For each bond of a ring cut, the highest order that a new bond in its place can have; empty for an
+            acyclic cut.
     """
 
     parent: Chem.Mol
@@ -137,7 +139,7 @@ def read_parent(smiles: str) -> Parent:
 
 
 def _reach(neighbors: Sequence[Sequence[int]], start: int, cut_bonds: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Return the atoms that can be reached from ``start`` without the cut bonds, each with its distance in bonds."""
+    """Return the distance in bonds from ``start`` of each atom that can be reached without crossing the cut bonds."""
     barred = {*cut_bonds, *((second, first) for first, second in cut_bonds)}
     distances = {start: 0}
     queue = deque([start])
@@ -152,7 +154,7 @@ def _reach(neighbors: Sequence[Sequence[int]], start: int, cut_bonds: Sequence[t
 
 @lru_cache(maxsize=8192)
 def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]:
-    """Return both sides of an acyclic bond."""
+    """Cut an acyclic bond, given by the indices of its two atoms, and return both sides."""
     begin, end = cut
     return (
         Fragment(parent.mol, _reach(parent.neighbors, begin, [cut]), ((begin, end),)),
@@ -162,7 +164,7 @@ def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]
 
 @lru_cache(maxsize=8192)
 def cut_ring(parent: Parent, cut: RingCut) -> tuple[Fragment, Fragment] | None:
-    """Return both sides of a ring cut, or None if they are still connected, by another ring."""
+    """Cut two ring bonds and return both sides, or None if another ring still connects them."""
     a, b, c, d = cut
     bonds = [(a, b), (c, d)]
     inner = _reach(parent.neighbors, b, bonds)
@@ -181,7 +183,10 @@ def _ring_fragment(parent: Parent, distances: dict[int, int], cut_bonds: tuple[t
 
 
 def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
-    """Return the highest order of a bond that replaces the cut bond and may use up the hydrogens of ``end``."""
+    """Return the highest order of a bond that replaces the cut bond from ``end`` to ``gone``.
+
+    The new bond may also use up the hydrogens of ``end``.
+    """
     atom = mol.GetAtomWithIdx(end)
     if atom.GetAtomicNum() > 9 or atom.GetNoImplicit():  # valence varies beyond the second period; left to sanitization
         return len(ORDERS)
@@ -189,7 +194,7 @@ def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
 
 
 def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tuple[int, int]]) -> list[Join]:
-    """Plan the possible children of one acyclic cut per parent: each side of one joined to each side of the other."""
+    """Plan the four possible children of one acyclic cut per parent: both sides of one with both sides of the other."""
     return [
         Join(left, right, (SINGLE,)) for left, right in product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
     ]
@@ -199,7 +204,8 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
     """Plan the possible children of one ring cut in each parent, without those that are sure to break a rule.
 
     All pairs of fragments are used, with their ends in both orders and all combinations of single and double new bonds.
-    The new ring has ``left.span + right.span + 2`` atoms; if this is 2, both bonds would join the same two atoms.
+    The new ring has ``left.span + right.span + 2`` atoms. Pairs for which this is above 6 are left out, and so are
+    those for which it is 2, since both bonds would join the same two atoms.
 
     Args:
         lefts: Both sides of the cut in the first parent.
@@ -216,7 +222,7 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
 
 
 def build_child(join: Join) -> Chem.RWMol:
-    """Return the unsanitized graph of a child, in which the new bonds take the places of the cut ones in space."""
+    """Build the child that ``join`` plans, unsanitized; its new bonds take the places of the cut ones in space."""
     (first, ends), (second, others) = join.first.graph, join.second.graph
     child = Chem.RWMol(first)
     offset = child.GetNumAtoms()
@@ -257,7 +263,7 @@ def _draw_ring_cut(parent: Parent, rng: np.random.Generator) -> tuple[Fragment, 
 
 
 def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
-    """Cut both parents at an acyclic single bond and join one side of each; the child keeps their rings.
+    """Cut each parent at an acyclic single bond and join one side of each, so that all rings stay whole.
 
     Returns:
         The SMILES of a child that obeys the size rule, or None if a parent has no such bond or all tries failed.

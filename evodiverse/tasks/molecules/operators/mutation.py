@@ -33,7 +33,10 @@ SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondTy
 
 
 class AtomEdit(Protocol):
-    """An edit that adds an atom of ``element`` with a bond of ``order``, which `_new_atoms` fixes for each rule."""
+    """An edit that adds an atom of ``element`` with a bond of ``order``.
+
+    `_new_atoms` binds both arguments for each rule, which turns the function into an `Edit`.
+    """
 
     def __call__(self, mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
         """Change ``mol`` in place."""
@@ -84,7 +87,10 @@ def _close_ring(mol: Chem.RWMol, site: Site) -> None:
 
 
 def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> None:
-    """Remove the atom at position 1 of the site, and add single bonds between the pairs of positions in ``joins``."""
+    """Remove the second atom of the site, and add a single bond between the two atoms of each pair in ``joins``.
+
+    Pairs give the positions of atoms in the site, counted from 0.
+    """
     deleted = site[1]
     for neighbor in site[:1] + site[2:]:
         detach(mol, neighbor, deleted)
@@ -110,7 +116,15 @@ def _rule(name: str, smarts: str, edit: Edit, growth: int = 0) -> Rule:
 
 
 def _new_atoms(kind: str, smarts: str, order: Chem.BondType, elements: str, weight: float) -> RuleTable:
-    """Return one rule per element, each with an equal share of ``weight``."""
+    """Return a rule that adds an atom for each of ``elements`` (separated by spaces); rules share ``weight`` equally.
+
+    Args:
+        kind: The kind of mutation, ``insert_atom`` or ``append_atom``.
+        smarts: The pattern of the sites.
+        order: The order of the bond to the new atom.
+        elements: The symbols of the elements.
+        weight: The weight of all these rules together.
+    """
     sign = {SINGLE: "-", DOUBLE: "=", TRIPLE: "#"}[order]
     edit: AtomEdit = {"insert_atom": _insert, "append_atom": _append}[kind]
     symbols = elements.split()

@@ -30,7 +30,7 @@ class GraphGA:
         self._mutation_rate = mutation_rate
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; the genotype is canonical isomeric SMILES, or None if all tries failed.
+        """Return one proposal per request, in order; its genotype is canonical isomeric SMILES, or None if it failed.
 
         Raises:
             ValueError: A request has no parents, or a parent that RDKit cannot read.

@@ -1,7 +1,8 @@
 """A small grammar of terms that change a rule's priorities, used as additional mutations of bin-packing programs.
 
 A move expects the names ``item``, ``spaces`` and ``values`` (the priorities) and knows nothing about good rules. It
-adds a term in ``item`` and ``spaces``, of a form common in rules of thumb, with numbers drawn from wide ranges.
+adds to ``values`` a term that depends on ``item`` and ``spaces``, of a form common in rules of thumb, with numbers
+drawn from wide ranges.
 """
 
 import ast

@@ -63,7 +63,10 @@ def crossovers() -> dict[str, Crossover]:
 
 
 def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Replace a function with the other program's function of the same name and arity."""
+    """Replace a function of ``tree`` with the other program's function of the same name and arity.
+
+    The result is None if the programs have no such functions that differ.
+    """
     pairs = twins(tree, other)
     if not pairs:
         return None
@@ -74,7 +77,9 @@ def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Genera
 def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
     """Merge two functions of the same name and arity: where they differ, take the statements of one, or of both.
 
-    In at least one place, the child takes the statements of the other program.
+    In at least one place, the child takes the statements of the other program. Functions with a ``global`` or
+    ``nonlocal`` statement are left out. The result is None if the programs have no such functions that differ, or if
+    the merged body would be empty.
     """
     pairs = [pair for pair in twins(tree, other) if not any(declares_scope(function) for function in pair)]
     if not pairs:
@@ -100,7 +105,7 @@ def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Gener
     """Take numbers from those statements of the other program that differ from a statement of ``tree`` only in numbers.
 
     Each number that differs is replaced with probability 1/2. It is replaced by the other number or, for floats,
-    possibly by a number between the two.
+    possibly by a number between the two. The result is None if no number is replaced.
     """
     theirs = {shape_of(statement): statement for _, statement in statements_of(other)}
     child = tree

@@ -64,7 +64,10 @@ def growth(fixed: frozenset[str]) -> dict[str, Edit]:
 
 
 def grow(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Replace an expression with an operation on the expression and a new operand, or on the expression alone."""
+    """Replace an expression with an operation on the expression and a new operand, or on the expression alone.
+
+    Functions named in ``fixed`` are left out. The result is None if the drawn function has no numeric expression.
+    """
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw(grown.places, rng)
     if grown is None or place is None:
@@ -73,7 +76,10 @@ def grow(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = 
 
 
 def add_term(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Add a term to a returned value, or subtract it; the term is an operand or an operation on two operands."""
+    """Add a term to a returned value, or subtract it; the term is an operand or an operation on two operands.
+
+    Functions named in ``fixed`` are left out. The result is None if the drawn function returns no number.
+    """
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw([place for place in grown.places if place.is_returned], rng)
     if grown is None or place is None:
@@ -83,7 +89,11 @@ def add_term(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str
 
 
 def bind_name(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Bind a new name to an operation on two operands, and use it in an expression of the statement that follows."""
+    """Bind a new name to an operation on two operands, and use it in an expression of the statement that follows.
+
+    Functions named in ``fixed`` are left out. The result is None unless the drawn function has a statement with a
+    numeric expression, before which some name is bound that may be a number.
+    """
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw([place for place in grown.places if place.outer_names], rng)
     if grown is None or place is None:
@@ -101,7 +111,11 @@ def bind_name(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[st
 def change_operand(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Replace a name or a number with another operand."""
+    """Replace a name or a number with another operand.
+
+    Functions named in ``fixed`` are left out. The result is None if the drawn function has no name or number to
+    replace, or if the new operand is the same as the old one.
+    """
     grown = _draw_function(tree, rng, fixed)
     leaves = [] if grown is None else [one for one in grown.places if isinstance(one.node, (ast.Name, ast.Constant))]
     place = _draw(leaves, rng)
@@ -112,7 +126,11 @@ def change_operand(
 
 
 def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
-    """Replace an expression with one of its operands."""
+    """Replace an expression with one of its operands.
+
+    Functions named in ``fixed`` are left out. The result is None if the drawn function has no numeric expression with
+    operands.
+    """
     grown = _draw_function(tree, rng, fixed)
     compound = [] if grown is None else [place for place in grown.places if numeric_parts(place.node)]
     place = _draw(compound, rng)
@@ -123,7 +141,10 @@ def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] 
 
 
 def _draw_function(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str]) -> Grown | None:
-    """Draw a function that is not fixed, in proportion to its size, and find the numbers in it; None if it has none."""
+    """Draw a function that is not in ``fixed``, in proportion to its size, and find the numeric expressions in it.
+
+    The result is None if there is no such function or the drawn one has no numeric expression.
+    """
     last = functions_of(tree)
     functions = [
         (index, function)

@@ -124,9 +124,9 @@ def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]
 
 
 def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, blocks: ast.Module) -> ast.Module | None:
-    """Insert a move at a position where it makes sense.
+    """Insert a move at a position where it makes sense, and add those building blocks in ``blocks`` that it calls.
 
-    The result is None if there is no such position, or if the program does not import numpy as ``np``.
+    The result is None if there is no such position, or if the program does not bind the name ``np`` (numpy).
 
     The function that receives the move is drawn uniformly from those with such a position. The last possible position
     in it has probability 1/2, the one before 1/4, and so on.

@@ -67,11 +67,11 @@ _NAMESAKES: Final = dict([*_PAIRS, *((other, one) for one, other in _PAIRS)])
 
 
 class Grammar(NamedTuple):
-    """The mutations that make sense only for one task.
+    """The mutations that make sense only for one task, and the names that the task declares fixed.
 
     Attributes:
         edits: The mutation functions by kind.
-        weights: The frequency of each mutation relative to the others.
+        weights: The frequency of each kind relative to the others.
         fixed: The names of the program's constants that must keep their values, and of the functions that must not be
             changed.
     """
@@ -99,7 +99,7 @@ class Site(NamedTuple):
 def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
     """Return the mutation functions by kind.
 
-    They leave the constants and functions named in ``fixed`` unchanged.
+    Except for ``seed``, they leave the constants and functions named in ``fixed`` unchanged.
     """
     return {
         "constant": partial(perturb_constant, fixed=fixed),
@@ -113,7 +113,9 @@ def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
 
 
 def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str]) -> ast.Module | None:
-    """Change one number, by `perturb_float` or `perturb_integer`.
+    """Change one number, by `perturb_float` or `perturb_integer`; see `constants_of` for the numbers and ``fixed``.
+
+    The result is None if there is no such number, or if the draw leaves the number as it is.
 
     Named constants of the module are drawn three times as often as other numbers, integers up to 2 and exponents a
     tenth as often, and indices, axes and the bounds of loops never.
@@ -201,7 +203,11 @@ def perturb_integer(value: int, rng: np.random.Generator) -> int:
 def change_loop(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Change an integer in the bounds of a loop by one, or by a factor from 1/2 to 6."""
+    """Change an integer in the bounds of a loop by one, or by a factor from 1/2 to 6.
+
+    Functions named in ``fixed`` are left out. The result is None if no loop bound has an integer, or if the new integer
+    is the old one or is negative.
+    """
     sites = [
         (path + step, value)
         for path, statement in statements_of(tree, fixed)
@@ -236,7 +242,11 @@ def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
 def change_operator(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Replace an arithmetic, comparison or logical operator, or a function such as ``min``, with a related one."""
+    """Replace an arithmetic, comparison or logical operator, or a function such as ``min``, with a related one.
+
+    This changes the bodies of functions, except those named in ``fixed``. The result is None if they hold nothing that
+    can be replaced.
+    """
     sites = [
         (path + step, node)
         for path, statement in statements_of(tree, fixed)
@@ -262,7 +272,10 @@ def _operator(node: ast.AST) -> ast.AST | None:
 def delete_statement(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Delete one statement; the only statement of a block becomes ``pass``."""
+    """Delete one statement of a function; the only statement of a block becomes ``pass``.
+
+    Functions named in ``fixed`` are left out. The result is None if no statement can be deleted (see `movable`).
+    """
     drawn = _draw_statements(tree, 1, rng, fixed)
     if drawn is None:
         return None
@@ -273,7 +286,10 @@ def delete_statement(
 def duplicate_statement(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Insert a copy of a statement directly after the statement itself or after a later one of the same block."""
+    """Insert a copy of a statement directly after the statement itself or after a later one of the same block.
+
+    Functions named in ``fixed`` are left out. The result is None if no statement can be copied (see `movable`).
+    """
     drawn = _draw_statements(tree, 1, rng, fixed)
     if drawn is None:
         return None
@@ -286,7 +302,11 @@ def duplicate_statement(
 def swap_statements(
     tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
 ) -> ast.Module | None:
-    """Exchange two statements of a block."""
+    """Exchange two statements of the same block in a function.
+
+    Functions named in ``fixed`` are left out. The result is None if no block has two statements that can be moved (see
+    `movable`).
+    """
     drawn = _draw_statements(tree, 2, rng, fixed)
     if drawn is None:
         return None
@@ -299,7 +319,8 @@ def swap_statements(
 def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], by_work: bool) -> ast.Module | None:
     """Delete one statement of a function's body, drawn in proportion to its work or to its length.
 
-    The operator calls this for a child that takes too much work or is too long.
+    The operator calls this for a child that takes too much work or is too long. The result is None if no statement can
+    be deleted (see `movable`).
 
     Args:
         tree: The module of the program.
@@ -321,7 +342,10 @@ def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], b
 
 
 def movable(block: list[ast.stmt]) -> list[int]:
-    """Return the positions of the statements in a block that can be moved or deleted."""
+    """Return the positions of the statements in a block that can be moved, copied or deleted.
+
+    These are all except definitions, imports, docstrings, ``pass``, and a ``return`` at the end of the block.
+    """
     return [
         position
         for position, statement in enumerate(block)

@@ -83,9 +83,9 @@ def is_definition(statement: ast.stmt) -> bool:
 def undefined_names(tree: ast.Module) -> set[str]:
     """Return the names that a module's statements and functions read before anything binds them.
 
-    "Before" means in the order of the text. A name that only an earlier iteration of a loop binds counts as undefined.
-    The operator therefore rejects a child only if it has undefined names that its parent does not have. A function may
-    read any name that the module binds anywhere.
+    "Before" means in the order of the text. Even a program that works may have undefined names by this rule: a name
+    that only an earlier iteration of a loop binds counts as undefined. The operator therefore rejects a child only if
+    it has undefined names that its parent does not have. A function may read any name that the module binds anywhere.
     """
     everything = module_names(tree) | BUILTINS
     bound = set(BUILTINS)

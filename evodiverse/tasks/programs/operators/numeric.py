@@ -67,8 +67,8 @@ class Place(NamedTuple):
         path: The path of the expression from the module.
         node: The syntax tree of the expression.
         names: The names that are certainly bound at the expression and may be numbers.
-        outer_names: Those of ``names`` that are bound before the statement that holds the expression, not by a
-            comprehension in it.
+        outer_names: Those of ``names`` that are bound before the statement that holds the expression. This leaves out
+            names that only a comprehension in the statement binds.
         block: The path of the innermost block of statements around the expression, and the position of its statement
             in that block.
         is_returned: Whether the expression is a returned value or an item of one.

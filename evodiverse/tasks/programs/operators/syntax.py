@@ -18,7 +18,7 @@ Edit: TypeAlias = Callable[[ast.Module, np.random.Generator], ast.Module | None]
 """A function that changes a tree at random and returns the new tree, or None if the change does not apply."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""The path of a part of a tree: names of fields and indices in lists, from the outside in, as in ``("body", 0)``."""
+"""The steps from a node down to a part of it, each the name of a field or an index in a list, as in ``("body", 0)``."""
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Node = TypeVar("Node", bound=ast.AST)
@@ -31,7 +31,7 @@ _PLAIN_FIELDS: Final = frozenset({"ctx", "op", "ops", "id", "attr", "kind", "typ
 
 
 class Part(NamedTuple):
-    """A node and its path from the statement that it belongs to."""
+    """A node in a statement, and the path from the statement to the node."""
 
     path: Path
     node: ast.AST
@@ -174,9 +174,11 @@ def functions_of(tree: ast.Module) -> dict[str, Function]:
 
 
 def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, ast.stmt]]:
-    """Yield the statements of a module, each with its path; for a function, yield the statements of its body instead.
+    """Yield the statements of a module, each with its path from the module, and enter functions but nothing else.
 
-    Functions named in ``without`` are left out.
+    In place of a function of the module, the statements of its body are yielded. Every other statement, such as a class
+    or a loop, is yielded as a whole: the statements in it are not yielded one by one. Functions named in ``without``
+    are left out.
     """
     for index, statement in enumerate(tree.body):
         if isinstance(statement, FUNCTIONS):
@@ -189,10 +191,13 @@ def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> I
 
 
 def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, list[ast.stmt]]]:
-    """Yield the lists of statements in a module's functions, each with its path, from the outside in.
+    """Yield the blocks (lists of statements) in a module's functions, each with its path from the module.
 
-    Blocks in ``while`` loops, in functions that declare ``global`` or ``nonlocal`` names (such declarations must come
-    first), and in functions named in ``without`` are left out.
+    A block comes before the blocks that are nested in it. Left out are:
+
+    * blocks in ``while`` loops, classes, and ``except`` or ``case`` clauses;
+    * functions that declare ``global`` or ``nonlocal`` names, because no such name may occur before its declaration;
+    * functions named in ``without``.
     """
     for index, function in enumerate(tree.body):
         if isinstance(function, FUNCTIONS) and function.name not in without and not declares_scope(function):
@@ -204,7 +209,7 @@ def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Itera
 
 
 def declares_scope(function: Function) -> bool:
-    """Return whether a function has a ``global`` or ``nonlocal`` statement, before which its names must not occur."""
+    """Return whether a function has a ``global`` or ``nonlocal`` statement; its names must not occur before it."""
     return any(_declares_scope(statement) for statement in function.body)
 
 

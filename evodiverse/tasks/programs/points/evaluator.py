@@ -36,8 +36,8 @@ class PointPlacing:
     """The evaluator of point placements.
 
     The score is value / reference, or reference / value if smaller values are better. The value is computed in exact
-    arithmetic, rounded to the worse of the two adjacent floats, and logged as ``value``. The points are logged as
-    ``points``, exact to the last bit, so that the value can be verified from the log alone.
+    arithmetic and logged as ``value``, rounded to a float: down, or up if smaller values are better. The points are
+    logged as ``points``, exact to the last bit, so that the value can be verified from the log alone.
 
     Args:
         problem: The problem, which defines the value of the points.

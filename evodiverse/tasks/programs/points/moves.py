@@ -7,4 +7,4 @@ from evodiverse.tasks.programs.operators.moves import Place
 _POINTS: Final = frozenset({"points"})
 
 POINTS: Final = Place(_POINTS, own=_POINTS, whole=_POINTS)
-"""Any place after the array ``points`` is assigned, in the function that assigns it."""
+"""Any place in the function that assigns the array ``points``, after it is assigned and after the last ``+=`` to it."""

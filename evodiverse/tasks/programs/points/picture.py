@@ -20,7 +20,14 @@ Pixel = tuple[float, float]
 
 
 class Brush(NamedTuple):
-    """A brush that draws on an enlarged picture, in pixel coordinates of the final picture."""
+    """What the ``paint`` function of `draw_points` draws with: lines and areas, in pixels of the final picture.
+
+    The picture is drawn `SUPERSAMPLING` times as large and then reduced, so that its outlines are smooth. The methods
+    multiply all coordinates and widths by this factor.
+
+    Attributes:
+        draw: The drawing on the enlarged picture.
+    """
 
     draw: ImageDraw.ImageDraw
 
@@ -38,7 +45,8 @@ def draw_points(pixels: Sequence[Pixel], paint: Callable[[Brush], None], lines: 
 
     Args:
         pixels: The positions of the points in the picture.
-        paint: A function that draws everything that lies under the points; it is called once, before they are drawn.
+        paint: A function that draws everything that lies under the points. It is called once, with the brush to draw
+            with, before the points are drawn.
         lines: The lines of text below the picture, the title first. The other lines hold a label, a number, a second
             label and a second number, separated by tabs; a line may end early.
     """
