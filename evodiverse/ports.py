@@ -74,7 +74,8 @@ class Task(Protocol):
 class Operator(Protocol):
     """Makes offspring from parents without a language model.
 
-    It is used with ``llm=off``. With ``llm.fallback=classical``, it also fills slots that a language model left empty.
+    It is used with ``llm=off``. With ``llm.fallback=classical``, it also makes the offspring that a language model
+    failed to make.
     """
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
@@ -90,7 +91,8 @@ class LanguageModel(Protocol):
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost. The run does not send queries that might exceed its budget.
 
-        For a query answered before, the bound uses the price per token at which that answer was bought.
+        An answer from the cache counts against the budget as much as when it was bought. For a query answered before,
+        the bound therefore uses the price per token at which that answer was bought.
         """
 
     def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
@@ -221,7 +223,10 @@ class Measurable(Protocol):
 
 
 class Evaluator(Protocol):
-    """Evaluates the new hypotheses among the proposals that a run made at once, on this machine or elsewhere."""
+    """Evaluates new hypotheses, on this machine or elsewhere.
+
+    The run makes proposals for all pools together, and then calls this once with all that need an evaluation.
+    """
 
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object]
@@ -311,7 +316,7 @@ class ShowsBest(Protocol):
 
         Args:
             discoveries: The best candidates of the whole run (at most `evodiverse.runner.view.N_BEST`) and, for a
-                `Choosing` task, the best of each grade, best first.
+                `Choosing` task, also the best of each grade. All are sorted by score, the highest first.
 
         Returns:
             The content of each file; None for a file to delete, such as the picture of a former best candidate. Other
@@ -360,7 +365,7 @@ class Store(Protocol):
         checkpoint: Mapping[str, object],
         journalled: Sequence[Row] = (),
     ) -> None:
-        """Commit one iteration atomically. It is written at once, or a little later together with the next ones.
+        """Commit one iteration. It is written atomically, at once or a little later, together with the next iterations.
 
         Args:
             iteration: The number of the iteration.
@@ -424,13 +429,13 @@ class Snapshot:
         best_genotype: The genotype with the highest score; None before the first score, or if it takes several lines.
         headline: The line of a `Choosing` task about the chosen candidate; None for other tasks.
         summary_name: The name of a `Summarizer`'s number; None for other tasks.
-        summary: The number of a `Summarizer`; None for other tasks.
-        pools: The pools in the order of the ladder, cold to hot.
+        summary: The number of a `Summarizer`; None for other tasks, and before the first commit.
+        pools: The pools in the order of the ladder, cold to hot; empty before the first commit.
         swap_rates: For each of the latest exchanges, oldest first, the share of its swaps that were accepted, in
             [0, 1]. Blocked swaps, after which a pool would hold a candidate twice, do not count. None for an exchange
             in which all swaps were blocked.
         xis: The powering factor ξ that each of these exchanges used.
-        xi: The current powering factor ξ; None for an exchange rule without one.
+        xi: The current powering factor ξ; None if the exchange rule is not ``metropolis``, or before the first commit.
         rejected: The share of all attempts that were rejected, in [0, 1].
         duplicate: The share of all attempts that were duplicates, in [0, 1].
         calls_per_second: The rate of oracle calls in this process.
@@ -543,9 +548,9 @@ class Domain(Protocol):
         """
 
     def count_initial(self, settings: Any) -> int:
-        """Return the largest number of candidates that a pool starts from, which the budget must cover.
+        """Return the largest number of genotypes that `Task.initial` may return.
 
-        `Task.initial` must not return more genotypes than this.
+        A run starts only if the budget covers this number for every pool, or once if `is_shared` returns True.
         """
 
     def is_shared(self, settings: Any) -> bool:
@@ -588,10 +593,11 @@ class Subject:
         problem: The name of the problem; None if the task has only one. Methods are compared on the same problems.
         group: The group of problems that tables aggregate the problem with; None if it is in no group.
         fit: How candidates are fitted, if tables have separate rows for each way of fitting; otherwise None.
-        keys: The settings that define the problem, as prefixes of their keys, such as ``task.problem``. Tables do not
-            treat them as changed settings.
+        keys: The beginnings of the keys of the settings that define the problem, such as ``task.problem``. Tables do
+            not treat these settings as changes to the task or method.
         counts_proposals: Whether the paper's budget seems to count the model's proposals instead of evaluations. If
-            so, tables ignore a ``budget.llm_calls`` that equals ``budget.oracle_calls``.
+            so, a ``budget.llm_calls`` that equals ``budget.oracle_calls`` only states the paper's budget, and tables
+            do not treat it as a changed setting.
     """
 
     problem: str | None = None

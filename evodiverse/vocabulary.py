@@ -31,8 +31,8 @@ class _Key(ISeedSequence):
 class Stream(NamedTuple):
     """The address of one random stream: equal addresses give equal draws, different addresses independent ones.
 
-    The address is written into the key and the counter of a Philox generator, so no state has to be carried between
-    streams. Each address owns 2**64 draws.
+    The generator (Philox) computes its draws from the address alone, so a resumed run needs no saved state to repeat
+    them. Each address has 2**64 draws of its own.
 
     Attributes:
         seed: The seed of the run.
@@ -59,7 +59,9 @@ class Stream(NamedTuple):
 class Outcome(StrEnum):
     """How an attempt at an offspring ended (the column ``outcome`` of ``evaluations``).
 
-    A *reused* attempt gives a candidate that the run has evaluated before, but that the pool does not hold.
+    The proposal was *evaluated* (new; an oracle call), *reused* (evaluated earlier in the run, but not in the pool),
+    a *duplicate* (already in the pool or among its new offspring) or *rejected* (not valid). With screening, every
+    proposal that was evaluated earlier is a duplicate.
     """
 
     EVALUATED = "evaluated"
@@ -117,7 +119,8 @@ class Evaluation:
     """The result of one oracle call.
 
     Attributes:
-        score: The score, higher is better; None for a failed evaluation that must never enter a pool.
+        score: The score, higher is better. None if the evaluation failed without a score, in which case the candidate
+            joins no pool.
         energy: The energy, lower is better; None if and only if the score is None.
         valid: Whether the evaluation succeeded by the rules of the domain. A failed program, for instance, is not valid
             but may have a score.
@@ -140,7 +143,8 @@ class Candidate:
         call: The number of its oracle call, counted from 1 in the order in which calls are charged.
         genotype: The text that was evaluated.
         key: The canonical identity.
-        score: The score, higher is better; None for a failed evaluation that must never enter a pool.
+        score: The score, higher is better. None if the evaluation failed without a score, in which case the candidate
+            joins no pool.
         energy: The energy, lower is better; None if and only if the score is None.
         error: Why the evaluation failed; empty if it did not.
         details: The values of the domain's own log columns.
@@ -174,10 +178,10 @@ class Request:
         pool: The pool whose slot it fills.
         slot: The number of the slot (the place of one offspring) in the pool, counted from 0.
         attempt: The number of the attempt at this slot, counted from 1.
-        parents: The parents: at least one, all distinct.
-        prompt: The choice of the prompt that a language model is given.
+        parents: The parents, at least one, all distinct. An initial candidate, which no operator makes, has none.
+        prompt: Which prompt a language model is given.
         stream: The source of all randomness of the operator.
-        best: The best member of the pool that the parents come from.
+        best: The best member of the pool that the parents come from; None for an initial candidate.
     """
 
     iteration: int

@@ -39,7 +39,7 @@ Planned = TypeVar("Planned")
 
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with flags after overrides, which argparse accepts only if they are consecutive."""
+    """Return the arguments with all flags moved to the end, since argparse accepts no flag between two overrides."""
     known = get_args_parser()._option_string_actions
     overrides: list[str] = []
     options: list[str] = []

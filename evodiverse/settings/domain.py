@@ -78,10 +78,11 @@ def read_settings(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[st
 
 
 def code_files(name: str) -> dict[str, Path]:
-    """Return the code files of a user's own domain by their roles. A run is resumed only if they have not changed.
+    """Return the code files of a user's own domain. Unless a run failed, it is resumed only if they have not changed.
 
-    The result is empty for EvoDiverse's own domains, whose code is identified by EvoDiverse's version. ``metrics.py``
-    is left out because it only measures runs and cannot change them.
+    Each is given by its role in ``run.json``: ``code/`` and its path in the domain's folder. The result is empty for
+    EvoDiverse's own domains, whose code is identified by EvoDiverse's version. ``metrics.py`` is left out because it
+    only measures runs and cannot change them.
     """
     if name.partition(".")[0] == OURS:
         return {}

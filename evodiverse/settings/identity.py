@@ -30,7 +30,7 @@ def quiet_keys(schema: type, prefix: str = "") -> Iterator[str]:
 
 
 def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, Any]:
-    """Return the settings that can change a run's log, by dotted key, with infinity written as on the command line."""
+    """Return the settings that can change a run's log, by dotted key: all but the keys ``quiet``. Infinity is "inf"."""
     return {key: _as_json(value) for key, value in sorted(flatten(settings)) if key not in quiet}
 
 
@@ -40,13 +40,15 @@ def digest(identity: Mapping[str, Any]) -> str:
 
 
 def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from what the run's task, method and llm alone compose to, sorted by key.
+    """Return the settings in which a run differs from one with the same task, method and llm and no other override.
 
     Args:
         identity: The settings of the run, by dotted key.
-        baseline: The settings that its task, method and llm alone compose to, by dotted key. A key that only the
-            baseline has counts as an override to null. It is left out if the run has keys below it, or a plain value in
-            place of its group, since that key or value is the override then.
+        baseline: The settings of the run without other overrides, by dotted key.
+
+    Returns:
+        The run's values, sorted by key. A key that only the baseline has counts as set to null. It is left out if the
+        run has keys below it, or a plain value in place of its group: those keys or that value are the override then.
     """
     groups = {group for key in identity for group in _ancestors(key)}
     return {
@@ -62,8 +64,8 @@ def override_label(overrides: Mapping[str, Any]) -> str:
 
     Returns:
         ``key=value`` of each override, joined by commas, or "default". Characters that are awkward in paths become
-        ``_``. If any did, or if the label is longer than 100 bytes, the label is cut to 100 bytes, and 8 hexadecimal
-        digits of a digest keep it unique.
+        ``_``. If a character was replaced, or if the label is longer than 100 bytes, the label is cut to 100 bytes, and
+        8 hexadecimal digits of a digest keep it unique.
     """
     if not overrides:
         return "default"

@@ -1,4 +1,7 @@
-"""Notes of where the runs of earlier sweeps are, since composing a run again takes a tenth of a second."""
+"""Notes of where the runs of earlier sweeps are.
+
+With these notes, a sweep skips a complete run without composing it, which would take a tenth of a second.
+"""
 
 import hashlib
 import json

@@ -43,11 +43,11 @@ class Plan:
     """A checked configuration: what would run, and where.
 
     Attributes:
-        config: The configuration, without the keys of the domain.
+        config: The configuration, in which ``task`` is a plain dictionary.
         domain: The module of the task's domain.
-        task: The settings of the domain, an object of its own class.
+        task: The settings of the domain, an object of its class `Domain.settings`.
         settings: The settings that identify the run, by dotted key.
-        overrides: The settings that differ from what the run's task, method and llm alone compose to.
+        overrides: The settings that differ from those of a run with this task, method and llm and no other override.
         path: The run directory.
         shelf: The folder of all runs with this task, method and llm.
         model: The settings of the language model, or None for a run without one.
@@ -122,7 +122,7 @@ class Plan:
         return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
 
     def find_sources(self, artifact_sha256: Callable[[str], str]) -> "dict[str, Source]":
-        """Return the data and code that the results depend on besides the settings, by their roles.
+        """Return the data and code that the results depend on besides the settings, by role, such as ``prompts``.
 
         Args:
             artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
@@ -223,7 +223,9 @@ def read_source(role: str, source: str | Path) -> "Source":
 
 
 def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -> Iterator[str]:
-    """Yield one message for each option whose name is not that of its file; a copy must not pass for the original.
+    """Yield one message for each option whose name is not that of its file.
+
+    Otherwise, the runs of a copied file would be in the folder of the original and count as its runs.
 
     Args:
         names: The names in the configuration, by group.
@@ -240,9 +242,9 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
 
 
 def _number_of_trial(hydra: HydraConf) -> list[str]:
-    """Return a list with the folder of a run that a sweeper such as Optuna's chose; empty for any other run.
+    """Return ``["trialN"]``, the folder name of a run that a sweeper such as Optuna's chose; ``[]`` for other runs.
 
-    A sweep over lists of values needs no such folder, since it names its runs itself.
+    A sweep over lists of values needs no such folder, since it names its runs itself (`name_runs`).
     """
     is_trial = hydra.mode is RunMode.MULTIRUN and not str(hydra.sweeper.get("_target_")).endswith(".BasicSweeper")
     return [f"trial{hydra.job.num}"] if is_trial else []

@@ -23,7 +23,7 @@ def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[st
     """Return one message for each contradiction in a composed configuration, with the key at fault and the remedy.
 
     Args:
-        config: The configuration, without the keys of the domain.
+        config: The configuration. The domain's own keys in ``task`` are checked elsewhere.
         n_initial: The largest possible number of initial candidates, for all pools together.
         can_ask: Whether the domain of the task has prompts for a model.
     """
