@@ -34,7 +34,9 @@ class NoMetrics:
 
 
 def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
-    """Return the metrics of a run's domain, built from the run's settings.
+    """Return the object that measures a run, built from the run's settings by its domain.
+
+    For a domain without metrics, or one that `find_module` does not import, the result is `NoMetrics`.
 
     Args:
         run: The run to be measured.

@@ -203,7 +203,10 @@ def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
 
 
 def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
-    """Return the line of ``best/chosen.txt`` about the candidate that the task chooses, with a label, if any."""
+    """Return the label "chosen" with the text of ``best/chosen.txt`` about the candidate that the task chooses.
+
+    The result is empty if the file does not exist.
+    """
     try:
         headline = _read(path / BEST / CHOSEN, bytes.decode)
     except FileNotFoundError:

@@ -73,6 +73,11 @@ class Budget(NamedTuple):
 def run_all(engine: str, overrides: Sequence[str], budget: Budget) -> None:
     """Check all runs that a command line describes, then run them.
 
+    Args:
+        engine: The name of the engine.
+        overrides: The settings on the command line, some of which may list several values.
+        budget: The limit of the engine in each run.
+
     Raises:
         InputError: Some settings are invalid, or the engine's library is missing.
         ServiceError: The engine failed.
@@ -114,6 +119,12 @@ def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: Hydr
 
     The settings of the run are those of the task, the budget and the engine, and those that every reader of runs needs.
 
+    Args:
+        engine: The name of the engine.
+        budget: The limit of the engine.
+        composed: The configuration.
+        hydra: Hydra's own part of it.
+
     Raises:
         InputError: The configuration is invalid; the message lists all problems.
     """
@@ -142,10 +153,10 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         engine: The name of the engine.
         plan: The plan of the run.
         budget: The limit of the engine.
-        save: A function that `open_run` calls with a folder, into which it writes the options of the command line.
+        save: A function that writes the options of the command line into the folder with which `open_run` calls it.
 
     Raises:
-        InputError: The run directory holds another run, or data cannot be used.
+        InputError: The run directory holds another run, or the data cannot be used.
         ServiceError: The engine failed.
     """
     sources = plan.find_sources(lambda name: find_artifact(name).sha256)

@@ -179,7 +179,15 @@ class Followed:
         self._note = note
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Launch a batch of runs and return their results."""
+        """Launch a batch of runs and return their results; the sweeper calls this like a launcher of Hydra.
+
+        Args:
+            job_overrides: The overrides of each run.
+            initial_job_idx: The number of the first run, counted from 0.
+
+        Raises:
+            EvoDiverseError: Too many runs of the batch failed (see `Trials.note`), or the launcher itself failed.
+        """
         results = _launch_all(self._launcher, job_overrides, initial_job_idx)
         self._note(initial_job_idx, results)
         return results

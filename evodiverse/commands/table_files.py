@@ -40,7 +40,8 @@ def write(
         task: Include only runs of this task; None for all.
         llm: Include only runs of this language model; None for all.
         own: Packages of the user's own domains.
-        by: Write and print tables over the values of these settings instead; None for the usual tables.
+        by: One or two settings. Tables with the means for each of their values are written, and printed, instead of
+            the usual ones; None for the usual ones.
 
     Returns:
         2 if any run is damaged, else 0.
@@ -91,7 +92,7 @@ def _count_left_out(why: str, count: int) -> str:
 
 
 def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:
-    """Measure runs, and show the progress on a terminal."""
+    """Compute the metrics of runs, also for the user's own domains (``own``), and show the progress on a terminal."""
     measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
     n_processes = min(available_cores(), 1 + len(runs) // RUNS_A_PROCESS)
     console = Console(stderr=True)

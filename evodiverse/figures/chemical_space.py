@@ -112,9 +112,9 @@ def read_reference(file: Path | None, most: int) -> list[Bits]:
     """Return the fingerprints of a random sample of the reference molecules, the same sample in every call.
 
     Args:
-        file: A file with one SMILES per line, optionally followed by a name; None for ZINC-250K. Lines without a valid
-            molecule are skipped.
-        most: The largest number of molecules.
+        file: A file with one SMILES per line, optionally followed by a name; None for ZINC-250K. Lines that start with
+            ``#``, and lines without a valid molecule, are skipped.
+        most: How many molecules to return at most.
 
     Raises:
         InputError: The file cannot be read, or holds no molecule.

@@ -41,7 +41,7 @@ def find_diagnostics(
 
     Args:
         name: The name of the figure.
-        kind: The kind of its runs (`Result.kind`), such as "molecules".
+        kind: The kind of runs that the figure shows (`Result.kind`), such as "molecules".
         panel_of: A function that is called with each run and returns the title of the column of panels that shows it.
         results: The runs.
     """

@@ -36,7 +36,8 @@ def count_band(results: Sequence[Result], metric: str, budget: int) -> Band:
 
     Args:
         results: The runs.
-        metric: The start of the names of the metrics with the counts, such as "hits_at" for ``hits_at_10`` and so on.
+        metric: The prefix of the ten metrics that hold the counts. For example, "hits_at" stands for ``hits_at_10``,
+            ``hits_at_20`` and so on, where the number is the percentage of the budget.
         budget: The budget of the runs, in oracle calls.
     """
     calls = np.array([0, *(percent * budget / 100 for percent in PERCENTS)])

@@ -58,13 +58,14 @@ class Band:
 def estimate(values: Sequence[float], strata: Sequence[Hashable] | None = None) -> Estimate:
     """Return the mean of one value per run, with its 95% t interval.
 
-    Runs differ far more between problems than between seeds. The mean is therefore the mean of the problems' means, and
-    the variance is pooled within problems, so the interval reflects only how much the mean would change with other
-    seeds on the same problems. There is no interval if each problem has a single seed.
+    The mean is the mean of the problems' means. The interval shows how much this mean would change with other seeds on
+    the same problems. It therefore depends only on the differences between runs on the same problem (the variance is
+    pooled within problems); differences between problems, which are far larger, do not widen it. There is no interval
+    if each problem has a single seed.
 
     Args:
         values: ``(n,)`` finite values, at least one.
-        strata: ``(n,)`` problems of the values; None for a single problem.
+        strata: ``(n,)`` problems of the values; None if all values are from one problem.
     """
     groups: dict[Hashable, list[float]] = defaultdict(list)
     for value, stratum in zip(values, strata or [0] * len(values), strict=True):
@@ -106,7 +107,8 @@ def make_band(
 
     Args:
         curves: The x and the values of the curve of each run, at least one run.
-        strata: The problem of each run; see `estimate`.
+        strata: The problem of each run, needed to average over problems as `estimate` does; None if all runs are on one
+            problem.
         end: The x at which the band ends; None for the largest x of the curves.
     """
     x = np.unique(np.array([call for calls, _ in curves for call in calls], dtype=np.float64))
@@ -125,7 +127,8 @@ def make_iteration_band(
 
     Args:
         curves: For each run, the number of calls made so far and the value, after each iteration; at least one run.
-        strata: The problem of each run; see `estimate`.
+        strata: The problem of each run, needed to average over problems as `estimate` does; None if all runs are on one
+            problem.
     """
     n = max(len(values) for _, values in curves)
     calls = np.full((len(curves), n), np.nan)
@@ -138,7 +141,7 @@ def make_iteration_band(
 
 
 def _join(x: FloatArray, held: FloatArray, strata: Sequence[Hashable] | None) -> Band:
-    """Return the band of the ``(n_runs, n)`` values of curves at ``x``."""
+    """Return the band of curves that have the ``(n_runs, n)`` values ``held`` at the ``(n,)`` places ``x``."""
     problems = list(strata or [0] * len(held))
     bounds = np.full((3, len(x)), np.nan)
     for place, column in enumerate(held.T):

@@ -24,17 +24,18 @@ def record_bands(
     change: Callable[[float], float] = lambda value: value,
     stratum: Callable[[Result], Hashable] = lambda _: 0,
 ) -> dict[str, Band]:
-    """Return the mean record of each method by oracle calls, with its interval, by method in the order of legends.
+    """Return, by method, the mean over runs of the best value so far, with its interval, as a curve over oracle calls.
 
-    A record is a value that is better than all earlier ones. It holds until the next record. Methods without records
-    are left out.
+    A run sets a record when a value is better than all earlier ones; the record holds until the next one. The methods
+    are in the order of legends. Methods without records are left out.
 
     Args:
         results: The runs, at least one.
         x: The name of the curve with the calls that set the records, such as "best_calls".
         y: The name of the curve with the records, such as "best".
         change: A function applied to each record before averaging, for example the logarithm.
-        stratum: A function that is called with each run and returns its problem, which `estimate` needs.
+        stratum: A function that is called with each run and returns its problem, needed to average over problems as
+            `estimate` does.
     """
     end = budget_of(results)
     return {
@@ -48,9 +49,9 @@ def record_bands(
 
 
 def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
-    """Return the mean of a curve with one value per iteration, and its interval, by method in the order of legends.
+    """Return, by method, the mean over runs of a curve with one value per iteration, with its interval.
 
-    Methods without this curve are left out.
+    The methods are in the order of legends. Methods without the curve named ``name`` are left out.
     """
     return {
         method: make_iteration_band([(numbers(curve(run, "calls")), curve(run, name)) for run in some])
@@ -101,8 +102,9 @@ def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float | None = None, 
     Args:
         axes: The panel.
         bands: The band of each method.
-        least: The value below which the axis does not extend. Means below it are ignored.
-        most: The value above which the axis does not extend.
+        least: The value below which the axis does not extend; None for no limit. Means below it are ignored, unless all
+            are.
+        most: The value above which the axis does not extend; None for no limit.
     """
     means = [band.mean[np.isfinite(band.mean)] for band in bands.values()]
     values = np.concatenate(means) if means else np.array([])

@@ -12,7 +12,10 @@ from evodiverse.analysis.tables.results import Result, choose_words
 from evodiverse.figures.reading import OWN_FIT, Wanted
 
 ENGINE_SECONDS: Final = 60
-"""The time limit of a baseline in the suggested command, in seconds: about that of 1,000 calls with ``llm=off``."""
+"""The time limit of a baseline in the suggested command, in seconds.
+
+A run of 1,000 calls with ``llm=off`` takes about as long.
+"""
 
 _EXPERIMENTS: Final = {
     "jnk3": ("mol_main", "mol_classical"),
@@ -70,7 +73,7 @@ def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
 
 
 def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Iterator[_Absent]:
-    """Yield the wanted combinations of task, method and science that lack a run of the model with default settings."""
+    """Yield the wanted combinations of task, method and science without a run of ``model`` with default settings."""
     fit = wanted.fit if model != OFF else None
     there = {
         (result.task, result.run.method, result.science)

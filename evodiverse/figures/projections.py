@@ -69,7 +69,7 @@ def _read(result: Result) -> Members:
 def project_pca(vectors: Any) -> FloatArray:
     """Return the ``(n, 2)`` first two principal components of ``(n, d)`` vectors.
 
-    The sign of a component is such that its entry of the largest magnitude is positive.
+    The sign of each component is chosen so that, of its n coordinates, the one with the largest magnitude is positive.
     """
     dense = _dense(vectors)
     centered = dense - dense.mean(axis=0)

@@ -49,7 +49,7 @@ class Context:
         measurer: The object that knows the cache folder and the encoders of programs.
         reference: The path of a user's file with the molecules that figure ``si_mol_chembl`` shows as chemical space;
             None for ZINC-250K.
-        n_reference: The largest number of these molecules to show.
+        n_reference: How many of these molecules to show at most.
     """
 
     measurer: Measurer
@@ -68,7 +68,7 @@ class Picture:
             the files of the picture.
         basis: The small print above the picture: the number of runs, and their seeds.
         texts: A function that returns the text files to write next to the picture: their contents by suffix, such as
-            ``.py``.
+            ``.py``. It is called after ``draw``.
     """
 
     name: str
@@ -91,8 +91,8 @@ class FigureKind:
         wanted: The runs that the paper's figure needs; None for our own.
         example: A command that makes runs for a figure of our own; None for a figure of the paper.
         missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
-        takes_all: Whether all runs count. Otherwise, only those runs count that differ from the defaults in nothing but
-            their budget, or that are named on the command line.
+        takes_all: Whether all runs count. Otherwise, a run counts only if all its settings except the budget are the
+            defaults, or if the run is named on the command line.
     """
 
     name: str

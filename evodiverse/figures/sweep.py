@@ -97,10 +97,11 @@ def _picture(kind: str, *about: str, grid: Grid) -> Picture:
 
 
 def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
-    """Return the keys of the settings for each heat map: two for a pair that some run changes, one and None otherwise.
+    """Return the keys of the settings that each heat map varies: a pair of settings, or a single setting and None.
 
-    The pairs come first. A single setting that is in a pair is left out, since the heat map of the pair shows its runs
-    as well.
+    A pair is varied if some run changes exactly these two settings from the defaults, and a single setting if some run
+    changes only this one. The pairs come first. A single setting that is in a pair is left out, since the heat map of
+    the pair shows its runs as well.
 
     Args:
         results: Runs with the same budget. The budget does not count as a difference.
@@ -113,7 +114,7 @@ def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
 
 
 def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: Measure) -> Grid:
-    """Return the means over the runs that differ from the defaults in no settings other than ``keys`` and the budget.
+    """Return the means over the runs in which only settings in ``keys``, and the budget, differ from the defaults.
 
     Only the first `_MOST_VALUES` values of each setting are kept.
 

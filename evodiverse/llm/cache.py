@@ -130,7 +130,7 @@ class ReplyCache:
         return [entry if kept is None else kept for (_, entry), kept in zip(bought, first, strict=True)]
 
     def _insert(self, rows: Sequence[tuple[bytes, str, bytes]]) -> list[Bought | None]:
-        """Insert rows, and return for each the intact row that existed before, or None if there was none."""
+        """Insert the rows whose keys have no intact row; return the reply of each intact row, None for a new row."""
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             there = self._select([key for key, _, _ in rows])
@@ -140,7 +140,7 @@ class ReplyCache:
         return first
 
     def _select(self, keys: Sequence[bytes]) -> dict[bytes, Bought | None]:
-        """Return the existing rows by key, with None for a damaged row."""
+        """Return the stored replies by key: no entry if there is no row, and None if the row is damaged."""
         marks = ",".join("?" * len(keys))
         rows = self._connection.execute(f"SELECT key, {_CONTENT} FROM replies WHERE key IN ({marks})", keys)  # noqa: S608
         return {key: _decode(content) for key, content in rows}

@@ -15,7 +15,8 @@ from evodiverse.llm.prices import Price, find_price
 from evodiverse.llm.transfer import Transfer, watched
 from evodiverse.vocabulary import Decoding, Finish, Query, Reply
 
-# The HTTP statuses from 400 to 499 that may pass, so that the query is sent again. All others there are refusals.
+# The HTTP statuses from 400 to 499 that report a failure that may pass, so that the query is sent again. All other
+# statuses in this range are refusals.
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000

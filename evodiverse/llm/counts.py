@@ -45,7 +45,7 @@ def _drop_from(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usable_usage(usage: Any) -> dict[str, Any]:
-    """Return a provider's usage report, cleaned so that its parts hold only counts and further parts."""
+    """Return a provider's usage report whose parts hold only counts and further parts; empty if it is no object."""
     if not isinstance(usage, dict):
         return {}
     return {

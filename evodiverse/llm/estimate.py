@@ -16,8 +16,7 @@ def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest:
     Args:
         queries: A typical query of each pool.
         settings: The settings of the models.
-        fewest: The number of requests if the first attempt at each slot (the place of one offspring) leads to an
-            evaluation.
+        fewest: The number of requests if each slot (the place of one offspring) needs only one attempt.
         most: The number of requests if each slot takes all its attempts.
     """
     prompt = sum(len(message.content.encode()) for query in queries for message in query.messages)

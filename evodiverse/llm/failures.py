@@ -8,7 +8,7 @@ import numpy as np
 # All in seconds.
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 60.0
-# If a provider asks for a longer wait than this, the quota is used up. The run ends and can be resumed later.
+# A provider that asks for a longer wait than this has most likely used up a quota. The run ends and can be resumed.
 LONGEST_RETRY_AFTER = 600.0
 
 

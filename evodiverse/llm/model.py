@@ -75,7 +75,7 @@ class CachedModel:
 
         Raises:
             InputError: There is no client, and the cache lacks a reply. The message names the query.
-            ModelUnavailableError: The provider does not answer, or has stopped answering.
+            ModelUnavailableError: The provider does not answer, or refuses a query for a reason other than its prompt.
             ServiceError: The cache cannot be used.
         """
         return self._complete(queries, report, self._retries, is_probe=False)

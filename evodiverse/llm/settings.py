@@ -37,7 +37,7 @@ class ModelSettings:
 
     @property
     def is_compatible_server(self) -> bool:
-        """Whether the models are at an address of the user that speaks OpenAI's protocol, and may need no key."""
+        """Whether the user gave the address of a server that speaks OpenAI's protocol, which may need no key."""
         return self.provider == "openai" and self.api_base is not None
 
     def litellm_name(self, model: str) -> str:

@@ -19,7 +19,7 @@ class History:
     Attributes:
         run: The run that the report is about.
         log: The log so far.
-        domain: The domain that draws the candidates, or None if it cannot draw.
+        domain: The module ``domain`` of the run's domain, which draws the candidates; None if the domain cannot draw.
         measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
         pools: The columns of ``populations``, by name.
         said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``, by name.

@@ -18,7 +18,7 @@ from evodiverse.runlog.runs import Run, write_setting
 N_LISTED: Final = 200
 N_DRAWN: Final = 20
 N_STEPS: Final = 40
-"""The largest number of steps of a lineage to show: the youngest ones and a few of the oldest."""
+"""How many steps of a lineage to show at most. Of a longer lineage, the youngest and a few of the oldest are shown."""
 
 _N_OLDEST: Final = 5
 _N_PARENTS: Final = 4

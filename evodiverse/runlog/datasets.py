@@ -15,7 +15,8 @@ from evodiverse.errors import describe
 from evodiverse.kit.files import check_regular
 from evodiverse.runlog.columns import CALLS, COLUMNS, make_schema
 
-# The most that a run can log, over all parts of a dataset. A small file from another source can claim to hold more.
+# The most that a run can log, over all parts of a dataset. More is refused: even a small file can claim to hold any
+# number of rows.
 MOST_ROWS: Final = 5_000_000
 MOST_ELEMENTS: Final = 50_000_000
 MOST_BYTES: Final = 2 << 30
@@ -38,7 +39,7 @@ NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
 """The columns of each dataset that readers expect to have a value in every row."""
 
 FINITE: Final = frozenset({"score", "xi"})
-"""The columns of any dataset whose numbers must be finite."""
+"""The columns whose numbers must be finite, in every dataset that has them."""
 
 _FITS: Final = {
     pa.int64(): pa.types.is_integer,

@@ -41,7 +41,7 @@ CHOSEN: Final = "chosen.txt"
 """The file in the folder `BEST` with the task's line about the candidate that it chooses."""
 
 CODE: Final = "code/"
-"""The beginning of the keys that a user's code files have under ``sources`` in a record; the rest is their path."""
+"""The beginning of the keys under ``sources`` that stand for a user's code files; the path of the file follows."""
 
 STATUSES: Final = ("running", "complete", "failed", "interrupted", "asking")
 _ANY: Final = "*"
@@ -166,7 +166,7 @@ MEANINGS: Final[Mapping[str, str]] = {
 """The meaning of each key of a record, for ``docs/columns.md``."""
 
 SETTINGS: Final = tuple(key for key in _KINDS if len(key) == 2 and key[0] == "settings" and key[1] != _ANY)
-"""The settings that every record must have."""
+"""The keys of the settings that every record must have."""
 
 
 def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
@@ -175,7 +175,7 @@ def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
 
 
 def find_newer(record: Mapping[str, Any]) -> str | None:
-    """Return the end of a message, after the log's path, if a later version wrote the log; None if it can be read."""
+    """Return why the log of a later version cannot be read, to follow its path in a message; None if it can be read."""
     schema = record.get("schema", 0)
     if not _is_whole(schema) or schema <= SCHEMA:
         return None

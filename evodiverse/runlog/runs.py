@@ -45,7 +45,7 @@ class Run:
     def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the given settings of the run without the `CAPS`, or with them if one of them ended the run.
 
-        Without them, runs compare as equal that differ only in caps without effect.
+        So two runs compare as equal if they differ only in caps that had no effect.
         """
         is_capped = f"budget.{self.record.get('stopped_by')}" in CAPS
         return {key: value for key, value in settings.items() if is_capped or key not in CAPS}

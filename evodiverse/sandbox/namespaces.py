@@ -28,7 +28,8 @@ _OPTIONS: Final = f"size={MAX_DISK_BYTES},nr_inodes={MAX_FILES},mode=700"
 def can_mount(folder: str) -> bool:
     """Return whether this process can `enter` new namespaces and mount a disk on ``folder`` within them.
 
-    A child process tries it, since a kernel may grant the namespaces and then refuse to mount in them.
+    A child process tries both: a kernel may grant the namespaces and then refuse to mount in them, and a process cannot
+    leave them again.
     """
     if sys.platform != "linux" or len(os.listdir("/proc/self/task")) > 1:  # a process with several threads cannot
         return False

@@ -10,7 +10,7 @@ from evodiverse.sandbox.kernel import PR_SET_SECCOMP, prctl
 from evodiverse.sandbox.syscalls import ALLOWED, CHECKED
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_X32 = 0x40000000  # marks x32 calls on x86_64, whose numbers would pass a filter that ignores them
+_X32 = 0x40000000  # marks x32 calls on x86_64, whose numbers would pass a filter that ignores this bit
 _NEWEST = 463  # the newest call known to the tables; the C library copes without newer ones
 _CLONE3 = 435  # its arguments cannot be inspected; the C library falls back to clone
 
@@ -124,7 +124,7 @@ def _one_of(values: Iterable[int]) -> list[bytes]:
 
 
 def _argument(number: int, place: int, rules: list[bytes]) -> list[bytes]:
-    """Return instructions that allow a system call with only some values of one of its arguments.
+    """Return instructions that allow a system call only with some values of one of its arguments.
 
     Args:
         number: The number of the system call.

@@ -27,7 +27,7 @@ ENDED: Final = b"e"
 READY: Final = b"R"
 """The first byte from a program's process once it is confined, and from the warm parent once it has started."""
 LIMITED, COUNTED = b"1", b"0"
-"""The byte after the warm parent's `READY`: the kernel limits what programs write, or else their files are measured."""
+"""Follows the warm parent's `READY`: `LIMITED` if the kernel limits what programs write, `COUNTED` if we measure it."""
 BROKEN: Final = b"B"
 """The byte that the warm parent or a program's process sends if it cannot continue; the reason follows."""
 PID: Final = struct.Struct("=q")

@@ -75,7 +75,10 @@ def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Ce
 
 
 def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Result, Result]]:
-    """Return the pairs of one of our results and one of theirs with the same task, seed, problem and model."""
+    """Pair each of our results with the one of theirs for the same task, seed, problem and model.
+
+    A result without such a partner is left out.
+    """
     by_key = {_pair_key(result): result for result in theirs}
     return [(result, by_key[_pair_key(result)]) for result in ours if _pair_key(result) in by_key]
 

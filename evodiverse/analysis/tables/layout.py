@@ -36,8 +36,8 @@ class Column:
         test: The test to show instead of the metric, for the difference between two methods: ``t``, ``bootstrap`` or
             ``permutation``. None to show the metric.
         extra: Whether the paper has no such column.
-        unlike: The metric of which ``metric`` is a variant; None if it is none. The column is shown only if the two
-            differ by more than 0.01 in some row.
+        unlike: The metric of which ``metric`` is a variant; the column is then shown only if the two metrics differ by
+            more than 0.01 in some row. None if ``metric`` is not a variant.
         note: A note to show below tables with the column; None for none.
         median: Whether to show the median over the runs instead of the mean.
         needs: What the metric requires in addition to a complete run; None if nothing.
@@ -132,7 +132,7 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A table without our numbers.
+    """A table before our numbers are filled in: its rows, columns and notes, and the values that the paper reports.
 
     Attributes:
         name: The name of the table's files.
@@ -194,7 +194,11 @@ def paper_layouts() -> tuple[Layout, ...]:
 
 @lru_cache
 def found_layouts(*files: Path) -> tuple[Layout, ...]:
-    """Return the layouts of the tables of all runs: those in the domains' files, and those common to all domains."""
+    """Return the layouts of the tables of all runs: those in the domains' files, and those common to all domains.
+
+    Args:
+        *files: The path of the ``tables.yaml`` of each domain, as `table_files` returns them.
+    """
     return tuple(layout for file in files for layout in _read(file)) + _read(_HERE / "found.yaml")
 
 

@@ -84,9 +84,11 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
 def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: PapersModel) -> bool:
     """Return whether a setting of a run with one of the paper's models changes how the model is asked.
 
-    A setting does so in three cases: it is a sampling parameter that differs from that of the task (or is set, although
-    the model accepts none); it names a fallback, which makes an offspring if the model's replies give none; or it is an
-    extra parameter other than the one that disables reasoning.
+    There are three such cases:
+
+    - The setting is a sampling parameter that differs from that of the task, or is set although the model accepts none.
+    - It names a fallback, which makes an offspring if the model's replies give none.
+    - It is an extra parameter other than the one that disables reasoning.
     """
     if key.startswith("llm.extra."):
         return (key, value) != _NO_THOUGHTS

@@ -84,7 +84,7 @@ def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
-    """Yield warnings if the runs of a row or a table differ in settings, data or versions that it does not compare.
+    """Yield warnings about settings, data and versions in which runs differ, although the table does not compare them.
 
     Args:
         behind: The results behind each row.
@@ -127,7 +127,10 @@ def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[
 
 
 def _differing_data(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the roles, such as ``train``, of data that differ between runs of a problem, except prompts and models."""
+    """Yield the role, such as ``train``, of each kind of data that differs between runs on the same problem.
+
+    Prompts and models are ignored.
+    """
     seen: dict[tuple[str | None, str], set[str]] = defaultdict(set)
     for result in results:
         for role, sha256 in result.run.record.get("sources", {}).items():

@@ -72,7 +72,10 @@ def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return what the results depend on, by role such as ``initial``: a file's path, or the SHA-256 of other data."""
+    """Return what the results depend on, by role such as ``initial``: a file's path, or the SHA-256 of other data.
+
+    ``artifact_sha256`` is unused, since no published file is needed.
+    """
     return find_sources(settings)
 
 
@@ -81,7 +84,13 @@ def build_task(
     artifact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
     sandbox: Callable[..., Sandbox],
 ) -> EquationTask:
-    """Return the task with its data loaded."""
+    """Return the task with its data loaded.
+
+    Args:
+        settings: The settings under ``task``.
+        artifact: Unused, since no published file is needed.
+        sandbox: A function that opens a sandbox, given the names of the modules that the sandbox loads.
+    """
     opened = sandbox(fitting.__name__, matching.__name__)
     return EquationTask(read_dataset(settings), opened, settings, _initial(settings))
 

@@ -114,10 +114,13 @@ def find_science(settings: Mapping[str, Any]) -> str | None:
 def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     """Return the errors, the accuracies, the numbers of structures and the diversities of an equation run.
 
-    ``best_*`` are the values of the equation with the highest score, and ``top10_*`` are means over the ten highest.
-    ``acc`` is 1 if every prediction for the held-out data is within 10% of the measurement, ``acc_95`` if at least 95%
-    of them are. Names that end with ``_ood`` are for the data out of domain. These values are None if nothing was held
-    out. An NMSE is infinite if a prediction is not finite.
+    `count_structures` and `measure_pools` describe the last two. The names of the others have these parts:
+
+    - ``best_`` for the equation with the highest score, or ``top10_`` for the mean over the ten with the highest,
+    - ``nmse``, ``acc`` (1 if every prediction is within 10% of the measurement) or ``acc_95`` (1 if at least 95% are),
+    - nothing more for the held-out data in domain, or ``_ood`` for those out of domain.
+
+    Metrics of data that were not held out are None. An NMSE is infinite if a prediction is not finite.
 
     Args:
         log: The run's log, with `COLUMNS`.
@@ -143,10 +146,11 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     """Return the metrics of the one equation that a run chooses, and whether the law was found.
 
-    For a baseline, the chosen equation is the one that its engine selected. ``chosen_*`` are the NMSE of the chosen
-    equation on both kinds of held-out data, and its complexity. ``sa_1`` is 1 if this equation is the law, up to the
-    values of the law's constants. ``sa_50`` is 1 if this equation, or one of the 49 others with the smallest error on
-    the fitted data, is the law. ``sa_1`` and ``sa_50`` are None if the law is not known.
+    For a baseline, the chosen equation is the one that its engine selected. ``chosen_nmse``, ``chosen_nmse_ood`` and
+    ``chosen_complexity`` are its NMSE on both kinds of held-out data and its complexity. ``sa_1`` is 1 if this equation
+    is the law, up to the values of the law's constants. ``sa_50`` is 1 if this equation, or one of the 49 others with
+    the smallest error on the fitted data, is the law. ``sa_1`` and ``sa_50`` are None if the law is not known. All
+    metrics are None if every equation failed.
 
     Args:
         log: The run's log, with `COLUMNS`.
@@ -201,11 +205,11 @@ def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int
 def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str, Encode]) -> Measurement:
     """Return the diversity of the equations in the final pools (paper, "Diversity Evaluation").
 
-    An equation is compared by the body of its function. The diversity of a pool is the mean pairwise cosine distance of
-    these bodies. ``buffer_pools`` lists the diversities of the pools from hot to cold and, if there are several pools,
-    then their mean. ``buffer_diversity`` is the mean alone. ``top100_pools`` is the same as ``buffer_pools``, but for
-    the best 100 equations of each pool. The weights of TF-IDF, which depend on the set of texts, are always computed
-    from all pools together.
+    Each equation is represented by the vector of its function's body. The diversity of a pool is the mean pairwise
+    cosine distance of these vectors. ``buffer_pools`` lists the diversities of the pools from hot to cold and, if there
+    are several pools, then their mean. ``buffer_diversity`` is the mean alone. ``top100_pools`` is the same as
+    ``buffer_pools``, but for the best 100 equations of each pool. The weights of TF-IDF, which depend on the set of
+    texts, are always computed from all pools together.
 
     Args:
         log: The run's log.
@@ -269,7 +273,7 @@ def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance
 def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -> dict[str, Detail]:
     """Return columns of an equation's row in the log: its NMSE and both versions of Acc on a held-out split.
 
-    The paper defines them in "Equation Discovery".
+    The paper defines NMSE and Acc in "Equation Discovery".
 
     Args:
         name: The name of the split, id or ood.

@@ -16,7 +16,13 @@ _SIGNS: Final = {"less": "<", "less_equal": "≤", "greater": ">", "greater_equa
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
-    """Return an equation in MathML with its fitted constants, or None if it is too large or not an equation."""
+    """Return an equation in MathML with its fitted constants, or None if it is too large or not an equation.
+
+    Args:
+        genotype: The skeleton of the equation.
+        details: The candidate's row in the log, of which ``params`` is used. A constant missing there is shown as
+            c with an index.
+    """
     tree = _read(genotype)
     if tree is None or tree.size > _MOST_NODES:
         return None

@@ -142,8 +142,8 @@ def write_latex(
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
     """Return whether an equation, in whatever form, is the law with its constants changed by at most 0.1%.
 
-    Two formulas count as the same if they give the same values at random points in a box twice as wide as the data.
-    None means that the formulas could not be compared in time.
+    Two formulas count as the same if they give the same values at random points in a box around the data; see
+    `draw_points`. None means that the formulas could not be compared in time.
 
     Args:
         source: The skeleton of the equation.

@@ -18,8 +18,8 @@ PARAMS = "params"
 MAX_PARAMS = 10
 MAX_NODES = 2_000
 MAX_TURNS = 20
-# Limit on statements, loop iterations, arguments of inlined functions and parts of indices. One inside a loop counts
-# anew in each iteration.
+# Limit on the total number of statements, loop iterations, arguments of inlined functions and parts of indices. What is
+# inside a loop counts anew in each iteration.
 MAX_STEPS = 20_000
 MAX_DEPTH = 100
 MAX_CHARACTERS = 20_000
@@ -74,6 +74,8 @@ class Skeleton:
 
 def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_PARAMS) -> Skeleton:
     """Return the skeleton of a program's function ``equation``, with calls to the program's other functions inlined.
+
+    If no function has this name, the last function of the program takes its place.
 
     Args:
         source: The source code of the program.

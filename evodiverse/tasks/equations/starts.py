@@ -26,7 +26,7 @@ class Range(NamedTuple):
 
 
 Unit = tuple[float, ...]
-"""A parameter's magnitude. If the parameter is added to a variable, that variable's lowest and highest value follow."""
+"""A parameter's magnitude, followed by a variable's lowest and highest value if the two are the addends of a sum."""
 
 
 def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:

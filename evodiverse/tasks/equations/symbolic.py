@@ -32,7 +32,7 @@ class Law:
 
     Args:
         problem: The problem with the law.
-        splits: The data of the problem. The points fill a box twice as wide as the data.
+        splits: The data of the problem. The points fill a box around the data; see `draw_points`.
     """
 
     def __init__(self, problem: Problem, splits: Splits) -> None:
@@ -44,8 +44,8 @@ class Law:
     def is_met(self, source: str, params: Sequence[float]) -> bool:
         """Return whether an equation is the law, whose constants may change by up to a factor of `FACTOR`.
 
-        An equation with an additional term, even a small one, is not the law. Constants may not become zero, since the
-        law would then cover simpler laws too.
+        An equation with an additional term, even a small one, is not the law. No constant may become zero: its term
+        would vanish, and an equation without this term would count as the law too.
 
         Args:
             source: The skeleton of the equation in canonical form.
@@ -88,9 +88,10 @@ def read_law(problem: Problem) -> str:
 
 
 def draw_points(splits: Splits) -> FloatArray:
-    """Return points ``(N_POINTS, variables)`` around the data.
+    """Return random points ``(N_POINTS, variables)`` from a box around the data.
 
-    A variable that is never negative in the data is never negative at these points either.
+    In each variable, the box extends beyond the data by half of their range on both sides. If the variable is never
+    negative in the data, the box begins at half of the lowest value instead, so that no point is negative.
     """
     inputs = np.concatenate([rows.inputs for rows in splits])
     low, high = inputs.min(axis=0), inputs.max(axis=0)

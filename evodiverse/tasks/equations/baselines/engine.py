@@ -89,7 +89,7 @@ class Engine(Protocol):
         """The engine's own settings, as ``run.json`` records them."""
 
     def find_models(self, order: Order) -> Front:
-        """Return the engine's final front."""
+        """Return the engine's final front; `find_apart` calls this function in a process of its own."""
 
 
 class Constants:

@@ -44,7 +44,8 @@ _OTHERS: Final = {
 def find_models(order: Order) -> Front:
     """Return Operon's Pareto front of error and length, from which it selects by the minimum description length.
 
-    The noise that this criterion needs is estimated as the training error of a random forest, as in SRBench.
+    The description length depends on the standard deviation of the noise in the target, which is not known. As in
+    SRBench, the root mean squared error of a random forest on the training data takes its place.
     """
     from pyoperon.sklearn import SymbolicRegressor  # imported here because it is optional
 

@@ -64,7 +64,10 @@ def find_models(order: Order) -> Front:
 
 
 def build_library(order: Order) -> tuple[list[Node], FloatArray]:
-    """Return the terms of the library and their ``(n, terms)`` values, without constant or non-finite terms."""
+    """Return the terms of the library and their ``(n, terms)`` values on the training data.
+
+    Terms that are constant on these data, or not finite in some row, are left out.
+    """
     columns = dict(zip(order.variables, order.inputs.T, strict=True))
     trees, values = list[Node](), list[FloatArray]()
     for tree in islice(_candidates(order.variables), settings["most_candidates"]):

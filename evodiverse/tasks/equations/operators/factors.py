@@ -47,7 +47,7 @@ def _sloped(*shares: float) -> Callable[[float, float], Values]:
 
 
 def _placed(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
-    """Return a grid of pairs: a slope relative to the width of the range, and one of five places in the range."""
+    """Return a `Factor.grid` of pairs: a slope relative to the width of the range, and one of five places in it."""
     return lambda low, high: [
         (share / _width(low, high) ** power, low + place * _width(low, high))
         for share, place in product(shares, (0.1, 0.3, 0.5, 0.7, 0.9))

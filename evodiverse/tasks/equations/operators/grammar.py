@@ -52,7 +52,7 @@ class Grammar:
         self._weights = np.array(list(OPERATIONS.values())) / sum(OPERATIONS.values())
 
     def draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> Node:
-        """Draw an expression of at most ``depth`` levels, whose parameters are numbered from ``first``."""
+        """Draw an expression for this kind of place, at most ``depth`` levels deep; parameters start at ``first``."""
         node, _ = self._draw(kind, depth, first, rng)
         return node
 
@@ -88,8 +88,9 @@ class Grammar:
     def guard(self, node: Node) -> Node:
         """Return an operation, with the absolute value in place of an argument that must not be negative.
 
-        This is the first argument of a root, a logarithm, or a power without a whole exponent. It stays as it is if its
-        form shows that it is never negative. Any other operation is returned unchanged.
+        The argument of a root or a logarithm must not be negative, nor the base of a power whose exponent is not a
+        whole number. Such an argument stays as it is if its form shows that it is never negative. Any other operation
+        is returned unchanged.
         """
         first, *rest = node.arguments
         is_partial = node.operation in ("log", "sqrt") or (node.operation == "power" and not _is_whole(rest[0]))

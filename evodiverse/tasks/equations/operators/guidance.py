@@ -83,8 +83,8 @@ class Guide:
             rng: Consumed at most once.
 
         Returns:
-            The name of the factor with that of its variable, and the ``(n,)`` values of the factor times ``scale``, up
-            to a constant factor. None if no factor explains anything.
+            The factor, and its ``(n,)`` values times ``scale``, up to a constant factor. None if no factor explains
+            anything.
         """
         columns = self._library if scale is None else self._library * _unit(scale)
         explained = _gains(self._target, others, columns)
@@ -102,8 +102,7 @@ class Guide:
         """Return the indices of the terms to keep, after removing the weakest one and then all useless ones.
 
         The weakest term is the one whose removal raises the error least. A term is useless if its removal raises the
-        error by at most the share `USELESS` of the error. An error below the rounding error counts as the rounding
-        error.
+        error by at most `USELESS` times the error, or times the rounding error if that is larger.
 
         Args:
             terms: The ``(n,)`` values of each of at least two terms.

@@ -197,7 +197,7 @@ class Mutations:
                 return put(tree, path, call("multiply", node, free))
 
     def _remove_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Replace an operation on a parameter with its other argument."""
+        """Replace an operation that has a parameter as one of two arguments with the other argument."""
         found = [
             (path, other)
             for path, node, kind in places(tree)

@@ -28,7 +28,7 @@ BETTER_RATE: Final = 0.75
 """The probability that the better parent is the one that is changed."""
 
 MORE_EDITS: Final = (0.6, 0.25, 0.15)
-"""The probabilities of 0, 1 and 2 further edits."""
+"""The probabilities of 0, 1 and 2 edits after the first one, which may be a crossover."""
 
 GUIDED_RATE: Final = 0.5
 """The probability of an edit that the data suggest, instead of random edits, if the parent has fitted parameters."""
@@ -53,6 +53,9 @@ class EquationOperator:
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request; its genotype is a skeleton, or None if no allowed child was found.
+
+        An allowed child has a variable and at most `MAX_PARAMS` parameters, is not too large (see `MAX_SIZE`), and
+        differs from its parents.
 
         Raises:
             ValueError: A request has no parents.

@@ -32,8 +32,9 @@ _ABSOLUTE: Final = ("absolute", "abs", "fabs")
 def simplify(node: Node) -> Node:
     """Return a simplified tree that can express all, or nearly all, functions that this tree can express.
 
-    The sums and products of the result are in canonical order. Functions are lost in one case only: a sum in a
-    denominator loses the parameter of one of its terms. Without this parameter, the term cannot be made zero.
+    The sums and products of the result are in canonical order. Functions are lost in one case only: in a product with a
+    free parameter, a sum in the denominator or under an even power loses the parameter of one of its terms. Without
+    this parameter, the term cannot be made zero.
     """
     for _ in range(_PASSES):
         counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
@@ -152,7 +153,7 @@ class _Pass:
         return [part if part.free else part._replace(free=term.free, number=1.0) for part in parts]
 
     def _factors(self, node: Node) -> Iterable[tuple[Node, float]]:
-        """Yield the factors of a product with their exponents; a free addend in ``exp`` becomes a factor."""
+        """Yield the factors of a product with their exponents; a free addend in ``exp`` counts as a factor."""
         for factor, exponent in _factors(node, 1.0):
             addends = list(_addends(factor.arguments[0])) if factor.operation == "exp" else []
             free = [addend for _, addend in addends if addend.operation == PARAMETER and addend.value in self._free]

@@ -137,7 +137,13 @@ def leaves(node: Node, operation: str) -> Iterator[Node]:
 
 
 def places(node: Node, kind: Kind = Kind.REAL, path: Path = ()) -> Iterator[tuple[Path, Node, Kind]]:
-    """Yield every node with the path to it and the kind of its place, the root first."""
+    """Yield every node of a tree with the path to it and the kind of its place, the root first.
+
+    Args:
+        node: The root of the tree.
+        kind: The kind of the root's place.
+        path: The path to the root, if the tree is part of a larger one.
+    """
     yield path, node, kind
     for at, argument in enumerate(node.arguments):
         yield from places(argument, _kind(node.operation, at), (*path, at))
@@ -305,7 +311,10 @@ def write_infix(node: Node, params: Sequence[float]) -> str:
 
 
 def _enclose(node: Node, params: Sequence[float], strength: int, *, begins: bool) -> str:
-    """Return an expression, in parentheses if it binds too weakly or would put one sign next to another."""
+    """Return an expression, in parentheses if it binds less than ``strength`` or would put a sign next to another.
+
+    ``begins`` is True if no sign comes directly before the expression.
+    """
     text = write_infix(node, params)
     is_weak = _PRECEDENCE.get(node.operation, 5) < strength
     return f"({text})" if is_weak or (text.startswith("-") and not begins) else text
