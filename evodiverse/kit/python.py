@@ -3,7 +3,9 @@
 import ast
 import threading
 import warnings
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 from typing import Final
 from unicodedata import combining, normalize
 
@@ -27,6 +29,12 @@ def parse(source: str | bytes) -> ast.Module:
     """Return the syntax tree of source code, as `ast.parse` does; any number of threads may call this at a time."""
     with _TURN:
         return ast.parse(source)
+
+
+@cache
+def parse_file(path: Path) -> ast.Module:
+    """Return the syntax tree of one of our own files in UTF-8. It is parsed once and shared: do not change the tree."""
+    return parse(path.read_text(encoding="utf-8"))
 
 
 def parse_quietly(source: str) -> ast.Module:

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from evodiverse.kit.python import parse_file
 from evodiverse.tasks.programs.circle_packing.blocks import climb, fit_radii, lay_rings, lay_rows, polish, soften
-from evodiverse.tasks.programs.circle_packing.moves import BOTH, CENTERS, MOVES, RADII, load_blocks, packing_moves
+from evodiverse.tasks.programs.circle_packing.moves import BLOCKS, BOTH, CENTERS, MOVES, RADII, packing_moves
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
 from evodiverse.tasks.programs.circle_packing.verifier import find_fault
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
@@ -35,7 +36,7 @@ def construct_packing():
 
 
 def insert(source: str, name: str, seed: int) -> str:
-    child = insert_move(read(source), np.random.default_rng(seed), move=MOVES[name], blocks=load_blocks())
+    child = insert_move(read(source), np.random.default_rng(seed), move=MOVES[name], blocks=parse_file(BLOCKS))
     assert child is not None
     return write_program(child)
 
@@ -112,7 +113,7 @@ def test_no_move_holds_a_layout(name: str) -> None:
 
 
 def test_no_building_block_holds_a_layout() -> None:
-    for function in functions_of(load_blocks()).values():
+    for function in functions_of(parse_file(BLOCKS)).values():
         numbers = [node.value for node in ast.walk(function) if isinstance(node, ast.Constant)]
         assert sum(type(value) is float for value in numbers) <= 10
 
@@ -159,7 +160,7 @@ def test_radii_are_changed_wherever_they_are_made() -> None:
 @pytest.mark.parametrize("source", [BINS, LAYOUT.replace("import numpy as np", "import numpy"), "x = 1\n"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_move_needs_its_arrays_and_numpy(name: str, source: str) -> None:
-    assert insert_move(read(source), np.random.default_rng(0), move=MOVES[name], blocks=load_blocks()) is None
+    assert insert_move(read(source), np.random.default_rng(0), move=MOVES[name], blocks=parse_file(BLOCKS)) is None
 
 
 def test_the_grammar_has_all_moves_and_leaves_the_number_of_circles_and_the_building_blocks_alone() -> None:
@@ -194,7 +195,7 @@ def test_building_blocks_that_nothing_calls_are_removed_again() -> None:
 def test_building_blocks_are_never_changed() -> None:
     operator = ProgramOperator("construct_packing", packing_moves())
     source = insert(SEED, "layouts", 0)
-    blocks = [write_program(ast.Module([one], [])) for one in functions_of(load_blocks()).values()]
+    blocks = [write_program(ast.Module([one], [])) for one in functions_of(parse_file(BLOCKS)).values()]
     for slot in range(60):
         child = operator.propose([request(source, slot=slot)])[0].genotype
         assert child is not None
@@ -282,7 +283,7 @@ def test_the_example_of_restarts_is_the_seed_with_one_move() -> None:
     values = {"SEED": "0", "TRIES": "8", "SIZE": "0.05", "STIFFNESS": "0.3"}
     draws = {name: SimpleNamespace(text=lambda _, value=value: value) for name, value in values.items()}
     move = MOVES["layouts"]._replace(draws=draws)
-    child = insert_move(read(SEED), np.random.default_rng(0), move=move, blocks=load_blocks())
+    child = insert_move(read(SEED), np.random.default_rng(0), move=move, blocks=parse_file(BLOCKS))
     assert child is not None
     assert write_program(read(example)) == write_program(child)
 

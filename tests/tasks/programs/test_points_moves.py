@@ -3,12 +3,14 @@
 import ast
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from evodiverse.kit.python import parse_file
 from evodiverse.tasks.programs.distances import blocks as distances_blocks
 from evodiverse.tasks.programs.distances import moves as distances_moves
 from evodiverse.tasks.programs.distances.builtin import DISTANCES
@@ -33,7 +35,7 @@ class Task(NamedTuple):
     problem: Problem
     moves: Mapping[str, Move]
     blocks: ModuleType
-    load_blocks: Callable[[], ast.Module]
+    blocks_file: Path
     build: Callable[[], Grammar | None]
 
     @property
@@ -46,14 +48,14 @@ TASKS = {
         HEILBRONN_PROBLEM,
         heilbronn_moves.MOVES,
         heilbronn_blocks,
-        heilbronn_moves.load_blocks,
+        heilbronn_moves.BLOCKS,
         HEILBRONN.build_moves,
     ),
     "distances": Task(
         DISTANCES_PROBLEM,
         distances_moves.MOVES,
         distances_blocks,
-        distances_moves.load_blocks,
+        distances_moves.BLOCKS,
         DISTANCES.build_moves,
     ),
 }
@@ -65,7 +67,7 @@ LOOPS = [(task, name) for task, name in ALL if "quality(" in TASKS[task].moves[n
 def insert(task: str, source: str, name: str, seed: int) -> str:
     tree = read(source)
     one = TASKS[task]
-    child = insert_move(tree, np.random.default_rng(seed), move=one.moves[name], blocks=one.load_blocks())
+    child = insert_move(tree, np.random.default_rng(seed), move=one.moves[name], blocks=parse_file(one.blocks_file))
     assert child is not None
     return write_program(child)
 
@@ -126,7 +128,7 @@ def test_no_move_holds_places(task: str, name: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_no_building_block_holds_places(task: str) -> None:
-    for function in functions_of(TASKS[task].load_blocks()).values():
+    for function in functions_of(parse_file(TASKS[task].blocks_file)).values():
         numbers = [node.value for node in ast.walk(function) if isinstance(node, ast.Constant)]
         assert sum(type(value) is float for value in numbers) <= 3
         assert len(ast.unparse(function)) < 1800
@@ -162,7 +164,7 @@ def test_the_operator_makes_every_move(task: str) -> None:
 def test_the_number_of_points_and_the_building_blocks_are_left_alone(task: str) -> None:
     grammar = TASKS[task].build()
     assert grammar is not None
-    assert grammar.fixed == {"N", *functions_of(TASKS[task].load_blocks())}
+    assert grammar.fixed == {"N", *functions_of(parse_file(TASKS[task].blocks_file))}
 
 
 @pytest.mark.parametrize("task", TASKS)

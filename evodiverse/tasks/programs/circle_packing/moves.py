@@ -6,18 +6,17 @@ optimum with the building blocks (`evodiverse.tasks.programs.circle_packing.bloc
 is worth.
 """
 
-import ast
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from evodiverse.kit.python import parse
+from evodiverse.kit.python import parse_file
 from evodiverse.tasks.programs.operators.moves import Move, Place, grammar, move
 from evodiverse.tasks.programs.operators.mutation import Grammar
 
 BLOCKS: Final = Path(__file__).with_name("blocks.py")
+"""The file of the building blocks, the functions that moves can call."""
 
 _CENTERS: Final = frozenset({"centers"})
 _BOTH: Final = frozenset({"centers", "radii"})
@@ -342,15 +341,9 @@ for _ in range($TRIES):
 )
 
 
-@cache
-def load_blocks() -> ast.Module:
-    """Return the syntax tree of the file with the building blocks, the functions that moves can call."""
-    return parse(BLOCKS.read_text(encoding="utf-8"))
-
-
 def packing_moves() -> Grammar:
     """Return the moves for programs that pack circles.
 
     The task sets the number of circles, so mutations must not change the constant ``N``.
     """
-    return grammar(MOVES, load_blocks(), frozenset({"N"}))
+    return grammar(MOVES, parse_file(BLOCKS), frozenset({"N"}))

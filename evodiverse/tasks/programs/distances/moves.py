@@ -5,19 +5,18 @@ scratch, takes a step from the current placement, or polishes the placement to a
 (`evodiverse.tasks.programs.distances.blocks`). Only the score decides what a move is worth.
 """
 
-import ast
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from evodiverse.kit.python import parse
+from evodiverse.kit.python import parse_file
 from evodiverse.tasks.programs.operators.moves import Move, grammar, move
 from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.points.moves import POINTS
 
 BLOCKS: Final = Path(__file__).with_name("blocks.py")
+"""The file of the building blocks, the functions that moves can call."""
 
 MOVES: Final[Mapping[str, Move]] = MappingProxyType(
     {
@@ -136,15 +135,9 @@ for _ in range($TRIES):
 )
 
 
-@cache
-def load_blocks() -> ast.Module:
-    """Return the syntax tree of the file with the building blocks, the functions that moves can call."""
-    return parse(BLOCKS.read_text(encoding="utf-8"))
-
-
 def distances_moves() -> Grammar:
     """Return the moves for programs that place points at nearly equal distances.
 
     The task sets the number of points, so mutations must not change the constant ``N``.
     """
-    return grammar(MOVES, load_blocks(), frozenset({"N"}))
+    return grammar(MOVES, parse_file(BLOCKS), frozenset({"N"}))
