@@ -45,9 +45,11 @@ libraries = ("scipy",)
 def find_violations(settings: ProgramSettings) -> list[str]:
     """Return everything that is wrong with ``task.*`` and with the user files named there; one message per fault."""
     violations = _find_setting_violations(settings)
-    if violations:
-        return violations
-    checks: list[Callable[[], object]] = [lambda: _read_initial(settings), lambda: build_prompts(settings)]
+    checks: list[Callable[[], object]] = []
+    if not violations:
+        checks = [lambda: _read_initial(settings), lambda: build_prompts(settings)]
+    elif settings.evaluator and settings.evaluator not in BUILTINS:
+        checks = [lambda: _build_evaluator(settings)]
     for check in checks:
         try:
             check()

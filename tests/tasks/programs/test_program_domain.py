@@ -87,6 +87,12 @@ def test_a_users_task_needs_a_program_to_start_from() -> None:
     assert violations == ["task.initial.path has no value; name the program that the search starts from"]
 
 
+def test_an_unreadable_evaluator_is_reported_together_with_the_missing_program() -> None:
+    violations = domain.find_violations(dataclasses.replace(BINS, evaluator="absent.py", initial=Initial()))
+    assert violations[0] == "task.initial.path has no value; name the program that the search starts from"
+    assert "absent.py cannot be read" in violations[1]
+
+
 def test_the_seed_has_as_many_circles_as_the_task() -> None:
     assert "\nN = 40\n" in domain._read_initial(dataclasses.replace(PACKING, n=40, reference=3.3))[0]
 
