@@ -10,6 +10,9 @@ from pathlib import Path
 
 from evodiverse.kit.text import printable
 
+PLEASE_REPORT = "please report this at https://github.com/evodiverse/evodiverse/issues"
+"""The end of messages about what can only be a bug."""
+
 
 def describe(error: BaseException) -> str:
     """Return the class and message of an error on one line, at most 500 characters.

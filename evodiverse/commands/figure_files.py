@@ -14,7 +14,7 @@ from evodiverse.analysis.measuring import Measurer
 from evodiverse.analysis.tables.results import Result, read_result
 from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.table_files import OLD, find_encoders, measure
-from evodiverse.errors import InputError, describe, reason
+from evodiverse.errors import PLEASE_REPORT, InputError, describe, reason
 from evodiverse.figures.catalog import FIGURES
 from evodiverse.figures.index import INDEX, Entry, to_lines, to_page
 from evodiverse.figures.missing import find_lacks
@@ -26,7 +26,6 @@ from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Survey, survey_runs
 
 ENDINGS: Final = ("svg", "png")
-_REPORT: Final = "please report this at https://github.com/evodiverse/evodiverse/issues"
 _UNSAFE: Final = compile_pattern(r"[^A-Za-z0-9.=-]+")
 _LONGEST: Final = 180  # the most characters in a file name; file systems allow 255 bytes
 
@@ -69,8 +68,8 @@ def write(
     facts = [
         f"{len(results)} complete runs; left out: {_count_left_out(surveys, len(complete) - len(known), len(errors))}.",
         (
-            "Figures show runs that differ from the defaults only in their budget, and runs that were named directly; "
-            "figures of sweeps show all runs."
+            "Figures show runs whose settings, apart from the budget, are the defaults, and runs that were named "
+            "directly; figures of sweeps show all runs."
         ),
     ]
     page = to_page(entries, names, facts).encode()
@@ -169,7 +168,7 @@ def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors:
     try:
         return [*kind.find(results, context)]
     except Exception as error:  # noqa: BLE001 (the other figures must still be drawn)
-        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); {_REPORT}"))
+        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); {PLEASE_REPORT}"))
         return []
 
 
@@ -184,7 +183,7 @@ def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:
     except InputError as error:
         errors.append(error)
     except Exception as error:  # noqa: BLE001 (the figures of the other runs must still be drawn)
-        errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); {_REPORT}"))
+        errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); {PLEASE_REPORT}"))
     return None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from evodiverse.errors import ServiceError
+from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.bin_packing.instances import MAX_CAPACITY, SETS, Instance
@@ -211,5 +211,5 @@ def _is_size(value: object) -> bool:
 
 def _broken(discovery: Discovery, why: str) -> ServiceError:
     return ServiceError(
-        f"the bins of call {discovery.candidate.call} differ from the logged ones ({why}); please report this"
+        f"the bins of call {discovery.candidate.call} differ from the logged ones ({why}); {PLEASE_REPORT}"
     )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evodiverse.errors import ServiceError
+from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
@@ -116,7 +116,7 @@ class CirclePacking:
         fault = find_fault(centers.tolist(), strict.tolist())
         if fault is not None:
             raise ServiceError(
-                f"the strict packing of call {discovery.candidate.call} is invalid ({fault}); please report this"
+                f"the strict packing of call {discovery.candidate.call} is invalid ({fault}); {PLEASE_REPORT}"
             )
         return Verified(
             "sum of radii, without any tolerance",

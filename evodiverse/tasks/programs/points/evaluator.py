@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from evodiverse.errors import ServiceError
+from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
@@ -133,5 +133,5 @@ def _read_points(discovery: Discovery) -> Points:
 
 def _broken(discovery: Discovery, why: str) -> ServiceError:
     return ServiceError(
-        f"the value of call {discovery.candidate.call} differs from the logged one ({why}); please report this"
+        f"the value of call {discovery.candidate.call} differs from the logged one ({why}); {PLEASE_REPORT}"
     )
