@@ -728,4 +728,8 @@ class Prompted(Protocol):
     """A domain for which a language model can generate offspring."""
 
     def build_prompts(self, settings: Any) -> Prompts:
-        """Return the prompts for these settings, an object of the class `Domain.settings`."""
+        """Return the prompts of a task.
+
+        Args:
+            settings: The settings of the task, an object of the class `Domain.settings`.
+        """

@@ -1,4 +1,4 @@
-"""Curves by oracle calls: one line per method, with a band for its interval."""
+"""Curves against oracle calls: for each method, a line for the mean of its runs and a band for its interval."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Literal

@@ -165,7 +165,7 @@ def draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
 
 
 def draw_pools(axes: Axes, members: Members, points: FloatArray) -> None:
-    """Draw the ``(n, 2)`` points of a run with a color and a marker per pool, the coldest pool on top."""
+    """Draw the ``(n, 2)`` points of a run. Each of its pools has a color and a marker; the coldest pool is on top."""
     pools = np.array(members.pools, dtype=np.int64)
     for pool in range(members.n_pools - 1, -1, -1):
         color, marker = pool_look(pool)

@@ -176,9 +176,10 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "cold_pool": _COLD,
             "hot_pool": _HOT,
             "rate": _number(
-                "the share of the unblocked pairs of candidates that were accepted, over all pools of the exchange",
+                "the swap rate of the whole exchange, the same in each of its rows: the sum of `accepted` over its "
+                "rows, divided by that of `tried`",
                 "0 to 1",
-                "every pair was blocked",
+                "every pair of the exchange was blocked",
             ),
             "xi": _number("the powering factor ξ after the exchange"),
             "accepted": _whole("the number of pairs of candidates that these two pools swapped"),

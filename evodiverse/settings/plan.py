@@ -242,7 +242,7 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
 
 
 def _number_of_trial(hydra: HydraConf) -> list[str]:
-    """Return ``["trialN"]``, the folder name of a run that a sweeper such as Optuna's chose; ``[]`` for other runs.
+    """Return ``["trialN"]`` for the N-th run of a sweeper such as Optuna's, whose folder gets this name; else ``[]``.
 
     A sweep over lists of values needs no such folder, since it names its runs itself (`name_runs`).
     """

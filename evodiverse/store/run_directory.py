@@ -73,8 +73,8 @@ def delete_run(path: Path) -> None:
 class RunDirectory:
     """The log of one run on disk (see `evodiverse.ports.Store`): datasets that consist of parts (Parquet files).
 
-    A commit is written at once if enough time has passed since the last write ended: ``max_wait`` seconds, or so long
-    that the last write took at most ``write_share`` of it. Otherwise the iteration is written later, into one part
+    A commit is written at once if ``max_wait`` seconds have passed since the last write ended, or if the last write
+    took at most ``write_share`` of the time since then. Otherwise the iteration is written later, into one part
     together with the next ones.
 
     A write adds one part to each dataset that has new rows; each part is a temporary file first, which is then renamed.

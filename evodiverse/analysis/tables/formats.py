@@ -113,7 +113,7 @@ def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str)
 
 
 def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows, with a column of the paper's values next to each column that has any."""
+    """Return the header and the rows. Next to each column for which the paper has values, another column shows them."""
     header = list(table.head)
     rows = [list(line.of) for line in table.lines]
     for at, column in enumerate(table.columns):

@@ -24,7 +24,7 @@ class PapersModel:
         pattern: A pattern for the names that hosts give the model, in lower case and without the host.
         words: The overrides that choose the model on the command line.
         takes_sampling: Whether the model accepts a temperature and top-p. Otherwise it must be asked without them, and
-            with more tokens for its reasoning, so these settings do not count as changes.
+            with more tokens for its reasoning, so a run with such settings still counts as one with the paper's.
     """
 
     pattern: re.Pattern[str]

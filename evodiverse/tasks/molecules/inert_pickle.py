@@ -162,7 +162,7 @@ def state_of(record: Any, kind: type[Record]) -> dict[str, Any]:
 
 
 def build_array(record: Any) -> NDArray[Any]:
-    """Build an array from its stand-in.
+    """Build an array from the stand-in that recorded its bytes, type and shape during unpickling.
 
     Raises:
         ValueError: The stand-in is not an array of plain numbers, or its bytes do not fill its shape.

@@ -59,16 +59,16 @@ class MoleculeMetrics:
 
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
-    """Return the metrics of a molecule run; most are defined in the functions that compute them.
+    """Return the metrics of a molecule run.
 
-    Of the others:
+    Most metrics are defined in the functions that compute them. The remaining ones are:
 
     - ``diverse_average`` is the mean of the curve `diverse_top10_curve` over the last five iterations.
     - ``top10`` and ``top100`` are the mean scores of the best 10 and 100 molecules in the last iteration's pools.
     - ``unique_scaffold_top10`` is the same mean as ``top10``, except that only the best molecule of each scaffold
       counts.
-    - ``scaffold_diverse_top10`` is the mean score of a diversity-aware top 10 of the same molecules, selected by the
-      similarity of their scaffolds instead of the molecules' own.
+    - ``scaffold_diverse_top10`` is the mean score of a diversity-aware top 10 of the last iteration's pools. Molecules
+      count as similar if their scaffolds are, whatever the similarity of the whole molecules.
     """
     curve = diverse_top10_curve(log, store.fingerprint)
     archive = diverse_archive_curve(log, store.fingerprint)

@@ -51,7 +51,7 @@ def _under(prefix: str, key: str, violation: str) -> str:
 
 
 def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFunction:
-    """Return the oracle that settings name; a published one must first give a few molecules their known scores.
+    """Return the oracle that settings name. A published one is first tested on a few molecules with known scores.
 
     Args:
         oracle: The settings.

@@ -8,7 +8,11 @@ from evodiverse.kit.documented import documented, documented_mapping
 
 @dataclass
 class Oracle:
-    """``task.oracle``: the oracle. One of ``path``, ``_target_`` and ``elsewhere``, if set, replaces ``published``."""
+    """``task.oracle``: the oracle.
+
+    At most one of ``path``, ``_target_`` and ``elsewhere`` may be set; it replaces ``published``. In a component of an
+    objective, exactly one of ``published``, ``path`` and ``_target_`` must be set; ``elsewhere`` is not allowed there.
+    """
 
     published: str | None = documented("name of a published classifier", default=None)
     path: str | None = documented("your own random forest, as a pickle or .npz", default=None)

@@ -119,7 +119,9 @@ def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
 
 
 def detach(mol: Chem.RWMol, first: int, second: int) -> None:
-    """Remove a bond so that the next bond added at either end, or a hydrogen, takes its place in space.
+    """Remove a bond in such a way that its ends keep their chirality.
+
+    At each end, whatever is added next, a bond or a hydrogen, takes the position of the removed bond around the atom.
 
     RDKit interprets a chiral tag relative to the order of the atom's bonds, in which a new bond or an implicit hydrogen
     comes last. A tag is therefore inverted if the removed bond was an odd number of places before the last.

@@ -85,8 +85,8 @@ class Fragment:
     def graph(self) -> tuple[Chem.Mol, tuple[int, ...]]:
         """The atoms on this side as a graph, in the parent's order, and the index in this graph of each cut bond's end.
 
-        Copy the graph before editing. If new bonds are added in the order of ``cut_bonds``, they take the places of the
-        cut ones in space, and stereocenters keep their configuration.
+        Copy the graph before editing. If new bonds are added in the order of ``cut_bonds``, each takes the position
+        of a cut one around its atom, so stereocenters keep their configuration.
         """
         part = Chem.RWMol(self.parent)
         for end, gone in reversed(self.cut_bonds):  # the place of the bond detached last is the first to be filled
