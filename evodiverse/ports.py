@@ -301,9 +301,10 @@ class Tracing(Protocol):
     """A task that knows the origin of its initial candidates."""
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
-        """Return the origin of a candidate that `Task.initial` returned, as values of the task's own columns.
+        """Return where a candidate that `Task.initial` returned comes from.
 
-        The run adds the values to the details of the candidate's evaluation. The keys are the names of the columns.
+        The run adds what is returned to the details of the candidate's evaluation, so its keys must be names of columns
+        that the task adds to the log.
         """
 
 

@@ -144,7 +144,7 @@ def _target_of(run: Run, targets: Mapping[str, Target], file: Path | None) -> Ta
 
 
 def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
-    """Return the complete runs of molecules at or below the given paths, and errors about runs that cannot be docked.
+    """Return the complete molecule runs at or below the given paths, and errors about runs that cannot be docked.
 
     Raises:
         InputError: No run can be docked.

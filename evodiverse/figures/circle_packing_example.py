@@ -31,7 +31,7 @@ _MOST_COLUMNS: Final = 92
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model and task."""
+    """Yield one figure per group of runs (see `group_runs`) and task."""
     usable = [result for result in results if has(result, "sum_calls", "sum")]
     for group in group_runs(usable, PACKING):
         for task in sorted({result.task for result in group.results}):

@@ -37,7 +37,7 @@ _LINES: Final = (("#009e73", "-", "o"), ("#0072b2", (0, (4, 1.5)), "s"), ("#d55e
 def find_diagnostics(
     name: str, kind: str, panel_of: Callable[[Result], str], results: Sequence[Result], _: Context
 ) -> Iterator[Picture]:
-    """Yield one figure per model and per method whose swaps depend on ξ.
+    """Yield one figure per group of runs (see `group_runs`) and method, for the methods whose swaps depend on ξ.
 
     Args:
         name: The name of the figure.

@@ -19,7 +19,7 @@ NAME: Final = "hits_by_calls"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model."""
+    """Yield one figure per group of runs (see `group_runs`)."""
     for group in group_runs(results, MOLECULES):
         yield Picture(
             f"{NAME}_{group.suffix}",

@@ -13,7 +13,7 @@ NAME: Final = "mol"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model."""
+    """Yield one figure per group of runs (see `group_runs`)."""
     for group in group_runs(usable(results), MOLECULES, TARGETS):
         yield Picture(
             f"{NAME}_{group.suffix}",

@@ -135,7 +135,7 @@ class Group:
 
 
 def group_runs(results: Sequence[Result], kind: str, tasks: Collection[str] = ()) -> list[Group]:
-    """Return the runs of one kind, without baselines, as groups that are sorted by model, fit and overrides.
+    """Return the runs of one kind, without baselines, in groups with the same model, fit and overrides, and sort these.
 
     Args:
         results: The runs.

@@ -1,4 +1,4 @@
-"""Figure ``si_mol_top10``: figure ``mol`` for GSK3β, with the diversity-aware top 10 (paper, "Additional results")."""
+"""Figure ``si_mol_top10``: as ``mol``, but for GSK3β and the diversity-aware top 10 (paper, "Additional results")."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ NAME: Final = "si_mol_top10"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model."""
+    """Yield one figure per group of runs (see `group_runs`)."""
     for group in group_runs(usable(results), MOLECULES, TARGETS):
         yield Picture(
             f"{NAME}_{group.suffix}",

@@ -22,7 +22,7 @@ _TWO_POOLS: Final = "pt"
 
 
 def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield one figure per model and way of fitting equations (``task.fit``)."""
+    """Yield one figure per group of runs (see `group_runs`)."""
     encoder = [*context.measurer.encoders][-1]
     for group in group_runs(results, KIND):
         problems = choose_problems(group.results)

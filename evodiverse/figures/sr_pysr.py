@@ -32,7 +32,7 @@ _LEAST: Final = 1e-16
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model and way of fitting equations; each also shows all baselines (the other engines)."""
+    """Yield one figure per group of runs (see `group_runs`); each also shows all baselines (the other engines)."""
     engines = [result for result in results if result.kind == KIND and result.fit == OWN_FIT]
     for group in group_runs(results, KIND):
         together = keep_common([*group.results, *engines])

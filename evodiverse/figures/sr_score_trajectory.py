@@ -23,7 +23,7 @@ _LEAST: Final = 1e-16
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model and way of fitting equations (``task.fit``)."""
+    """Yield one figure per group of runs (see `group_runs`)."""
     usable = [result for result in results if has(result, "best_calls", "best")]
     for group in group_runs(usable, KIND):
         n = len({result.problem for result in group.results})

@@ -16,7 +16,7 @@ NAME: Final = "tsne_algo"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per model."""
+    """Yield one figure per group of runs (see `group_runs`)."""
     for group in group_runs(results, PACKING, ("circle_packing",)):
         seeds = ", ".join(
             f"{name} {min(run.run.seed for run in some)}" for name, some in sorted(by_method(group.results).items())

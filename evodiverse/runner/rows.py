@@ -82,7 +82,7 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
 
 
 def restore(saved: Mapping[str, Any]) -> State:
-    """Return the state of the search that `checkpoint` saved."""
+    """Return the state of the search from a saved checkpoint: what `checkpoint` returned, and its ``iteration``."""
     return State(
         iteration=saved["iteration"],
         pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),

@@ -275,7 +275,11 @@ class Workers:
 
     @property
     def _window(self) -> int:
-        """The number of batches submitted at once. Slow evaluations are not queued, since that would delay a stop."""
+        """The number of batches submitted at once.
+
+        For quick evaluations in processes, it is twice the number of workers, so that no worker waits for its next
+        batch. Slow evaluations do not queue up like this, since a run that is told to stop would finish them first.
+        """
         return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
 
     def _adapt(self, batch: Sequence[TimedEvaluation]) -> None:

@@ -141,10 +141,11 @@ class Layout:
         columns: The columns, each with its metric.
         llm: The models whose runs fill the table; runs of other models fill a copy of it. Empty for runs of any model.
         rows: The rows, for a table of the paper.
-        kind: The kind of metrics (`Result.kind`) whose runs a table of all runs lists, or ``search`` for all kinds;
-            None for a table of the paper.
+        kind: For a table of all runs, the kind of runs that it lists (`Result.kind`), or ``search`` if it lists runs of
+            all kinds. None for a table of the paper.
         notes: The notes below the table.
-        fit: The way of fitting to which the paper's numbers belong, if each way has rows of its own.
+        fit: The way of fitting equations that the paper's numbers were obtained with, if the table has separate rows
+            for each way.
         has_problems: Whether the rows of a table of all runs show their number of problems and way of fitting.
         is_filled_later: Whether the metrics need data that are added after a run, so that runs alone do not fill the
             table.

@@ -84,7 +84,7 @@ def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
-    """Yield a warning for each difference between runs (in settings, data or versions) that the table does not show.
+    """Yield warnings about settings, data and versions in which the runs of a table differ without its showing this.
 
     Args:
         behind: The results behind each row.

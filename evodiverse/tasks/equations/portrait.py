@@ -34,7 +34,7 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return the terms that were added to the first parent, removed from it, or kept; ``c`` stands for any constant.
+    """Return the terms (see `find_terms`) that were added to the first parent, removed from it, or kept.
 
     None is returned if the first parent or the child (``genotype``) is too large or not an equation.
     """

@@ -71,7 +71,7 @@ class PromptSettings:
 
 @dataclass
 class InitialSettings:
-    """``task.initial``: the equations that pools start from."""
+    """``task.initial``: the equations that a search starts from."""
 
     path: str | None = documented(
         "text file with your own equations to start from, one right-hand side per line, instead of a linear and a "

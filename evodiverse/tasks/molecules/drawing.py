@@ -62,7 +62,7 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
 
 
 def _arrange(columns: Sequence[str]) -> list[list[str]]:
-    """Return the columns of each line of a legend, at most two in a line."""
+    """Distribute the names of log columns over the lines of a legend, one or two to a line, and return the lines."""
     lines: list[list[str]] = []
     room = 0
     for column in columns:

@@ -86,7 +86,7 @@ def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledM
     """Return the molecules of a table, given its text; see `read_labeled`.
 
     Raises:
-        InputError: The table is invalid. Each violation is phrased to follow the name of the file.
+        InputError: The table is invalid. The caller must put the name of the file before each of the violations.
     """
     rows = _read_rows(text)
     first = next(rows, None)

@@ -1,6 +1,7 @@
 """The metrics of program runs: how many programs are nearly as good as the best, and the best value.
 
-The metrics of circle packing are those of the paper (paper, "Algorithm Discovery" and "Detailed Diversity Metrics").
+The metrics of circle packing also include those of the paper (paper, "Algorithm Discovery" and "Detailed Diversity
+Metrics").
 """
 
 from collections import Counter

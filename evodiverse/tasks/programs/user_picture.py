@@ -1,4 +1,4 @@
-"""The picture of the best program that a user's evaluator draws: a PNG or an SVG, detected from its content."""
+"""The picture that a user's evaluator draws of the best program: a PNG or an SVG, detected from its content."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -35,7 +35,7 @@ GUIDED_RATE: Final = 0.5
 
 
 class EquationOperator:
-    """Makes a child of a parent by edits to its skeleton, sometimes after a crossover with a second parent.
+    """Makes a child of a parent by one or more edits to its skeleton; the first may be a crossover with another one.
 
     Args:
         variables: The names of the variables, in the order of an equation's arguments.

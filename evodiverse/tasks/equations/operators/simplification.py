@@ -294,7 +294,7 @@ def _whole(node: Node) -> float | None:
 
 
 def _fold(operation: str, values: Sequence[float]) -> float | None:
-    """Return the value of an operation on numbers, or None if it has no value or should be left as it is."""
+    """Return the value of an operation on numbers; None if there is none, or if the operation should stay as it is."""
     try:
         match operation, values:
             case "add", [one, other]:

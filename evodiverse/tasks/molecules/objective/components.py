@@ -132,7 +132,7 @@ class Similarity(Component):
     fingerprint: str = documented("fingerprint that is compared", default="ECFP4", choices=FINGERPRINTS)
 
     def find_violations(self, prefix: str) -> Iterator[str]:
-        """Yield a message for each of the given molecules that is invalid, and one if no molecules are given."""
+        """Yield a message for each given molecule that is invalid or has no features, and one if none are given."""
         if not self.smiles:
             yield f"{prefix}smiles must name at least one molecule, got []"
         for smiles in self.smiles:

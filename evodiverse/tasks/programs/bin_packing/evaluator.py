@@ -124,7 +124,7 @@ class BinPacking:
         return Scored((self._bound / bins) ** SHARPNESS, details)
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the number of bins of each instance under a candidate's rule as ``packing.json``."""
+        """Return the file ``packing.json``: how many bins each instance needs under a candidate's rule."""
         choices = decompress(str(discovery.details["choices"]))
         packed = [
             {

@@ -259,7 +259,10 @@ def _integers_of(block: list[ast.stmt], outside: Integers) -> Integers:
 
 @lru_cache(maxsize=4096)
 def _assignments(statement: ast.stmt) -> tuple[tuple[str, ast.expr | None], ...]:
-    """Return the names that a statement binds, with the assigned expressions; None for other bindings, as in loops."""
+    """Return the variables that a statement binds, each with its new value.
+
+    The value is known only from an assignment to a single variable, such as ``a = 1``; otherwise it is None.
+    """
     if isinstance(statement, SCOPES):
         return ()
     nodes = nodes_of(statement)
