@@ -1,4 +1,4 @@
-"""Computation of the metrics of many runs in parallel. A cache holds the metrics of a run until the run changes."""
+"""Computation of the metrics of many runs in parallel. A cache holds them until the run or the code changes."""
 
 import hashlib
 import json

@@ -1,4 +1,7 @@
-"""Figure ``si_mol_top10``: as ``mol``, but for GSK3β and the diversity-aware top 10 (paper, "Additional results")."""
+"""Figure ``si_mol_top10``: a variant of figure ``mol`` (paper, "Additional results").
+
+Its panel (a) is about GSK3β, and its panels (b) show the diversity-aware top 10.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

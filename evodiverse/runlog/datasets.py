@@ -116,7 +116,10 @@ class DatasetReader:
                 raise ValueError(f"its column {name} holds {actual}, expected {kind}")
 
     def _check_size(self, metadata: pq.FileMetaData) -> None:
-        """Refuse a part that would take too much memory, judged by its footer, before anything is decompressed."""
+        """Refuse a part with which the parts read so far would take too much memory.
+
+        The sizes come from the footers of the parts, so nothing is decompressed before the check.
+        """
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             for column in map(group.column, range(group.num_columns)):
                 name = column.path_in_schema.partition(".")[0]

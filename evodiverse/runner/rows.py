@@ -118,5 +118,5 @@ def journal_record(hypothesis: Hypothesis, evaluation: Evaluation, seconds: floa
 
 
 def read_record(record: Mapping[str, Any]) -> tuple[Evaluation, float]:
-    """Return the evaluation in a record of the journal, and the seconds that it took."""
+    """Return the evaluation in a record of the journal, and its share, in seconds, of the time of its batch."""
     return Evaluation(**{field.name: record[field.name] for field in fields(Evaluation)}), record["seconds"]

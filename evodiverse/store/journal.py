@@ -18,7 +18,7 @@ _SYNC_SECONDS = 1.0
 
 
 class Journal:
-    """An append-only file of JSON records, one per line, each preceded by its CRC-32.
+    """A file to which JSON records are appended, one per line, each preceded by its CRC-32.
 
     Any number of processes may append at the same time, since each call is a single write. A record survives the death
     of the process as soon as the call returns. To limit the loss in a power cut, an append also syncs the file if this

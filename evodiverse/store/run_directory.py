@@ -28,7 +28,7 @@ MAX_WAIT_SECONDS = 1.0
 
 
 def check_not_foreign(path: Path) -> None:
-    """Refuse a folder that holds anything but a run. A folder that a run has just begun to fill is accepted.
+    """Refuse a folder that holds anything but a run and hidden files; a run may have only begun to fill it.
 
     Raises:
         InputError: The folder contains other files.

@@ -95,7 +95,7 @@ class Job:
         return cls(folder, keys, float(record.get("began") or 0.0), pid, mark)
 
     def is_alive(self) -> bool:
-        """Return whether the program is still running."""
+        """Return whether the program is known to be still running on this machine."""
         if self.process is not None:
             return self.process.poll() is None
         return self.pid is not None and self.mark is not None and _find_mark(self.pid) == self.mark

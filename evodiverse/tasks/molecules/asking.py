@@ -22,7 +22,7 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str) -> NDArray[n
         ``(n,)`` float64; NaN for a molecule for which the function has no value.
 
     Raises:
-        ServiceError: The function raised an exception.
+        ServiceError: The function raised an exception. EvoDiverse's own exceptions are passed on instead.
         ContractError: The function did not return one number for each molecule.
     """
     try:

@@ -188,7 +188,7 @@ class ClassifierOracle:
 
     @property
     def classifier(self) -> Classifier:
-        """The classifier itself, loaded at most once per process."""
+        """The classifier itself, which is cached after it has been loaded."""
         if self.published_name is not None:
             return _published(self.published_name, self.path)
         return _file_forest(self.path, str(self.sha256))

@@ -38,7 +38,7 @@ def draw_distances(points: Points, lines: Sequence[str]) -> bytes:
 def find_extremes(points: Points) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return the pairs of points at the shortest distance and the pairs at the longest, each as two indices.
 
-    Distances that differ by no more than rounding count as equal (`SHARE`).
+    Distances that are almost equal count as equal (see `SHARE`).
     """
     whole, _ = to_integers(points)
     squares = {
