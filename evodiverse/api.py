@@ -137,7 +137,7 @@ class Run:
     def _charged(self) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
         """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all oracle calls, in the order of the numbers.
 
-        The score of a failed evaluation is NaN.
+        The score of an evaluation that gave none is NaN.
         """
         if not self._parts("evaluations"):
             return np.empty(0, np.int64), np.empty(0), []
@@ -150,9 +150,9 @@ class Run:
 
 
 def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, display: str = "none") -> Run:
-    """Start or resume a run, as ``evodiverse OVERRIDES`` does, and wait for its end.
+    """Start or resume a run, as ``evodiverse OVERRIDES`` does, and wait until it ends or asks a person for scores.
 
-    A run that is already complete is only loaded.
+    A run that is already complete is only loaded, unless ``overwrite=true`` is given.
 
     Args:
         overrides: The arguments of the command line, such as ``["task=jnk3", "method=pt", "seed=1"]``.

@@ -1,4 +1,4 @@
-"""All interfaces between the parts of EvoDiverse, and those that a domain of your own implements.
+"""The interfaces between the parts of EvoDiverse, and those that a domain of your own implements.
 
 Methods that take a batch (of genotypes, hypotheses, requests, queries or jobs) return one answer per item, in the order
 of the items. The answer to a bad item is a value (a `Rejection` or a failed `Evaluation`); an exception means that the
@@ -81,7 +81,7 @@ class Operator(Protocol):
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request. A proposal depends only on its request.
 
-        The worker processes call this with the requests for all open slots of an iteration, split into batches.
+        In each round, the worker processes call this with the requests for all open slots, split into batches.
         """
 
 
@@ -225,7 +225,7 @@ class Measurable(Protocol):
 class Evaluator(Protocol):
     """Evaluates new hypotheses, on this machine or elsewhere.
 
-    The run makes proposals for all pools together, and then calls this once with all that need an evaluation.
+    In each round, the run makes proposals for all pools together, and then calls this with all that need an evaluation.
     """
 
     def evaluate(
@@ -238,7 +238,7 @@ class Evaluator(Protocol):
         Args:
             hypotheses: What to evaluate; each has already been charged as an oracle call.
             report: A function that is called periodically with the number of evaluations that have finished since it
-                was last called. If it raises, the remaining evaluations are canceled.
+                was last called. If it raises, nothing more is submitted, but evaluations in progress may continue.
         """
 
 
@@ -292,7 +292,7 @@ class Choosing(Protocol):
     def headline(self, discoveries: Sequence[Discovery]) -> str:
         """Choose among ``discoveries``, the best of each grade (at least one), and return one line about the choice.
 
-        Displays, ``evodiverse-show`` and ``best/chosen.txt`` show this line.
+        Displays show this line. ``best/chosen.txt`` and ``evodiverse-show`` do so only if the task is a `ShowsBest`.
         """
 
 
@@ -327,12 +327,12 @@ class ShowsBest(Protocol):
 
 @runtime_checkable
 class ShowsImprovements(Protocol):
-    """A task that presents every candidate that is better than all before it as files."""
+    """A task that presents, as files, every candidate that is better than all before it."""
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the content of each file about the discovery, by file name; a name may include a folder.
 
-        After each iteration, the run calls this for each such candidate and writes the files into ``best/``.
+        After each iteration, the run calls this for each new candidate of this kind, and writes the files to ``best/``.
         """
 
 
@@ -366,7 +366,7 @@ class Store(Protocol):
         checkpoint: Mapping[str, object],
         journalled: Sequence[Row] = (),
     ) -> None:
-        """Commit one iteration. It is written atomically, at once or a little later, together with the next iterations.
+        """Commit one iteration. It is written atomically, at once, or a little later together with the next iterations.
 
         Args:
             iteration: The number of the iteration.
@@ -428,7 +428,8 @@ class Snapshot:
         budget: The number of oracle calls that the run may make.
         best: The highest score; None before the first score.
         best_genotype: The genotype with the highest score; None before the first score, or if it takes several lines.
-        headline: The line of a `Choosing` task about the chosen candidate; None for other tasks.
+        headline: The line of a `Choosing` task about the chosen candidate; None for other tasks, and before the first
+            score.
         summary_name: The name of a `Summarizer`'s number; None for other tasks.
         summary: The number of a `Summarizer`; None for other tasks, and before the first commit.
         pools: The pools in the order of the ladder, cold to hot; empty before the first commit.
@@ -566,7 +567,7 @@ class Domain(Protocol):
                 given its name.
 
         Returns:
-            For each role, such as ``initial``, the path of a file, or the SHA-256 of data that are not a file.
+            For each role, such as ``initial``, the path of a user's file, or the SHA-256 of any other data.
         """
 
     def build_task(self, settings: Any, artifact: Callable[[str], Path], sandbox: Callable[..., Sandbox]) -> Task:
@@ -712,7 +713,8 @@ class Drawable(Protocol):
 
         Args:
             genotype: The genotype of the candidate.
-            details: The row of the candidate in ``evaluations``, by column, with the `report_columns` that the log has.
+            details: The row of the candidate in ``evaluations``, by column, with the `report_columns`, which are None
+                if the log lacks them.
         """
 
     def tell_change(self, parents: Sequence[str], genotype: str) -> Markup | None:

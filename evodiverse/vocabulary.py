@@ -92,7 +92,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a genotype cannot be evaluated. It uses up an attempt at an offspring, but never an oracle call."""
+    """Why a genotype cannot be evaluated, or why a program failed.
+
+    A rejected genotype uses up an attempt at an offspring, but never an oracle call.
+    """
 
     reason: Reason
     detail: str = ""
@@ -201,7 +204,7 @@ class Proposal:
     Attributes:
         genotype: The proposed genotype, or None if there is none.
         operator: The name of the operator, or of the part of it that made the proposal.
-        error: Why there is no genotype; empty if there is one.
+        error: Why a classical operator gave no genotype; otherwise empty.
         llm_call: The number of the request to a language model that gave the proposal; None for a classical operator.
     """
 
@@ -347,9 +350,9 @@ class Reply:
 
     Attributes:
         text: The text of the answer; empty if there is none.
-        finish: STOP for a complete answer, LENGTH for a truncated one, ERROR for none (because of a content filter,
-            for example).
-        error: Why there is no answer; empty if there is one.
+        finish: STOP for a complete answer, LENGTH for a truncated one, ERROR if there is none or it was withheld (by a
+            content filter, for example).
+        error: Why there is no answer or it was withheld; otherwise empty.
         prompt_tokens: The tokens of the prompt as the provider counted them; None if it did not.
         completion_tokens: The tokens of the answer as the provider counted them; None if it did not.
         cost_usd: The cost in USD; None if the price is unknown.

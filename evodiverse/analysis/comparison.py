@@ -55,7 +55,7 @@ def differing_keys(runs: Sequence[Run]) -> list[str]:
 
     Besides these four, the settings that a user changed in any run are considered. Settings that only follow from the
     choice of task, method and model are left out. But if all runs have the same task, method and model, or if a log
-    does not record what the user changed, all settings are considered.
+    does not record what the user changed, all settings except ``task.domain`` are considered.
     """
     changed = {key for run in runs for key in run.overrides or {}}
     known = {key for run in runs for key in run.settings}

@@ -47,14 +47,17 @@ def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
 
 
 def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
-    """Return the module ``domain`` of a domain's package; None if `find_module` returns None or it has no metrics."""
+    """Return the module that `find_module` returns, if it defines metrics; otherwise None."""
     domain = find_module(name, own)
     return domain if isinstance(domain, Measured) else None
 
 
 @lru_cache
 def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | None:
-    """Import and return the module ``domain`` of a domain's package; None if it does not exist or may not be imported.
+    """Import and return the module ``domain`` of a domain's package; None if it may not be imported.
+
+    The result is also None if the module of one of EvoDiverse's domains, or a library that it needs, is not found.
+    Other exceptions that the import raises are passed on.
 
     Importing a module runs its code, and the run record that names the domain may come from somebody else. A domain
     outside of EvoDiverse is therefore imported only if the user names it.
@@ -64,7 +67,7 @@ def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | No
         own: The packages of the user's own domains, which the user named with ``--domain``.
 
     Raises:
-        InputError: One of the user's own domains cannot be imported.
+        InputError: The module of one of the user's own domains, or a library that it needs, is not found.
     """
     if not (name.startswith(OURS) or name in own):
         return None

@@ -50,7 +50,8 @@ class Measurer:
         """Compute and return the metrics of a run, by name, even if they are cached.
 
         Raises:
-            InputError: The log is damaged, or the domain cannot store intermediate results in the cache folder.
+            InputError: The run cannot be measured, for example because its log is damaged.
+            DataError: A data file other than the log cannot be used, such as one in the cache folder.
         """
         encoders = {name: load_encoder(name, folder) for name, folder in self.encoders.items()}
         return measure(run, find_metrics(run, self.own), Tools(self.folder, encoders))
@@ -89,7 +90,7 @@ def measure_runs(
         report: A callback that is called with the number of runs that are done, whenever this number changes.
 
     Raises:
-        DataError: The cache cannot be written.
+        DataError: The cache cannot be written, or another data file is missing or damaged.
     """
     files = [measurer.kept(run) for run in runs]
     by_index: dict[int, Measurement | InputError] = {}
@@ -174,7 +175,8 @@ def load_encoder(name: str, folder: Path | None) -> Encode:
 
     Args:
         name: The name of the encoder: `TFIDF`, `CODEBERT` or `MINILM`.
-        folder: The folder of the encoder's model; None for TF-IDF, which has no model.
+        folder: The folder of the encoder's model; None for TF-IDF, which has no model. For CodeBERT, any folder does:
+            the model is always read from the cache of the hub.
     """
     if folder is None:
         return tfidf

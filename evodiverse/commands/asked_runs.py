@@ -29,7 +29,7 @@ from evodiverse.store.run_directory import JOURNAL
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _NAMES: Final = ("key", "genotype", "smiles")
-"""The columns that may identify the candidate of a line; the first one in the file takes precedence."""
+"""The columns that may identify the candidate of a line; the first of these that the file has is used."""
 
 
 def resume(path: Path, scores: Path | None = None) -> None:
@@ -107,8 +107,8 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
     """Add the scores to the journal, where the run finds them. Lines with an empty score are skipped.
 
     Raises:
-        InputError: A line names no candidate that was asked for, or has no valid score; the message lists all such
-            lines.
+        InputError: The task does not accept scores, or a line names no candidate that was asked for, or has no valid
+            score; the message lists all such lines.
     """
     task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     if not isinstance(task, Measurable):
@@ -140,7 +140,7 @@ def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: 
         task: The task, which parses genotypes.
         line: The cells of the line, by column.
         asked: The genotypes of the candidates that the run is waiting for, by their keys.
-        known: The keys of candidates whose scores the run already has; a new score replaces the earlier one.
+        known: The keys of candidates whose scores are in the journal; a new score replaces the one there.
 
     Raises:
         InputError: The line names no candidate, or one that the run did not ask for.

@@ -106,7 +106,7 @@ def _find_missing(engine: str) -> list[str]:
 
 
 def _find_meaningless(overrides: Sequence[str]) -> Iterator[str]:
-    """Yield one message for each setting that no engine reads."""
+    """Yield one message for each setting that a baseline does not accept."""
     for override in overrides:
         key = override.lstrip("+~").partition("=")[0]
         is_task = key.startswith("task.") and not key.startswith(("task.defaults", "task.fit", "task.domain"))

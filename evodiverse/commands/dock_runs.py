@@ -69,7 +69,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
 
     Raises:
         InputError: The extra ``docking`` is not installed, a receptor or a box cannot be used, none of the runs can be
-            docked, or one receptor is given for several tasks.
+            docked, or one receptor file is given for several tasks.
         ServiceError: The disk is full or not available.
     """
     program.check_installed()

@@ -35,7 +35,8 @@ def write(
 ) -> int:
     """Draw the figures of some runs into a folder, and return the exit code.
 
-    The exit code is 2 if any run is damaged or any figure cannot be drawn, and otherwise 0.
+    The exit code is 2 if any run is damaged or drawing any figure fails, and otherwise 0. A figure whose libraries are
+    not installed is not drawn, which is no failure.
 
     Args:
         runs: Run directories, or folders of runs.

@@ -28,7 +28,7 @@ class RunFailed(Exception):  # noqa: N818 (the name states what happened)
 
 
 plans: "dict[tuple[str, ...], Plan]" = {}
-"""The checked plan of each run that this process will run, by the run's overrides without those of Hydra itself."""
+"""The checked plan of each run that a sweep launches, by the run's overrides without those of Hydra itself."""
 
 
 def is_followed(hydra: HydraConf) -> bool:

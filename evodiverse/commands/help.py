@@ -34,7 +34,7 @@ def _list_own(group: str, folder: Path) -> str:
 
 
 def _line(group: str, path: Path, folder: Path) -> str:
-    """Return the line of an option: its name, the first comment of its file, and an example."""
+    """Return the line of an option: its name, the comment on the first line of its file, and an example."""
     plus = "+" if group == "experiment" else ""
     example = f"evodiverse --config-dir {folder} {plus}{group}={path.stem}"
     text = _first_comment(path)[:_TEXT_WIDTH]

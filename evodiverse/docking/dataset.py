@@ -41,7 +41,8 @@ def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[s
         overwrite: Whether an existing docking of the run will be replaced. If so, the result is empty.
 
     Raises:
-        InputError: ``overwrite`` is not set, and the run has a docking with another record, or a damaged one.
+        InputError: ``docking/`` is a link; or ``overwrite`` is not set, and the run has a docking with another record,
+            or a damaged one.
     """
     folder = run.path / DOCKING
     refuse_link(folder)
@@ -69,7 +70,7 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
         results: The result of each molecule by its key. The rows of the dataset are written in this order.
 
     Raises:
-        InputError: Another process writes to the run.
+        InputError: Another process writes to the run, or ``docking/`` is a link.
         ServiceError: The disk is full or no longer available.
     """
     folder = run.path / DOCKING

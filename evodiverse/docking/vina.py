@@ -58,7 +58,7 @@ def dock(job: Job) -> Docked:
 
 
 def embed(smiles: str, seed: int) -> Chem.Mol:
-    """Return a molecule with hydrogens and a conformer from ETKDGv3, relaxed with MMFF94 if it has the parameters.
+    """Return a molecule with hydrogens and a conformer from ETKDGv3, relaxed with MMFF94 if that covers all its atoms.
 
     Charges are those of the SMILES. If the SMILES leaves a stereocenter open, the seed decides its configuration.
 

@@ -47,7 +47,7 @@ def find_missing() -> str | None:
 
 
 def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield one figure per group of runs (see `group_runs`)."""
+    """Yield one figure per group of runs (see `group_runs`) that has runs of ``pt``."""
     for group in group_runs(results, MOLECULES, TARGETS):
         chosen = first_of([run for run in group.results if run.run.method == _OURS], lambda run: run.task)
         if chosen:

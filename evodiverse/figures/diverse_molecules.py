@@ -1,4 +1,4 @@
-"""Figure ``diverse_molecules``: drawings of the diverse top 10 for each target and model."""
+"""Figure ``diverse_molecules``: drawings of the diverse top 10 of the best run on each target."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ _PIXELS: Final = (420, 300)
 
 
 def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield one figure per target and model."""
+    """Yield one figure per group of runs (see `group_runs`) and target."""
     for group in group_runs(results, MOLECULES):
         for target in sorted({result.task for result in group.results}):
             own = [result for result in group.results if result.task == target]

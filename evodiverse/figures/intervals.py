@@ -41,7 +41,7 @@ class Band:
     """A mean curve with its 95% t interval.
 
     Attributes:
-        x: ``(n,)`` increasing numbers of oracle calls or of iterations.
+        x: ``(n,)`` numbers of oracle calls or of iterations, increasing except perhaps from `make_iteration_band`.
         mean: ``(n,)`` means; NaN where no run has a value.
         low: ``(n,)`` lower bounds; NaN where there is no interval.
         high: ``(n,)`` upper bounds; NaN where there is no interval.
@@ -89,7 +89,7 @@ def hold(calls: Sequence[float], values: Sequence[float | None], at: FloatArray)
         at: ``(m,)`` numbers of calls at which to read the curve.
 
     Returns:
-        ``(m,)`` values; NaN before the first value of the curve.
+        ``(m,)`` values; NaN before the start of the curve, and where it has no value.
     """
     numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     places = np.searchsorted(np.array(calls, dtype=np.float64), at, side="right") - 1

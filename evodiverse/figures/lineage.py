@@ -49,7 +49,10 @@ class Lineage:
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per task and model: of the best run of ``pt``, or of any method if ``pt`` has no runs."""
+    """Yield one figure per group of runs (see `group_runs`) and task.
+
+    It is about the best run of ``pt``, or of any method if ``pt`` has no runs.
+    """
     usable = [result for result in results if has(result, "best")]
     for kind in sorted({result.kind for result in usable}):
         for group in group_runs(usable, kind):

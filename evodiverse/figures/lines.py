@@ -103,7 +103,7 @@ def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float | None = None, 
         axes: The panel.
         bands: The band of each method.
         least: The value below which the axis does not extend; None for no limit. Means below it are ignored, unless all
-            are.
+            are below it.
         most: The value above which the axis does not extend; None for no limit.
     """
     means = [band.mean[np.isfinite(band.mean)] for band in bands.values()]

@@ -85,14 +85,14 @@ class FigureKind:
     Attributes:
         name: The name of the figure for ``--only``, and the prefix of the names of its files.
         title: The title of the figure.
-        find: A function that is called once, with the runs that count and the `Context`, and yields the pictures that
-            can be drawn from these runs.
+        find: A function that is called at most once, with the runs that count and the `Context`, and yields the
+            pictures that can be drawn from these runs.
         label: The label of the figure in the paper's LaTeX; None for our own.
         wanted: The runs that the paper's figure needs; None for our own.
         example: A command that makes runs for a figure of our own; None for a figure of the paper.
         missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
-        takes_all: Whether all runs count. Otherwise, a run counts only if all its settings except the budget are the
-            defaults, or if the run is named on the command line.
+        takes_all: Whether all runs count. Otherwise, a run counts only if its `Result.overrides` are all about the
+            budget, or if the run is named on the command line.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Group:
 
 
 def group_runs(results: Sequence[Result], kind: str, tasks: Collection[str] = ()) -> list[Group]:
-    """Return the runs of one kind, without baselines, in groups with the same model, fit and overrides, and sort these.
+    """Return the runs of one kind, without baselines, in sorted groups with the same model, fit and overrides.
 
     Args:
         results: The runs.

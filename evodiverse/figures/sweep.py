@@ -65,9 +65,10 @@ class Grid:
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one heat map per task, method and model, and per setting (or pair of settings) that its runs change.
+    """Yield one heat map per task, method, model, fit and budget, and per setting or pair of settings that runs change.
 
-    For equations, each science takes the place of the task.
+    For equations, each science, or each problem without one, takes the place of the task. A heat map of a single cell
+    is left out.
     """
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:

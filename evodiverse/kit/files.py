@@ -84,10 +84,10 @@ def refuse_link(path: Path) -> None:
 
 
 def refuse_odd_file(path: Path) -> None:
-    """Refuse a path that is a link or a device; a file, a folder or a missing path is accepted.
+    """Refuse a path that is a link, a device or a pipe; a file, a folder or a missing path is accepted.
 
     Raises:
-        InputError: The path is a link or a device.
+        InputError: The path is a link, a device or a pipe.
     """
     refuse_link(path)
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -95,10 +95,10 @@ def refuse_odd_file(path: Path) -> None:
 
 
 def refuse_odd_files(folder: Path) -> None:
-    """Refuse a folder that contains a link or a device at any depth; the folder itself may be a link.
+    """Refuse a folder that contains a link, a device or a pipe at any depth; the folder itself may be a link.
 
     Raises:
-        InputError: The folder contains a link or a device; the message names it.
+        InputError: The folder contains a link, a device or a pipe; the message names it.
     """
     for path, folders, files in os.walk(folder):
         for name in [*folders, *files]:
@@ -124,7 +124,7 @@ def read_file(path: Path, most_bytes: int) -> bytes:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The path is a link or a device, or the file is longer than ``most_bytes``.
+        ValueError: The path is a link, a device or a pipe, or the file is longer than ``most_bytes``.
     """
     check_regular(path)
     with path.open("rb") as file:

@@ -12,7 +12,7 @@ class OwnColumn(NamedTuple):
         kind: The type of the values: float, int or str.
         meaning: The meaning of a value, as a phrase in Markdown.
         unit: The unit of a number; empty for a count, a name or a truth value.
-        null: The case in which an evaluated candidate has no value in this column; empty if it always has one.
+        null: The case in which a candidate has no value although its evaluation succeeded; empty if there is none.
     """
 
     kind: type

@@ -10,6 +10,8 @@ from types import FrameType
 def postponed_signals() -> Iterator[None]:
     """Postpone SIGINT and SIGTERM until the end of the context, at which the first that arrived is raised again.
 
+    If an exception leaves the context, the signals are dropped.
+
     Blocking the signals in this thread would not be enough, because the threads of libraries would receive them.
     """
     noted: list[int] = []

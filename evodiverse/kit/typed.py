@@ -15,7 +15,7 @@ _WORDS: Final[Mapping[object, str]] = {int: "an integer", float: "a number", boo
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield all leaves of nested mappings as (dotted key, value); lists are leaves."""
+    """Yield all leaves of nested mappings as (dotted key, value); lists and empty mappings are leaves."""
     for name, value in settings.items():
         if isinstance(value, Mapping) and value:
             yield from flatten(value, f"{prefix}{name}.")
@@ -87,7 +87,8 @@ def _pair_kinds(schema: type, values: Mapping[str, Any], prefix: str = "") -> It
 def _find_wrong_shape(key: str, value: object, kind: object) -> str | None:
     """Return a message if a value is a group of keys or a list, but its key needs something else; None otherwise.
 
-    `merge_typed` relies on OmegaConf to find all other values of the wrong type.
+    The items of a list are checked too, also for nulls that are not allowed. `merge_typed` relies on OmegaConf to find
+    all other values of the wrong type.
     """
     expected, shape = _shape(kind), _GROUP if isinstance(value, Mapping) else _LIST if isinstance(value, list) else None
     if expected is None or shape is None:

@@ -22,7 +22,8 @@ def drop_impossible_counts(body: bytes) -> bytes:
 
     A single such count would make litellm reject the whole reply. Without it, the count is unknown, as if the provider
     had not reported it. A count is impossible if it is fractional, negative, not finite, above `MAX_TOKENS`, a boolean,
-    a string or a list; 7.0 counts as 7. A body that is not JSON, or is nested too deeply, is returned unchanged.
+    a string, a list or an object; 7.0 counts as 7. A body that is not JSON, or is nested too deeply, is returned as it
+    is.
     """
     try:
         content = json.loads(body, object_hook=_drop_from, parse_int=_parse_int)

@@ -51,9 +51,9 @@ class RefusedError(Exception):
 def backoff(failures: int, retry_after: float | None, rng: np.random.Generator) -> float:
     """Return how many seconds to wait after a number of consecutive failures.
 
-    The longest possible wait doubles with each failure, up to `LONGEST_WAIT`. The wait is drawn between half of
-    this and all of it, so that requests that failed together are not repeated together. The wait is never shorter than
-    ``retry_after``.
+    The upper limit of the wait doubles with each failure, up to `LONGEST_WAIT`. The wait is drawn from the upper half
+    of the range below this limit, so that requests that failed together are not repeated together. It is never shorter
+    than ``retry_after``, which may exceed the limit.
 
     Args:
         failures: The number of consecutive failures, at least 1.

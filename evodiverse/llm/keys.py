@@ -20,7 +20,7 @@ _HIDDEN = "***"
 
 
 def load_env_file(path: Path) -> None:
-    """Add the variables of a ``.env`` file to the environment, without replacing existing ones.
+    """Add the variables of a ``.env`` file to the environment, without replacing those that have a value there.
 
     Variables named ``…_API_KEY`` without a value are then removed from the environment.
 

@@ -81,7 +81,7 @@ class CachedModel:
         return self._complete(queries, report, self._retries, is_probe=False)
 
     def probe(self, queries: Sequence[Query]) -> None:
-        """Check that the models answer: send the queries that are not in the cache, with fewer retries than `complete`.
+        """Check that the models answer: send the queries that are not in the cache, with at most two retries.
 
         Without a client, nothing is sent.
 

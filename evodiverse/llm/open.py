@@ -11,7 +11,7 @@ from evodiverse.llm.model import CachedModel
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.vocabulary import Message, Query, Stream
 
-# Sent once to each model, to check that the key is right and that the model accepts the parameters.
+# Sent once with each set of parameters, to check that the key is right and that the model accepts the parameters.
 _PROBE = (Message("user", "Reply with the single word: ready"),)
 _PROBE_TOKENS = 16
 
@@ -19,6 +19,8 @@ _PROBE_TOKENS = 16
 @contextmanager
 def opened(settings: ModelSettings) -> Iterator[CachedModel]:
     """Open the reply cache and the models, check that each model answers, and yield them as one `CachedModel`.
+
+    A model is not asked again if the cache has its reply to an earlier check.
 
     Raises:
         InputError: The cache cannot be opened, or a model refuses the key, its name or a parameter.

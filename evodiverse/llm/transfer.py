@@ -72,7 +72,7 @@ class Transfer:
             raise self.failure
 
     async def unpack(self, body: httpx.AsyncByteStream, encoding: str, *, is_error: bool) -> AsyncIterator[bytes]:
-        """Yield the decompressed body of an answer, or the first `MAX_ERROR_BYTES` of an error's body.
+        """Yield the decompressed body of an answer. An error's body ends with the piece that passes `MAX_ERROR_BYTES`.
 
         Args:
             body: The body as it arrives.
@@ -80,9 +80,9 @@ class Transfer:
             is_error: Whether the answer reports an error.
 
         Raises:
-            TransientError: The body is longer than `MAX_BODY_BYTES`, before or after decompression, or it has an
-                encoding other than gzip. Such an answer is not a reply, but the next one may be: a failing proxy sends
-                all kinds of pages.
+            TransientError: The body of a reply is longer than `MAX_BODY_BYTES`, before or after decompression, or any
+                body has an encoding other than gzip or cannot be decompressed. Such an answer is not a reply, but the
+                next one may be: a failing proxy sends all kinds of pages.
         """
         if encoding not in {"", "identity", "gzip"}:
             raise self._failed(f"the answer is encoded as {self._shown(encoding)}, expected gzip or no encoding")

@@ -36,7 +36,7 @@ class Line:
 
 
 def draw_chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *, stepped: bool = False) -> Markup:
-    """Return a figure with a line chart, and its legend below.
+    """Return a figure with a line chart, and its legend below; a paragraph if no line has points.
 
     Args:
         title: The caption.

@@ -35,7 +35,7 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
         The pages that were written, and one message for each run without a page and each path without runs.
 
     Raises:
-        InputError: A page cannot be written.
+        InputError: A page about several runs cannot be written.
     """
     errors: list[str] = []
     pages: list[Path] = []

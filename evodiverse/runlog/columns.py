@@ -1,4 +1,4 @@
-"""Every column of a run's log: its type, its meaning, its unit, and when a row has no value.
+"""The columns of a run's log, except the domain's own: type, meaning and unit of each, and when a row has no value.
 
 `evodiverse.runlog.datasets` derives the Arrow schemas from these tables, and ``scripts/columns.py`` generates
 ``docs/columns.md`` from them. The texts are not written to the Parquet files.

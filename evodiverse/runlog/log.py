@@ -133,7 +133,7 @@ def read_log(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
         own: Additional columns of ``evaluations`` to read, each with its type, float or str.
 
     Raises:
-        InputError: A part is missing or damaged; the message names it.
+        InputError: A part is missing, or damaged; only a damaged part is named in the message.
     """
     states: dict[int, list[list[int]]] = {}
     populations = run.columns("populations", ["iteration", "members"])

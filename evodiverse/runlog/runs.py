@@ -93,8 +93,8 @@ class Run:
         Args:
             dataset: The name of the dataset.
             names: The columns to read that every run has.
-            own: The columns of the domain to read, each with its type, float or str. A column is None throughout if the
-                version that wrote the log did not have it.
+            own: Further columns to read, such as the domain's, each with its type, float or str. A column is None
+                throughout each part that lacks it.
 
         Raises:
             InputError: The dataset has no part yet, or a part cannot be read; the message names it.
@@ -158,7 +158,8 @@ def read_record(path: Path) -> dict[str, Any]:
     """Return the content of a ``run.json``, which has at least a status and the settings that every record must have.
 
     Raises:
-        InputError: The file is not the record of a run, or it is damaged; the message names it.
+        InputError: The file is damaged, is not the record of a run, or is from a newer EvoDiverse. The message names
+            it.
     """
     try:
         record = read_json(path, MOST_BYTES)

@@ -241,7 +241,7 @@ def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str,
     """Return the content of files about the best candidates, by file name; None stands for a file to delete.
 
     Raises:
-        ContractError: The answer is not a mapping of names to bytes or None.
+        ContractError: The answer does not map names to bytes or None.
     """
     return _files(task.show_best, call(task.show_best, discoveries))
 
@@ -250,7 +250,7 @@ def show_improvement(task: ShowsImprovements, discovery: Discovery) -> Mapping[s
     """Return the content of files, by file name, about a candidate that was better than all before it.
 
     Raises:
-        ContractError: The answer is not a mapping of names to bytes or None.
+        ContractError: The answer does not map names to bytes or None.
     """
     return _files(task.show_improvement, call(task.show_improvement, discovery))
 

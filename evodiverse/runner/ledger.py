@@ -36,7 +36,7 @@ class Caps:
         llm_calls: The number of requests to language models.
         tokens: The number of tokens of prompts and replies together.
         usd: The cost of the requests in USD.
-        seconds: The wall time of the run in seconds.
+        seconds: The wall time of the run, in seconds, after which no round of requests begins.
     """
 
     llm_calls: int | None = None
@@ -74,7 +74,9 @@ class Ledger:
         return sum(self._pools, Usage())
 
     def find_cap(self, bounds: Sequence[CostBound], seconds: float) -> Cap | None:
-        """Return the cap that a round of requests might exceed, or None if even its worst case fits under all caps.
+        """Return the cap that forbids a round of requests, or None if the round may begin.
+
+        The cap on time forbids a round once that time has passed; any other cap, if the round might exceed it.
 
         Args:
             bounds: The most that each request of the round can cost; empty for a round that asks no model.

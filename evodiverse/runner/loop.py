@@ -265,7 +265,7 @@ class Loop:
         the settings, so a run that ended here gives the same error when resumed.
 
         Raises:
-            InputError: Every initial candidate failed. The message says why the first one did.
+            InputError: The search is refused. The message says why the first initial candidate failed.
         """
         members = [call for pool in state.pools for call in pool.tolist()]
         if any(self._archive.evaluation(call).valid for call in members):
@@ -374,7 +374,7 @@ class Loop:
                 self._setup.store.write_best(contracts.show_improvement(self._setup.task, discovery))
 
     def _initial_errors(self) -> list[str]:
-        """Return the error of each initial candidate that failed, on one line each, in the order of the log."""
+        """Return the errors of the distinct initial candidates (all failed), one line each, in the order of the log."""
         self._setup.store.write()
         rows = self._setup.store.rows("evaluations", ["outcome", "error"])
         errors = [row["error"] or "no reason given" for row in rows if row["outcome"] != Outcome.DUPLICATE]

@@ -149,7 +149,7 @@ class NoSheet:
 
 
 class PlainSheet(NoSheet):
-    """A display of a sweep that prints a line when a run starts or ends, and progress lines every ten seconds.
+    """A display of a sweep: a line when a run starts or ends, and progress lines every ten seconds.
 
     There is a progress line for each running run that has made oracle calls, up to ten of them.
 
@@ -248,7 +248,7 @@ class RichSheet(NoSheet):
 
 
 def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
-    """Return a line with the number of runs in each state and an estimate of the time left.
+    """Return a line with the number of runs in each state and, if possible, an estimate of the time left.
 
     For the estimate, runs that have not started yet are assumed to take as long as completed ones.
     """

@@ -1,8 +1,8 @@
 """Proposers, which make the proposals of a search: a classical operator in worker processes, or a language model.
 
 In each iteration, the loop makes rounds of requests: first one request for each slot (the place for one offspring),
-then one for each slot that is still empty, and so on. With screening, there is one round with several requests per
-slot.
+then one for each slot that is still empty, and so on. An iteration with screening has one round with several requests
+per slot.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +100,7 @@ class ModelProposer:
     def propose(
         self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
     ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or the cap that the requests might exceed in the worst case."""
+        """Return one answer per request, in order, or the cap that forbids the requests; see `Ledger.find_cap`."""
         queries = [self._query(request) for request in requests]
         bounds = self._model.bound_costs(queries)
         cap = self._ledger.find_cap(bounds, seconds)

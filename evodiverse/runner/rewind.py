@@ -53,7 +53,7 @@ def rewind(
     """Return the checkpoint of an iteration, from which a run with a larger budget can continue.
 
     If the log does not say what was spent on a model up to this iteration, the result is None. Each dataset must be
-    given with all rows up to this iteration.
+    given with all rows up to this iteration, and without later rows.
 
     Args:
         iteration: The iteration to return to.

@@ -63,7 +63,7 @@ def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
 
 
 def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> dict[str, object]:
-    """Return the content of the checkpoint: what `restore` needs, and the progress of the run.
+    """Return the content of the checkpoint: what `restore` needs except ``iteration``, and the progress of the run.
 
     Its ``seconds`` are those of `Clock.seconds`. It does not hold the evaluations, which are in the log.
     """
@@ -82,7 +82,7 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
 
 
 def restore(saved: Mapping[str, Any]) -> State:
-    """Return the state of the search from a saved checkpoint: what `checkpoint` returned, and its ``iteration``."""
+    """Return the state of the search from ``saved``, which holds what `checkpoint` returned and ``iteration``."""
     return State(
         iteration=saved["iteration"],
         pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
@@ -118,5 +118,5 @@ def journal_record(hypothesis: Hypothesis, evaluation: Evaluation, seconds: floa
 
 
 def read_record(record: Mapping[str, Any]) -> tuple[Evaluation, float]:
-    """Return the evaluation in a record of the journal, and its share, in seconds, of the time of its batch."""
+    """Return the evaluation in a record of the journal, and the seconds that the record gives for it."""
     return Evaluation(**{field.name: record[field.name] for field in fields(Evaluation)}), record["seconds"]

@@ -47,7 +47,7 @@ BATCH_SECONDS = 0.02
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use; within a SLURM job, at most as many as the job requested."""
+    """Return how many cores this process may use; within a SLURM job, at most as many as it requested per task."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("SLURM_CPUS_PER_TASK", "")
     return min(cores, max(1, int(asked))) if asked.isdecimal() else cores
@@ -96,7 +96,7 @@ class _Batch:
     Attributes:
         at: The index of the first hypothesis among all that `Workers.evaluate` was given.
         size: The number of hypotheses.
-        n_retries: How often a process died on this batch.
+        n_retries: How often the batch was lost because a process died, perhaps on another batch.
     """
 
     at: int
@@ -277,8 +277,9 @@ class Workers:
     def _window(self) -> int:
         """The number of batches submitted at once.
 
-        For quick evaluations in processes, it is twice the number of workers, so that no worker waits for its next
-        batch. Slow evaluations do not queue up like this, since a run that is told to stop would finish them first.
+        For batches of several evaluations in processes, it is twice the number of workers, so that no worker waits for
+        its next batch. Single evaluations, which are usually slow, do not queue up like this, since a run that is told
+        to stop would finish them first.
         """
         return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
 

@@ -44,6 +44,8 @@ class Confinement:
     def apply(self, folder: str, limits: Limits) -> None:
         """Limit the resources of this process, and leave it access only to ``folder``, libraries and a few devices.
 
+        What the kernel cannot limit stays accessible; see `find_gaps`.
+
         Args:
             folder: The only folder that the program may write to. It becomes the current folder.
             limits: The limits of the program.
@@ -66,7 +68,7 @@ class Confinement:
 
 
 def die_with(parent: int) -> None:
-    """Let the kernel kill this process when its parent dies, and end it now if the parent is already dead.
+    """On Linux, let the kernel kill this process when its parent dies. End it now if the parent is already dead.
 
     Args:
         parent: The id of the parent process.

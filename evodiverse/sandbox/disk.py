@@ -27,7 +27,7 @@ def program_folder(root: str) -> str:
 
 
 class CountedFolder:
-    """A program's folder on an ordinary disk, whose size is measured.
+    """A program's folder whose size is measured, since it is on an ordinary disk.
 
     Args:
         root: The folder that contains the program's folder and nothing else.

@@ -11,7 +11,7 @@ from evodiverse.sandbox.syscalls import ALLOWED, CHECKED
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000  # marks x32 calls on x86_64, whose numbers would pass a filter that ignores this bit
-_NEWEST = 463  # the newest call known to the tables; the C library copes without newer ones
+_NEWEST = 463  # the newest call considered for the tables; the C library copes without newer ones
 _CLONE3 = 435  # its arguments cannot be inspected; the C library falls back to clone
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06

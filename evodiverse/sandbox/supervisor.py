@@ -34,7 +34,7 @@ _N_PIPES: Final = 4
 
 
 class DiedError(Exception):
-    """A warm parent was killed, or does not answer; the message says which."""
+    """A warm parent has ended unexpectedly or does not answer; the message says which."""
 
 
 class WarmParent:
@@ -121,7 +121,7 @@ class WarmParent:
         self._finalizer()
 
     def _judge(self, job: Job, ending: Ending) -> Rejection | None:
-        """Return why a program that ended by itself has failed; None if it has not."""
+        """Return what is wrong with how a program's process ended; None if nothing is. The result is not judged."""
         if ending.cpu_seconds > job.limits.cpu_seconds:
             return timed_out(job.limits)
         if self._folder is not None and self._folder.is_too_large(None):

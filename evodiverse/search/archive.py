@@ -42,7 +42,7 @@ class Archive:
 
     @property
     def scores(self) -> FloatArray:
-        """``(n,)`` scores of the evaluated candidates, NaN for failed ones; call ``c`` is at index ``c - 1``."""
+        """``(n,)`` scores of the evaluated candidates, NaN for those without one; call ``c`` is at index ``c - 1``."""
         return self._scores[: len(self._keys)]
 
     @property

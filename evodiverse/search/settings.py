@@ -47,8 +47,8 @@ class Swap:
 class Niche:
     """The limit on similar candidates in a pool.
 
-    In pool ``i``, at most ``share[i]`` members have a similarity of at least ``radius`` to each other, as long as there
-    are dissimilar candidates to take instead.
+    In pool ``i``, at most ``share[i]`` survivors have a similarity of at least ``radius`` to each other, as long as
+    there are dissimilar candidates to take instead. Elites survive even if they are similar.
     """
 
     radius: float
@@ -109,9 +109,10 @@ class EarlyStop:
 class Search:
     """Limits of the search that do not depend on the method.
 
-    Each slot gets at most ``attempts`` attempts, not counting those of a fallback operator. The search ends when a
-    score is above ``target``, or after ``patience`` iterations in a row without an oracle call. If all initial
-    candidates failed, the search ends with an error, unless ``continue_on_failed_start`` is set.
+    Without screening, each slot gets at most ``attempts`` attempts, not counting those of a fallback operator. The
+    search ends when a score is above ``target``, or after ``patience`` iterations in a row without an oracle call. If
+    all initial candidates failed, the search ends with an error, unless some of them have a score and
+    ``continue_on_failed_start`` is set.
     """
 
     attempts: int

@@ -49,7 +49,7 @@ class Attempt:
         outcome: How the attempt ended.
         operator: The name of the operator.
         parents: The numbers of the oracle calls that evaluated the parents.
-        genotype: The proposed genotype; None if there is none.
+        genotype: The genotype as evaluated or, if it was rejected, as proposed; None if nothing was proposed.
         key: The canonical identity; None if the genotype was rejected.
         call: The number of the oracle call charged for this attempt; None if nothing was charged.
         reused_call: The number of the earlier call whose evaluation was reused; None if none was.

@@ -7,7 +7,7 @@ from evodiverse.search.state import Progress
 
 
 class StopReason(StrEnum):
-    """Why a complete run ended (``stopped_by`` in ``run.json``)."""
+    """Why the rules of the search ended a run (``stopped_by`` in ``run.json``, which may also name a cap)."""
 
     TARGET = "target"
     BUDGET = "budget"

@@ -46,7 +46,9 @@ ModelRound = Callable[[Task, Ledger], ModelProposer]
 
 
 def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> float | None:
-    """Start or resume a run, and run it to its end. If the run is already complete, only report that.
+    """Start or resume a run, and run it until it ends or asks a person for scores.
+
+    If the run is already complete, only report that, unless ``overwrite`` is true.
 
     Args:
         plan: The plan of the run.
@@ -253,8 +255,8 @@ def _search(
 ) -> Snapshot:
     """Run the loop of the run to its end, and return its last state.
 
-    The loop calls ``check`` often; it raises `Interrupted` if a signal has arrived. The loop calls ``committed`` after
-    each iteration, to report to the tracker.
+    The loop often calls ``check``, which raises `Interrupted` if a signal has arrived. After each iteration, the loop
+    calls ``committed``, which reports to the tracker.
     """
     ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
     with display:

@@ -92,8 +92,8 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
     Args:
         error: The exception from Hydra.
         arguments: The arguments of the command.
-        check: A function that is called with the configuration of a run and Hydra's own part of it, and raises
-            `InputError` if the run is invalid, such as `plan_run`.
+        check: A function, such as `plan_run`, that is called with the configuration of a run and Hydra's own part of
+            it, and raises `InputError` if the run is invalid.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     violations = []
@@ -262,7 +262,7 @@ def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], overrid
 
 
 def _missing_plus(key: str, known: DictConfig) -> str | None:
-    """Return a message if a key is set without a plus in a group whose keys the user chooses, else None."""
+    """Return a message if a key is set without a plus in an empty group whose keys the user chooses, else None."""
     for group in (key, key.rpartition(".")[0]):
         keys = OmegaConf.select(known, group) if group else None
         if isinstance(keys, DictConfig) and not keys:

@@ -63,7 +63,7 @@ def overrides_nothing(config: DictConfig, hydra: HydraConf, quiet: Collection[st
     That is so if all of the following hold:
 
     1. the command line only chooses a task, a method and an llm, and sets ``quiet`` keys
-    2. no value refers to one of the keys that it sets
+    2. no value refers to one of the ``quiet`` keys set there, or to Hydra's own part
     3. no file of the user takes precedence over one of EvoDiverse's
 
     If the result is False, the run may still override nothing.

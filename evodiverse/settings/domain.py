@@ -19,7 +19,7 @@ from evodiverse.kit.typed import merge_typed
 from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
 from evodiverse.runlog.record import CODE
 
-# Keys of `task` that EvoDiverse reads. All others belong to the domain.
+# EvoDiverse's own keys of `task`. All others belong to the domain.
 TASK_KEYS: Final = ("name", "domain", "defaults")
 OURS: Final = "evodiverse"
 METRICS: Final = Path("metrics.py")
@@ -28,16 +28,17 @@ Function = Callable[..., Any]
 
 
 def import_domain(name: object) -> Domain:
-    """Return the module ``domain`` of a domain's package, which may be in the current folder.
+    """Return what a run needs of the module ``domain`` in a domain's package, which may be in the current folder.
 
-    The functions of the returned module raise a `ServiceError` for an exception in a user's code, and a `ContractError`
-    for a return value that the interface (`evodiverse.ports.Domain`) does not allow.
+    The returned functions raise a `ServiceError` for an exception in a user's code, and a `ContractError` for a return
+    value that the interface (`evodiverse.ports.Domain`) does not allow. Functions for tables and reports are left out.
 
     Args:
         name: The value of ``task.domain``, the dotted name of a package.
 
     Raises:
-        InputError: The module does not exist, cannot be imported, or lacks parts, which the message names.
+        InputError: The module does not exist, cannot be imported, or lacks parts of the interface, or its ``settings``
+            or ``libraries`` cannot be used; the message says which.
     """
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -106,7 +107,7 @@ def _find_unfit(settings: object) -> str | None:
 
 
 def _checked(module: Domain) -> Domain:
-    """Return an object with the contents of a module, in which each function checks its own return value."""
+    """Return an object with the members of a module that a run needs, in which each function checks its own result."""
     functions = {name: _checking(module, name, check) for name, check in _CHECKS.items() if hasattr(module, name)}
     values = {"libraries": module.libraries} if isinstance(module, Versioned) else {}
     return cast("Domain", SimpleNamespace(settings=module.settings, **values, **functions))

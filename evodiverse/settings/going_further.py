@@ -57,7 +57,7 @@ def begin_from_shorter(
 
     Args:
         this: The identity of the new run.
-        shelf: The folder of all runs with this task, method and llm.
+        shelf: The folder of the runs with this task, method and llm that have no ``name``.
         directory: The directory of the new run, in which nothing is committed yet.
         libraries: The packages whose versions may change the results.
         task: The task of the new run.

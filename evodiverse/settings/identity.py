@@ -42,6 +42,8 @@ def digest(identity: Mapping[str, Any]) -> str:
 def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings in which a run differs from one with the same task, method and llm and no other override.
 
+    The seed is left out.
+
     Args:
         identity: The settings of the run, by dotted key.
         baseline: The settings of the run without other overrides, by dotted key.

@@ -35,7 +35,7 @@ class KnownRuns:
 
     An entry is valid as long as nothing that could change the meaning of the overrides has changed: the program, its
     option files and the user's own, the folder that the command was started from, and the files that the run reads. An
-    entry only stores where the run is; the run's ``run.json`` decides whether it is complete.
+    entry does not store whether the run is complete; the run's ``run.json`` decides that.
 
     Args:
         folder: The folder of the notes, created when the first note is saved.
@@ -98,7 +98,7 @@ class KnownRuns:
 
 
 def _find_circumstances(hydra: HydraConf) -> str:
-    """Return a digest of everything that decides the identity of a run, apart from the run's overrides."""
+    """Return a digest of everything that decides the identity of a run, apart from its overrides and sources."""
     sources = [source for source in hydra.runtime.config_sources if source.schema == "file"]
     folders = [find_conf(), Path(__file__).parents[1], *(Path(source.path) for source in sources)]
     stamps = {str(path): _stamp(path) for folder in dict.fromkeys(folders) for path in _find_files(folder)}

@@ -44,12 +44,13 @@ class Plan:
 
     Attributes:
         config: The configuration, in which ``task`` is a plain dictionary.
-        domain: The module of the task's domain.
+        domain: The domain of the task, as `import_domain` returns it.
         task: The settings of the domain, an object of its class `Domain.settings`.
         settings: The settings that identify the run, by dotted key.
-        overrides: The settings that differ from those of a run with this task, method and llm and no other override.
+        overrides: The settings that differ from those of a run with this task, method and llm and no other override,
+            without the seed.
         path: The run directory.
-        shelf: The folder of all runs with this task, method and llm.
+        shelf: The folder of the runs with this task, method and llm that have no ``name``.
         model: The settings of the language model, or None for a run without one.
     """
 
@@ -148,7 +149,8 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         hydra: Hydra's own part of the configuration.
 
     Raises:
-        InputError: The configuration is invalid, or the run directory cannot be used; the message lists all problems.
+        InputError: The configuration is invalid, or the run directory cannot be used; the message lists all problems
+            that the first failing group of checks finds.
     """
     config = read(composed)
     domain = import_domain(config.task.get("domain"))
@@ -223,9 +225,10 @@ def read_source(role: str, source: str | Path) -> "Source":
 
 
 def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -> Iterator[str]:
-    """Yield one message for each option whose name is not that of its file.
+    """Yield one message for each option whose name is not that of its file, or whose file cannot name a folder.
 
-    Otherwise, the runs of a copied file would be in the folder of the original and count as its runs.
+    With a name of its own, a copied file would put its runs into the folder of the original, where they would count as
+    runs of the original.
 
     Args:
         names: The names in the configuration, by group.
@@ -242,7 +245,7 @@ def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -
 
 
 def _number_of_trial(hydra: HydraConf) -> list[str]:
-    """Return ``["trialN"]`` for the N-th run of a sweeper such as Optuna's, whose folder gets this name; else ``[]``.
+    """Return ``["trialN"]``, the folder of run number N (from 0) of a sweeper such as Optuna's; else ``[]``.
 
     A sweep over lists of values needs no such folder, since it names its runs itself (`name_runs`).
     """
@@ -293,7 +296,7 @@ def _find_nested(path: Path, outputs: Path) -> list[str]:
 
 
 def _find_unwritable(path: Path) -> list[str]:
-    """Return a message if the run directory cannot be created."""
+    """Return a message if the run directory cannot be created or written to."""
     try:
         existing = next(folder for folder in [path, *path.absolute().parents] if folder.exists())
     except OSError as error:

@@ -18,8 +18,8 @@ _MOST_BYTES = 1 << 20
 def plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
     """Return the plan of an existing run, its composed configuration, and Hydra's own part of it, to resume the run.
 
-    Changes the current directory to the folder that the run was started from, since paths in the configuration may be
-    relative to that folder.
+    Changes the current directory to the folder that the run was started from, if that still exists, since paths in the
+    configuration may be relative to it.
 
     Args:
         path: The run directory.

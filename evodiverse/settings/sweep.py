@@ -35,7 +35,7 @@ class SweptRun:
         overrides: The overrides that would start only this run.
         varied: The keys that the sweep varies, with their values as written on the command line.
         path: The run directory.
-        complete: A line that says that the run is complete; None if it is not.
+        complete: A line that says that the run is complete; None if it is not, or with ``overwrite`` or ``dry_run``.
         plan: The checked plan; None if a note of an earlier sweep shows that the run is complete.
     """
 
@@ -134,7 +134,7 @@ def expand(overrides: Sequence[Override]) -> list[list[str]]:
 def plan_sweep(
     runs: Sequence[Sequence[str]], varied: Sequence[str], composer: Composer, known: KnownRuns
 ) -> list[SweptRun]:
-    """Check every run of a sweep, and return the runs in order.
+    """Check the runs of a sweep, except those that ``known`` finds complete, and return all runs in order.
 
     Args:
         runs: The overrides of each run.

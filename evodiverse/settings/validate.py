@@ -59,7 +59,7 @@ def _rungs(method: Method) -> Iterator[str]:
 
 
 def _weights(method: Method) -> list[str]:
-    """Return the weight rules that the method uses; the survivor rule ``append`` draws nothing by weight."""
+    """Return the weight rules that the method may use; the survivor rule ``append`` draws nothing by weight."""
     mating = method.mating_pool.weight
     return [mating] if method.survivors.rule == "append" else [mating, method.survivors.weight]
 

@@ -18,6 +18,8 @@ _LOG = logging.getLogger("evodiverse.store")
 def locked(path: Path) -> Iterator[None]:
     """Lock a run directory for as long as the context lasts; the kernel releases the lock if the process dies.
 
+    If the file system has no locks, a warning is logged instead.
+
     Args:
         path: The run directory, which is created if it is missing.
 

@@ -73,7 +73,7 @@ def open_run(
     *,
     overwrite: bool,
 ) -> Iterator[OpenRun | str]:
-    """Lock the directory of a run while it is running, and keep its record up to date.
+    """Lock the directory of a run while it is running, and write its record at the start and at the end.
 
     Args:
         this: The identity of the run.

@@ -19,7 +19,7 @@ def package_versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def git_commit() -> str | None:
-    """Return the commit that EvoDiverse runs from, with ``-dirty`` if files have changed; None outside a checkout."""
+    """Return the commit that EvoDiverse runs from, with ``-dirty`` if files have changed; None if it is unknown."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None

@@ -30,7 +30,7 @@ class Source(NamedTuple):
 
     @property
     def is_code(self) -> bool:
-        """Whether the source is a Python file."""
+        """Whether the source is a Python file of the user."""
         return self.path is not None and self.path.suffix == ".py"
 
 
@@ -57,8 +57,8 @@ def read_record(path: Path) -> dict[str, Any] | None:
 def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings: Mapping[str, Any]) -> None:
     """Refuse to continue a run that was started with other settings.
 
-    Two differences do not count: a key that the record does not have, if its value is null now; and a key below
-    ``task.defaults``, which takes effect only through the keys that refer to it.
+    Two differences do not count: a key that is null on one side (now or in the record) and missing on the other; and a
+    key below ``task.defaults``, which takes effect only through the keys that refer to it.
 
     Args:
         path: The run directory.
@@ -91,7 +91,8 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
 def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
     """Refuse to continue a run whose data or code have changed since it was started.
 
-    A failed run may continue after changes to the user's own code, since correcting it may be the only remedy.
+    A failed run may continue if files of the user's own code were edited, since that may be the only remedy. Sources
+    that are new do not count.
 
     Args:
         path: The run directory.
@@ -111,7 +112,7 @@ def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str,
 
 
 def _find_changed(record: Mapping[str, Any], sources: Mapping[str, Source]) -> dict[str, Source]:
-    """Return the sources that have changed since the run was started, in their present state, by role."""
+    """Return the sources in the record that have changed or are gone, in their present state, by role."""
     now = {role: sources.get(role, Source(None, None)) for role in record["sources"]}
     return {role: now[role] for role, sha256 in record["sources"].items() if now[role].sha256 != sha256}
 
@@ -159,7 +160,7 @@ def new_record(
 def continue_record(
     path: Path, record: Mapping[str, Any], sources: Mapping[str, Source], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the record of a resumed run, with the installed package versions added if they differ from those before.
+    """Return the record of a resumed run, with the installed package versions added if no earlier entry has them.
 
     If the user's code has changed, the list ``corrected`` gains an entry: the SHA-256 of the former code, by role.
 
@@ -196,7 +197,7 @@ def continue_record(
 
 @contextmanager
 def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Keep ``run.json`` up to date while a run is running, and record how it ended.
+    """Write ``run.json`` when a run starts, and again when it ends, with how it ended.
 
     The body of the context sets ``stopped_by`` in the record that it is given. An exception that leaves the body is
     recorded and re-raised.

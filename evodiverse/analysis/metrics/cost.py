@@ -52,8 +52,8 @@ def measure_rates(log: Log) -> Measurement:
     """Return the percentages of invalid replies and of replies with a duplicate, by name; both None without replies.
 
     A reply is invalid if it proposed nothing (``no_answer``) or its proposal was rejected. A reply has a duplicate if
-    the pool for which it was requested already held its proposal. A request without a reply does not count. In a run
-    without a model, the attempts after iteration 0 take the place of replies.
+    the outcome of its proposal is ``duplicate``. A request without a reply does not count. In a run without a model,
+    the attempts after iteration 0 take the place of replies.
     """
     attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
     made = [(outcome, llm_call) for iteration, outcome, llm_call in attempts if iteration > 0]

@@ -29,9 +29,9 @@ def measure_exchanges(log: Log) -> Measurement:
 
     ``curve.exchanges`` holds the iterations with an exchange. Two curves with one value per exchange describe each pair
     of neighboring rungs; ``<pool>`` in their names is the colder of the two pools. ``curve.swap_acceptance.<pool>``
-    holds the share of swaps that were accepted, or None if all swaps were blocked; blocked swaps, which would put a
-    candidate into a pool twice, do not count. ``curve.xi.<pool>`` holds the powering factor ξ, or None if the exchange
-    paired no candidates of these two pools.
+    holds the share of swaps that were accepted, or None without swaps; blocked swaps, which would put a candidate into
+    a pool twice, do not count. ``curve.xi.<pool>`` holds the powering factor ξ, or None if the exchange paired no
+    candidates of these two pools.
     """
     names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
     tried: dict[tuple[int, int], list[bool]] = defaultdict(list)

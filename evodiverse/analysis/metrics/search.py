@@ -31,7 +31,7 @@ def swap_acceptance(log: Log) -> Value:
     A swap that would put a candidate into a pool twice is blocked, and does not count.
 
     Returns:
-        A list with one share per pair of rungs, in [0, 1], or None for a pair whose swaps were all blocked. For a run
+        A list with one share per pair of rungs, in [0, 1], or None for a pair without unblocked swaps. For a run
         without swaps, None instead of the list.
     """
     if not log.swaps["iteration"]:

@@ -1,4 +1,4 @@
-"""The table of a benchmark of many tasks: one row per task, and one column per method, ours or published."""
+"""The table of a benchmark of many tasks: one row per task, and columns for our methods and for published ones."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

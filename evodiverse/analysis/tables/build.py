@@ -71,7 +71,10 @@ def _is_chosen(result: Result, task: str | None, llm: str | None) -> bool:
 def _paper_tables(
     layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]], llm: str | None
 ) -> Iterator[Table]:
-    """Yield a table of the paper, and a copy of it for each other model that has runs."""
+    """Yield a table of the paper, unless ``llm`` is another model, and a copy for each other model that fills any cell.
+
+    There are no copies of a table that is not about language models.
+    """
     if llm is None or layout.admits(llm):
         own = layout if llm is None else _narrow(layout, llm)
         yield _paper_table(_split_by_fit(own, results, *([own.fit] if own.fit else [])), results, others)
@@ -272,7 +275,7 @@ def _keep_shared(
     within: Callable[[Result], str],
     shared: Callable[[Result], str],
 ) -> list[list[Result]]:
-    """Return, for each row, the results whose ``shared`` value occurs in all comparable rows.
+    """Return, for each row, the results whose ``shared`` value occurs in all comparable rows that have results.
 
     Rows are comparable if they have the same science and way of fitting. A row without a science keeps all its results.
     The three functions are called with each result.
@@ -298,7 +301,10 @@ def _keep_shared(
 
 
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
-    """Yield each pair of method and model for which a row has no runs; nothing if runs alone would not fill the row."""
+    """Yield each pair of method and model for which a row has no runs; nothing if runs alone would not fill the row.
+
+    A method that needs a model is not paired with ``off``.
+    """
     if layout.is_filled_later:
         return
     sides = [(row.method, own)] + ([(row.against, rivals)] if row.against else [])

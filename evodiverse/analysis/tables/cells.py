@@ -22,9 +22,9 @@ class Cell:
 
     Attributes:
         text: The text that is shown; a dash if the cell is empty.
-        mean: The number in the cell; None for an empty cell and for a cell with several numbers.
-        spread: The sample standard deviation over the seeds (n - 1); None for a single seed.
-        n_runs: The number of runs, or of pairs of runs, behind the cell.
+        mean: The number in the cell; None for an empty cell, a cell with several numbers, and a published value.
+        spread: The sample standard deviation over the seeds (n - 1); None if there is none, as for a single seed.
+        n_runs: The number of runs behind the cell, of pairs of runs for a test, or of seeds for a sum over tasks.
     """
 
     text: str = DASH
@@ -39,7 +39,8 @@ EMPTY: Final = Cell()
 def make_cell(column: Column, results: Sequence[Result]) -> Cell:
     """Return a cell with the mean ± sample standard deviation of a metric over the seeds.
 
-    Several runs of one seed are averaged first. A metric with one value per pool is summarized pool by pool.
+    Several runs of one seed are averaged first. A column with `Column.median` has the median over all runs instead. A
+    metric with one value per pool is summarized pool by pool.
     """
     known = [(result.run.seed, value) for result in results if (value := result.metrics.get(column.metric)) is not None]
     if not known:

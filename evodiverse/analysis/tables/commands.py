@@ -23,7 +23,7 @@ class Absent:
         method: The name of the method.
         model: The language model; ``off`` for none.
         science: The group of problems to run, such as physics; None for all problems.
-        overrides: The settings that differ from the defaults, as pairs of key and value.
+        overrides: The settings to give on the command line, as pairs of key and value.
         domain: The package of the task's domain; None if the task has no problems to choose from.
     """
 
@@ -67,7 +67,7 @@ def experiment_commands(
 
 
 def fill_commands(absent: Iterable[Absent], models: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the commands of as few sweeps as possible that make the missing runs with seeds 0, 1 and 2, and no others.
+    """Yield the commands of as few sweeps as possible that make the missing runs, and no others, with seeds 0, 1 and 2.
 
     Args:
         absent: The missing runs.

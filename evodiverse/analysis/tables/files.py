@@ -31,7 +31,8 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
         The path of the page.
 
     Raises:
-        InputError: The folder is a link or cannot be written.
+        InputError: The folder is a link or cannot be written, its list of files is damaged, or tabulate is not
+            installed.
     """
     tables, facts = (
         [_clean(table, name) for table, name in zip(tables, _name(tables), strict=True)],
@@ -48,7 +49,10 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
 
 
 def _clean(table: Table, name: str) -> Table:
-    """Return a table with a new name, and with texts that cannot control a terminal or contain line breaks."""
+    """Return a table with a new name, and with characters replaced that could control a terminal or break a line.
+
+    They are replaced in the title, labels, notes and commands, but not in the titles of the columns.
+    """
     return replace(
         table,
         name=name,

@@ -53,8 +53,8 @@ def to_csv(table: Table) -> str:
     """Return a table as CSV, with up to five columns per metric.
 
     These columns hold the text of the cell, its mean, its spread, the number of runs, and the paper's value. Row labels
-    come from runs, possibly other people's, so anything that a spreadsheet would run as a formula is preceded by an
-    apostrophe.
+    come from runs, possibly other people's, so anything in them that a spreadsheet would run as a formula is preceded
+    by an apostrophe.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -127,7 +127,7 @@ def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
-    """Return the text of a cell, followed by its number of runs unless the row shows this number among its labels.
+    """Return the text of a cell, followed by its number of runs unless this is 0 or the row shows it as its last label.
 
     Args:
         cell: The cell.
@@ -139,7 +139,7 @@ def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return text that Markdown shows literally, without tags, links and pictures."""
+    """Return text in which Markdown finds no tags, links or pictures, and no end of a cell."""
     return _MARKDOWN.sub(lambda special: f"\\{special[0]}", html.escape(text, quote=False))
 
 

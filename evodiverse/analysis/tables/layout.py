@@ -70,7 +70,7 @@ class Row:
         of: The labels at the start of the row.
         task: The name of the task.
         method: The name of the method.
-        science: The group of problems, for equations; None for all problems, and for other tasks.
+        science: The group of problems, for equations; None for all problems that have a group, and for other tasks.
         fit: The way in which the parameters of equations are fitted; None for any way, and for other tasks.
         domain: The package of the task's domain, if it has problems to choose from.
         overrides: The only settings, besides the problem, in which the runs differ from the defaults of their task,
@@ -139,7 +139,8 @@ class Layout:
         title: The title of the table.
         head: The titles above the labels of the rows.
         columns: The columns, each with its metric.
-        llm: The models whose runs fill the table; runs of other models fill a copy of it. Empty for runs of any model.
+        llm: The models whose runs fill the table; empty for runs of any model. If `is_about_models`, runs of other
+            models fill a copy of the table.
         rows: The rows, for a table of the paper.
         kind: For a table of all runs, the kind of runs that it lists (`Result.kind`), or ``search`` if it lists runs of
             all kinds. None for a table of the paper.
@@ -171,7 +172,7 @@ class Layout:
 
     @property
     def is_about_models(self) -> bool:
-        """Whether the runs of the table use a language model."""
+        """Whether the table is only for runs that use a language model."""
         return bool(self.llm) and OFF not in self.llm
 
     def for_task(self, task: str | None) -> "Layout":

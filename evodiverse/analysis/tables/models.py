@@ -24,7 +24,8 @@ class PapersModel:
         pattern: A pattern for the names that hosts give the model, in lower case and without the host.
         words: The overrides that choose the model on the command line.
         takes_sampling: Whether the model accepts a temperature and top-p. Otherwise it must be asked without them, and
-            with more tokens for its reasoning, so a run with such settings still counts as one with the paper's.
+            with more tokens for its reasoning, so a run with such settings still counts as one with the paper's
+            settings.
     """
 
     pattern: re.Pattern[str]
@@ -64,9 +65,9 @@ def identify_model(run: Run) -> str:
 def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str, Any]:
     """Return the settings of a run that change how its model is asked.
 
-    For a model of the paper, these are the settings that differ from those of the task, no matter whether an option of
-    ``llm`` or the user has set them. For another model, they are the settings that differ from those of the chosen
-    option of ``llm``.
+    These are the settings that differ from those of the chosen option of ``llm``, except those that choose the model
+    and its host. For a model of the paper, the settings that `_is_change` finds are added, no matter whether an option
+    of ``llm`` or the user has set them, and those that the model can only be asked with are left out.
 
     Args:
         run: The run that asked the model.

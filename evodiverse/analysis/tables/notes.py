@@ -1,4 +1,4 @@
-"""The notes below a table about the runs behind it."""
+"""The notes below a table, most of them about the runs behind it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +57,10 @@ def note_ends(used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> Iterator[str]:
-    """Yield a note with possible reasons for a dash, if a row that has runs also has an empty cell."""
+    """Yield a note with possible reasons for a dash, if a row that has runs also has an empty cell.
+
+    Columns with `Column.needs` do not count.
+    """
     certain = [[cell for column, cell in zip(columns, row, strict=True) if not column.needs] for row in cells]
     if any(EMPTY in row and any(cell.n_runs for cell in row) for row in certain):
         yield (
@@ -84,7 +87,7 @@ def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
-    """Yield warnings about settings, data and versions in which the runs of a table differ without its showing this.
+    """Yield warnings about settings, data and versions that differ between the runs of a table but are not shown in it.
 
     Args:
         behind: The results behind each row.
@@ -114,7 +117,10 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
 
 
 def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[str]:
-    """Return the keys of the settings in which runs differ, of the keys for which ``counts`` returns true."""
+    """Return the keys of the settings in which runs differ, of the keys for which ``counts`` returns true.
+
+    The seed, the `CAPS` and the settings that define the problem are ignored.
+    """
     first = results[0].run.settings if results else {}
     return {
         key

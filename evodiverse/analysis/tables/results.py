@@ -23,14 +23,14 @@ class Result:
     Attributes:
         run: The run that was measured.
         metrics: The metrics by name; empty for a run that was not measured.
-        kind: The name of the set of tables that the metrics belong to, such as "programs".
+        kind: The name of the set of tables that the metrics fill, such as "programs".
         task: The name of the task, with changes to its oracle in parentheses.
         model: The language model regardless of its host, with changes to its settings in parentheses.
         subject: The problem of the run.
         overrides: The settings that differ from the defaults of the chosen task, method and llm, except those of the
-            oracle, the model and the problem, and spending caps that were not reached. A cap on proposals that equals
-            the budget of oracle calls is also excluded, in tasks for which the paper appears to count proposals as its
-            budget.
+            oracle, the model and the problem, and the spending caps unless one of them ended the run. A cap on
+            proposals that equals the budget of oracle calls is also excluded, in tasks for which the paper appears to
+            count proposals as its budget.
     """
 
     run: Run

@@ -16,7 +16,7 @@ class Line:
 
     Attributes:
         of: The labels at the start of the row.
-        cells: Our cells, one per column.
+        cells: The cells, one per column: ours or, in a benchmark, also published values.
         paper: The value that the paper reports for each cell; None if it reports none.
     """
 
@@ -53,7 +53,7 @@ class Table:
 
     @property
     def n_filled(self) -> int:
-        """The number of cells that hold one of our values."""
+        """The number of cells that are not empty."""
         return sum(cell.text != DASH for line in self.lines for cell in line.cells)
 
     @property

@@ -31,7 +31,8 @@ class CommandSettings:
     Attributes:
         command: The program and its arguments.
         side_by_side: The largest number of its processes that run at the same time.
-        batch: The number of candidates that one process gets; None shares the candidates evenly among the processes.
+        batch: The largest number of candidates that one process gets; None shares the candidates evenly among the
+            processes.
         timeout: The seconds that one process may take, or None for no limit.
         retries: How often a candidate that got no answer is submitted again.
     """
@@ -47,7 +48,7 @@ class CommandEvaluator:
     """An evaluator that starts a program, which reads candidates as JSON lines and writes scores as JSON lines.
 
     Each process has a session of its own and continues when the run is stopped or killed. When the run is started
-    again, it reads the scores written in the meantime and waits for the processes that are still running.
+    again, it reads the scores written in the meantime and waits for the processes still running on this machine.
 
     Args:
         task: The task, which turns a score into an evaluation.
@@ -77,7 +78,7 @@ class CommandEvaluator:
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
     ) -> list[TimedEvaluation]:
-        """Return for each hypothesis its evaluation and the seconds from the start of its process to the answer.
+        """Return for each hypothesis its evaluation and the seconds from its process's start until its answer is read.
 
         Args:
             hypotheses: The hypotheses to evaluate.
@@ -118,7 +119,7 @@ class CommandEvaluator:
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_jobs(self, waiting: Mapping[str, Hypothesis]) -> list[Job]:
-        """Return the jobs of earlier starts of the run for these candidates, and remove all others that have ended."""
+        """Return the jobs for these candidates that earlier starts left, and remove others that have ended."""
         found: list[Job] = []
         for folder in sorted(self._folder.glob("[0-9]*"), key=lambda path: int(path.name)):
             self._n_begun = max(self._n_begun, int(folder.name) + 1)
@@ -140,7 +141,7 @@ class CommandEvaluator:
     def _begin(
         self, todo: deque[str], waiting: Mapping[str, Hypothesis], n_starts: Counter[str], n_running: int
     ) -> Job:
-        """Start the program on the next candidates. A candidate that got no answer before is sent alone."""
+        """Start the program on the next candidates. A candidate that this evaluator sent before is sent alone."""
         share = -(-len(todo) // max(self._settings.side_by_side - n_running, 1))
         size = self._settings.batch or share
         keys = [todo.popleft()]

@@ -34,8 +34,8 @@ class Job:
 
     Attributes:
         folder: The folder with the candidates that the program reads and the scores that it writes.
-        keys: The keys of the candidates that it has not answered yet.
-        began: The time when it was started, in seconds since 1970.
+        keys: The keys of the candidates for which no answer has been read yet.
+        began: The time when it was started, in seconds since 1970; 0 if unknown.
         pid: The identifier of its process, or None if unknown or on another machine.
         mark: A text that distinguishes its process from a later one with the same ``pid``; None if unknown.
         process: The process itself, or None if an earlier start of the run began it.
@@ -101,7 +101,10 @@ class Job:
         return self.pid is not None and self.mark is not None and _find_mark(self.pid) == self.mark
 
     def read(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the complete lines that the program has written since the last call, if they are JSON objects."""
+        """Yield the lines that the program has written since the last call, if they are JSON objects.
+
+        While the program is running, an incomplete last line is left for a later call.
+        """
         is_alive = self.is_alive()  # checked first: the program may write its last lines and end meanwhile
         with (self.folder / SCORES).open("rb") as file:
             file.seek(self.offset)
@@ -115,7 +118,7 @@ class Job:
         yield from _parse(whole)
 
     def kill(self) -> None:
-        """Kill the program and all processes of its group."""
+        """If the program is still running, kill it and all processes of its group."""
         if self.pid is not None and self.is_alive():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)

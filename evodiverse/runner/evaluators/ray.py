@@ -33,8 +33,9 @@ class RaySettings:
     Attributes:
         address: The address of the cluster, ``auto`` or host:port of its head node.
         cpus: The number of cores that a Ray task takes.
-        batch: The number of candidates in a Ray task; None divides the candidates evenly among the cluster's cores.
-        timeout: The seconds that a Ray task may take, or None for no limit.
+        batch: The largest number of candidates in a Ray task; None divides the candidates evenly among the Ray tasks
+            that the cluster can run at the same time.
+        timeout: The seconds that a Ray task may take, counted from its submission, or None for no limit.
         retries: How often a Ray task is submitted again after its worker or node died or its time ran out.
         name: The name that identifies this run on the cluster.
     """
@@ -119,7 +120,7 @@ def evaluate_batch(task: Task, hypotheses: Sequence[Hypothesis]) -> list[TimedEv
 
 
 def _check_reachable(address: str) -> None:
-    """Check that something listens at the cluster's address; Ray itself would wait for minutes.
+    """Check that something listens at an address of the form host:port; Ray itself would wait for minutes.
 
     Raises:
         OSError: Nothing listens there.
@@ -224,7 +225,7 @@ class RayEvaluator:
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_running(self, waiting: dict[str, Hypothesis]) -> dict[Batch, float]:
-        """Return the batches that an earlier start of the run left for these candidates, and cancel all others.
+        """Return the batches of an earlier start of the run whose candidates are all in ``waiting``; cancel all others.
 
         The value of each batch is the time from which its timeout counts: the present time.
         """

@@ -22,7 +22,7 @@ def is_usable(name: str) -> bool:
 
 
 def make_usable(names: Sequence[str]) -> list[str]:
-    """Return distinct names of variables: each name unchanged if it is usable, otherwise altered until it is usable."""
+    """Return distinct names of variables: each name unchanged if it is usable and not taken, otherwise altered."""
     usable: list[str] = []
     for name in names:
         usable.append(name if is_usable(name) and name not in usable else _nearest_free(name, {*names, *usable}))

@@ -23,7 +23,7 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
         target: The name of the target's column.
 
     Raises:
-        InputError: A file cannot be read, or its columns are not as required; the message names all violations.
+        InputError: A file cannot be read, or its content is not as required; the message covers all files.
     """
     files = {"task.data.train": train, "task.data.test_id": test_id, "task.data.test_ood": test_ood}
     tables: dict[str, dict[str, FloatArray]] = {}

@@ -75,7 +75,7 @@ def read_dataset(settings: EquationSettings) -> Dataset:
     """Return the data of a problem, with neutral column names if ``task.prompts.anonymize`` is true.
 
     Raises:
-        InputError: A user's file or LLM-SRBench cannot be used; the message names all violations.
+        InputError: A user's file or LLM-SRBench cannot be used, or a described column is missing.
     """
     dataset = _read_named(settings)
     return anonymize(dataset) if settings.prompts.anonymize else dataset

@@ -115,7 +115,7 @@ def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
 def choose_problems(groups: Collection[str | None]) -> list[str]:
     """Return the command-line override that selects the built-in problems of some sciences.
 
-    If a table or figure lacks runs, it is part of the command that makes them.
+    The override is part of the command that makes the missing runs of a table or figure.
 
     Args:
         groups: The sciences; None among them stands for all.

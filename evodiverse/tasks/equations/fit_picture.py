@@ -59,8 +59,9 @@ def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
     """Return a PNG with one square per panel: measurements on the horizontal axis, predictions on the vertical one.
 
     Perfect predictions lie on the diagonal. A prediction beyond the limits of the axes is drawn at the border in
-    another color. A prediction that is not finite is not drawn. The square states how many predictions are beyond the
-    limits or not finite. The font covers little more than ASCII; any other character shows as a box.
+    another color. A prediction that is not finite is not drawn. Of more than `MAX_POINTS` rows, only that many are
+    drawn. The square states how many of all predictions are beyond the limits or not finite. The font covers little
+    more than ASCII; any other character shows as a box.
 
     Args:
         panels: One to three panels, from left to right.

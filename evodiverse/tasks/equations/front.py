@@ -25,7 +25,7 @@ class Member(NamedTuple):
         call: The number of the equation's oracle call.
         complexity: The complexity of the equation; see `measure_complexity`.
         error: The error on the rows that were fitted.
-        held_out: The error on the rows that were held back, infinite if there were none.
+        held_out: The error on the rows that were held back, infinite if there were none or it is not known.
         deviation: The standard error of ``held_out``.
     """
 
@@ -81,7 +81,7 @@ def find_front(members: Iterable[Member]) -> list[Member]:
 def choose(front: Sequence[Member]) -> Member:
     """Return the simplest equation whose error on the rows held back is within one standard error of the lowest.
 
-    If no rows were held back, the equation that fits best is returned.
+    If no such error is finite, for example because no rows were held back, the equation that fits best is returned.
 
     Args:
         front: The front as `find_front` returns it, with at least one equation.

@@ -1,4 +1,4 @@
-"""The paper's metrics of equations and of their runs (paper, "Equation Discovery" and its appendix).
+"""The metrics of equations and of their runs: the paper's ("Equation Discovery" and its appendix), and others.
 
 The best equations are those with the smallest error on the data they were fitted to. Their quality is measured on data
 that were held out, from the same domain (``id``) and from outside it (``ood``).
@@ -101,7 +101,7 @@ class EquationMetrics:
 
 
 def find_science(settings: Mapping[str, Any]) -> str | None:
-    """Return the science of a run's problem, or None for a user's own data without ``task.data.science``."""
+    """Return the science of a run's problem; None if unknown, as for own data without ``task.data.science``."""
     source, _, name = str(settings.get("task.problem")).partition("/")
     if source == BUILTIN:
         return PROBLEMS[name].domain if name in PROBLEMS else None
@@ -120,7 +120,8 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     - ``nmse``, ``acc`` (1 if every prediction is within 10% of the measurement) or ``acc_95`` (1 if at least 95% are),
     - nothing more for the held-out data in domain, or ``_ood`` for those out of domain.
 
-    Metrics of data that were not held out are None. An NMSE is infinite if a prediction is not finite.
+    If a run has no held-out data of a kind, the metrics of this kind are None. An NMSE that is null in the log, for
+    example because a prediction is not finite, counts as infinite.
 
     Args:
         log: The run's log, with `COLUMNS`.

@@ -1,4 +1,4 @@
-"""The parser of equations, the one place that decides whether two of them are the same."""
+"""The parser of equations, the one place that decides whether two equations of a search are the same."""
 
 import hashlib
 from collections.abc import Sequence

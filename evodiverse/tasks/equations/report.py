@@ -143,7 +143,7 @@ def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset,
     """Return whether an equation, in whatever form, is the law with its constants changed by at most 0.1%.
 
     Two formulas count as the same if they give the same values at random points in a box around the data; see
-    `draw_points`. None means that the formulas could not be compared in time.
+    `draw_points`. None means that the comparison failed, for example because it took too long.
 
     Args:
         source: The skeleton of the equation.

@@ -1,6 +1,6 @@
 """Skeletons, the form of candidate equations: straight-line elementwise arithmetic of variables and parameters.
 
-A skeleton is a function ``equation`` of the variables and ``params``. It is extracted from a program. A program that
+A skeleton is a function ``equation`` of the variables and ``params``. It is extracted from a program. A function that
 does more than such arithmetic is rejected with a message that names the line at fault. The skeleton is then written in
 canonical form: loops are unrolled, parameters are numbered in order of appearance, and unused assignments are dropped.
 """
@@ -54,7 +54,7 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd,
 
 
 class SkeletonError(ValueError):
-    """A program is not a skeleton; the message names the reason and the line."""
+    """A program is not a skeleton; the message names the reason and, if one line is at fault, the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_
         most_params: The largest number of parameters that the skeleton may have.
 
     Raises:
-        SkeletonError: The function is not a skeleton.
+        SkeletonError: The program is not Python, is too long or has no function, or the function is not a skeleton.
     """
     tree = read_tree(source)
     function = find_function(tree, NAME)
@@ -523,7 +523,7 @@ def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int
     nonlinear: set[int] = set()
 
     def walk(node: ast.AST) -> set[int]:
-        """Return parameters that a value depends on, and add those that make the value nonlinear to ``nonlinear``."""
+        """Return parameters in which a value is linear; those that make it nonlinear are added to ``nonlinear``."""
         match node:
             case ast.Subscript(_, ast.Constant(int() as number)):
                 return {number} & linear

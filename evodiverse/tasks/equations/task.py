@@ -149,7 +149,7 @@ class EquationTask:
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Fit equations to the data, and return an evaluation of each.
 
-        An equation that fails, or predicts a value that is not finite, has no score.
+        An equation that fails, or predicts a value that is not finite for a fitted row, has no score.
         """
         return [self._evaluation(fitted) for fitted in self._fit(hypotheses)]
 

@@ -16,9 +16,9 @@ _PRODUCTS: Final = ("multiply", "divide")
 def find_terms(source: str) -> frozenset[str]:
     """Return the terms of a skeleton in canonical form: the addends of its result, without their constant factors.
 
-    Within a term, parameters and numbers are written as ``c``, except for numbers in exponents. The order of sums and
-    products makes no difference. A constant addend is not a term unless there is nothing else. A skeleton that is too
-    large to compare is its own only term.
+    Constant factors within a term are left out too; other constants are written as ``c``, except for numbers in
+    exponents. The order of sums and products makes no difference. A constant addend is not a term unless there is
+    nothing else. A skeleton that is too large to compare is its own only term.
     """
     try:
         tree = read_tree(source)
@@ -33,7 +33,7 @@ def count_parts(source: str) -> Mapping[str, int]:
     """Return how often each subexpression with a variable occurs in a skeleton, by the text of the subexpression.
 
     The skeleton is in canonical form, as `read_skeleton` writes it. Subexpressions are written like the terms of
-    `find_terms`, with ``c`` for parameters and numbers. A skeleton that is too large to compare is its own only part.
+    `find_terms`. A skeleton that is too large to compare is its own only part.
     """
     try:
         return Counter(_spell(part) for part in _parts(read_tree(source)))

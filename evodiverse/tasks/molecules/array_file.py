@@ -25,8 +25,8 @@ def load_arrays(path: Path, names: Iterable[str], what: str) -> Arrays:
 
     Raises:
         DataError: The file cannot be read.
-        Exception: The file is damaged. zipfile, zlib, numpy and its header parser raise various exceptions, which the
-            caller must catch.
+        Exception: The file is damaged or lacks an array. zipfile, zlib, numpy and its header parser raise various
+            exceptions, which the caller must catch.
     """
     try:
         with path.open("rb") as file, zipfile.ZipFile(file):  # np.load would accept other formats, too

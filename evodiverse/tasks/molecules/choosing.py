@@ -21,7 +21,7 @@ from evodiverse.tasks.molecules.settings import Initial
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 Choose = Callable[[AnyLibrary, int, np.random.Generator], list[Molecule]]
-"""Chooses the molecules that a pool starts from, out of a library: as many as requested, or all if it has fewer.
+"""Chooses the molecules that a pool starts from, out of a library: at most as many as requested.
 
 `MoleculeTask.initial` calls it with the library, the number of molecules, and a random generator."""
 
@@ -52,7 +52,10 @@ class ChooseDifferent:
     among: int
 
     def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Return up to ``size`` molecules in the order in which they were chosen."""
+        """Return ``size`` molecules in the order in which they were chosen.
+
+        A sample of at most ``size`` molecules is returned whole, in the order of the file.
+        """
         n_drawn = min(self.among, len(library))
         if n_drawn > MANY:
             _LOG.info(
@@ -138,7 +141,7 @@ def _draw(library: AnyLibrary, among: int, rng: np.random.Generator) -> list[Mol
 def _read_score(score: object) -> tuple[Component | None, Transform | None, list[str]]:
     """Return the component that ``task.initial.score`` names, its transform, and what is wrong with them.
 
-    The component is None if it is invalid. The transform is None if the component needs none.
+    The transform is None if the component has none. If anything is wrong, both may be None.
     """
     if score is None:
         return None, None, [f"{_PREFIX[:-1]} has no value; set it to a property to choose by, such as qed"]

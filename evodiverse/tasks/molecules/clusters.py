@@ -39,7 +39,7 @@ def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
 
 
 def count_clusters(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the number, the size and the index of the first molecule of each cluster.
+    """Return the number of each cluster, its size, and the index of its first molecule.
 
     Args:
         numbers: The cluster number of each molecule, as `find_clusters` returns them.

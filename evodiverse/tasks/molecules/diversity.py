@@ -48,7 +48,7 @@ def select_diverse(
     similarity to those selected before it is below ``limit``. The selection may hold fewer than ``count`` molecules.
 
     Args:
-        smiles: ``(n,)`` valid SMILES, all different.
+        smiles: ``(n,)`` valid SMILES; one that occurs twice may be selected twice.
         scores: ``(n,)`` scores, higher is better; ties keep the given order.
         count: The maximum number of molecules to select.
         limit: The average similarity, 0 to 1, that a molecule must stay below.

@@ -70,7 +70,7 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
 def count_initial(settings: MoleculeSettings) -> int:
     """Return how many molecules a pool starts from at most, for the check that the budget covers them.
 
-    A pool starts from fewer if filters reject many, or if a large file holds few valid molecules. If the user's file
+    A pool may start from fewer if filters reject many, or if a large file holds few valid molecules. If the user's file
     cannot be used, which `find_violations` reports, the number is 0.
     """
     if settings.initial.path is None:

@@ -1,4 +1,4 @@
-"""The libraries of molecules that searches start from: drawing records, and reading those that were drawn.
+"""The libraries of molecules that searches start from: drawing records, and parsing those that were drawn.
 
 A record is the part of a file that describes one molecule: a line, a row of a table or an entry of an SDF.
 """
@@ -21,10 +21,10 @@ from evodiverse.vocabulary import Rejection
 
 MAX_SHOWN = 5
 WHOLE: Final = 10_000
-"""The maximum number of records in a file that is read completely before a run. From a longer file, only the drawn
-records are read."""
+"""The maximum number of records in a file that is parsed completely before a run. From a longer file, only the drawn
+records are parsed."""
 MOST_READ: Final = 100_000
-"""The maximum number of records that are read for one pool from a file of more than `WHOLE` records."""
+"""The maximum number of records that are drawn for one pool from a file of more than `WHOLE` records."""
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
@@ -87,7 +87,7 @@ class Library:
 
 @dataclass(slots=True)
 class StreamedLibrary:
-    """A library that is too large to load: record numbers are drawn, and only the records with these numbers are read.
+    """A library that is too large to load: record numbers are drawn, and only records with these numbers are parsed.
 
     Attributes:
         source: The file of records.
@@ -182,7 +182,7 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
 
 
 class _Found:
-    """The molecules found in records of a file; ``line_of`` maps each SMILES to its first line."""
+    """The molecules found in records of a file; ``line_of`` maps each SMILES to the line of the record added first."""
 
     def __init__(self, source: Source, reader: Reader) -> None:
         self.line_of: dict[str, int] = {}
@@ -232,7 +232,7 @@ class _Found:
 
 @lru_cache(maxsize=2)
 def _read_whole(source: Source, stamp: object, reader: Reader) -> _Found:  # noqa: ARG001 (part of the cache key)
-    """Read a complete file, once for the check before a run and for the run itself.
+    """Read a complete file, only once for both the check before a run and the run itself.
 
     The result is cached until ``stamp``, which `Source.stamp` returns, shows that the file has changed.
     """

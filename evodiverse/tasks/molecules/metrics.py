@@ -1,8 +1,8 @@
 """Metrics of molecule runs: those of the paper (appendix on molecular discovery), and others common in the field.
 
 Metrics of an iteration are computed over the union of all pools, in which a molecule counts once. Metrics with
-``_archive`` in their names, and those of the module `hits`, are computed over all molecules evaluated up to that
-iteration instead.
+``_archive`` in their names, ``pmo_auc`` and those of the module `hits` are computed over all molecules evaluated so far
+instead.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ class MoleculeMetrics:
         """Return the metrics of a run (see `measure_molecules`).
 
         Raises:
-            InputError: The log is damaged.
+            InputError: The log is damaged, or the file of docking scores cannot be used (see `_measure_docking`).
         """
         try:
             with MoleculeStore(tools.folder) as store:
@@ -224,7 +224,7 @@ def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
 
     After an early stop, the curve keeps its last value. Runs with the same budget are thus compared over the same span,
     however early they stop. A curve that is longer than ``n_iterations``, because some slots charged no call, is
-    averaged over its whole length.
+    averaged from iteration 1 to its end.
 
     Args:
         curve: The values from iteration 0 on.

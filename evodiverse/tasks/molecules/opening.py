@@ -71,7 +71,7 @@ def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFuncti
 
 
 def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
-    """Return the user's own oracle, checked and ready to score, or None if the settings name none."""
+    """Return the user's own oracle, checked, or a placeholder for scores from outside; None if neither is set."""
     if oracle.elsewhere:
         return ElsewhereOracle()
     if oracle._target_ is not None:

@@ -142,8 +142,8 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
 class ClassifierOracle:
     """An oracle that scores molecules by a classifier's probability of activity.
 
-    The oracle holds only the origin of the classifier, so that it is cheap to send to worker processes. Each process
-    loads the classifier once, with its first batch, and refuses a file that has changed since the oracle was created.
+    The oracle holds only the origin of the classifier, so that it is cheap to send to worker processes. Each of these
+    loads the classifier with its first batch, and refuses a file that has changed since the oracle was created.
 
     Attributes:
         path: The pickle or ``.npz`` that the classifier was read from.
@@ -164,7 +164,7 @@ class ClassifierOracle:
             path: The published pickle. The ``.npz`` converted from it is stored next to it.
 
         Raises:
-            DataError: No classifier has this name, or the file holds another classifier.
+            DataError: No classifier has this name, or the file does not hold this classifier.
         """
         if name not in PUBLISHED:
             raise DataError(f"no published oracle is named {name!r}; use {join_or([*PUBLISHED])}")
@@ -236,8 +236,8 @@ class ClassifierOracle:
 class TargetOracle:
     """An oracle that scores molecules by a user's function, or by an instance of a user's class.
 
-    The oracle holds only the dotted name, so that the function need not be picklable. Each process imports the function
-    once, with its first batch.
+    The oracle holds only the dotted name, so that the function need not be picklable. Each worker process imports the
+    function once, with its first batch.
 
     Attributes:
         target: The dotted name, ``module.name``.

@@ -1,4 +1,4 @@
-"""Parsing of molecules: the one place that reads SMILES and decides whether two molecules are the same."""
+"""Parsing of molecules: the one place that decides whether two molecules are the same."""
 
 import re
 from dataclasses import dataclass

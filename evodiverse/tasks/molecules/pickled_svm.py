@@ -59,7 +59,7 @@ def read_machine(path: Path, n_features: int) -> MachineArrays:
         vectors = build_array(state["support_vectors_"]).astype(np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != n_features:
             refuse(f"expected vectors of {n_features} features, got an array of shape {vectors.shape}")
-        # Attributes without a final underscore are libsvm's own; scikit-learn negates the public ones for two classes.
+        # Attributes with a leading underscore are libsvm's own; scikit-learn negates the public ones for two classes.
         coefficients = build_array(state["_dual_coef_"]).astype(np.float64)
         if coefficients.shape != (1, len(vectors)):
             refuse(f"expected two classes, got coefficients of shape {coefficients.shape}")

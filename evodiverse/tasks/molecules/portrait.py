@@ -19,15 +19,16 @@ _NEW: Final = (0.62, 0.86, 0.73)
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure suffices)
-    """Return a picture of a molecule, or None if the text is not a molecule."""
+    """Return a picture of a molecule, or None if the text is not a molecule or is too large."""
     molecule = _read(genotype)
     return None if molecule is None else picture(_draw(molecule, ()), f"structure of {genotype}")
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
-    """Return a picture of a child and a line on the change from its first parent, or None if one is not a molecule.
+    """Return a picture of a child and a line on the change from its first parent.
 
-    The picture marks the atoms that the first parent lacks, and the line counts the atoms kept, new and gone.
+    The picture marks the atoms that the first parent lacks, and the line counts the atoms kept, new and gone. The
+    result is None if the text of the child or of the first parent is not a molecule or is too large.
     """
     parent, child = _read(parents[0]), _read(genotype)
     if parent is None or child is None:

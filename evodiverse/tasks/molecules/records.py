@@ -73,20 +73,20 @@ class Source:
         The result is cached until the size, the modification time or the first megabyte of the file changes.
 
         Raises:
-            InputError: The file cannot be read in the format of its suffix. The message names the fault, and its line if it
-                has one.
+            InputError: The file cannot be read in the format of its suffix. The message names the fault, and its line,
+                if it has one.
         """
         return _count(self, self.stamp())
 
     def records(self) -> Iterator[Record]:
         """Yield all records.
 
-        Blank lines are skipped, except in an SDF, where they are part of the records. In a file of SMILES, lines that
-        start with ``#`` are skipped, too.
+        Empty lines are skipped, except in an SDF, where they are part of the records. In a file of SMILES, lines of
+        spaces and lines that start with ``#`` are skipped, too.
 
         Raises:
-            InputError: The file cannot be read in the format of its suffix. The message names the fault, and its line if it
-                has one.
+            InputError: The file cannot be read in the format of its suffix. The message names the fault, and its line,
+                if it has one.
         """
         if self._format in (_CSV, _TSV):
             return self._rows()

@@ -137,7 +137,7 @@ def _read(smiles: str) -> Chem.Mol:
     A log may come from an untrusted source, so the text is checked.
 
     Raises:
-        NoMoleculeError: The text is not a molecule, or is one that would keep RDKit busy for minutes.
+        NoMoleculeError: The text is not a molecule that a run can have logged, or would keep RDKit busy for minutes.
     """
     if not smiles:
         return Chem.MolFromSmiles("")

@@ -96,7 +96,7 @@ class MoleculeTask:
         """Score molecules; a score of NaN is a failed evaluation.
 
         Raises:
-            ServiceError: The oracle raised an exception.
+            ServiceError: The oracle raised an exception. EvoDiverse's own exceptions are passed on instead.
             ContractError: The oracle did not return one number in [0, 1], or NaN, for each molecule.
         """
         smiles = [hypothesis.genotype for hypothesis in hypotheses]

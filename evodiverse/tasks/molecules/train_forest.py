@@ -94,8 +94,8 @@ def _check_output(order: Order, output: Path) -> None:
     """Refuse an output path that cannot be written, before the forest is trained.
 
     Raises:
-        InputError: The folder does not exist or is not writable, the path is a folder or the table itself, or the file
-            exists and ``order.force`` is not set.
+        InputError: The folder does not exist or is not writable, the path is a folder, a link, a device or the table
+            itself, or the file exists and ``order.force`` is not set.
     """
     data = expanded(order.data)
     try:

@@ -31,7 +31,7 @@ def require_sklearn() -> None:
 
 
 def pack_fingerprints(smiles: Sequence[str]) -> NDArray[np.uint8]:
-    """Return the fingerprints that `ClassifierOracle` scores molecules by, packed eight bits per byte.
+    """Return the fingerprints by which a `Forest` scores molecules, packed eight bits per byte.
 
     Args:
         smiles: ``n`` valid SMILES; n may be 0.

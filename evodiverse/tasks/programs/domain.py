@@ -43,7 +43,11 @@ libraries = ("scipy",)
 
 
 def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return everything that is wrong with ``task.*`` and with the user files named there; one message per fault."""
+    """Return what is wrong with ``task.*`` and with the user files named there; one message per fault.
+
+    The initial programs are checked only if the settings are valid, and the prompt templates only if these programs are
+    valid too.
+    """
     violations = _find_setting_violations(settings)
     checks: list[Callable[[], object]] = []
     if not violations:

@@ -69,9 +69,9 @@ class Illustrated(Protocol):
 
 @runtime_checkable
 class Verifiable(Protocol):
-    """An evaluator that can measure the result of a program again, with code that shares nothing with the scoring.
+    """An evaluator that can verify the result of a program, with code that shares nothing with the scoring.
 
-    Only a value that was measured in this way can be reported as better than the best known one.
+    Only a value that was verified in this way can be reported as better than the best known one.
     """
 
     def verify(self, discovery: Discovery) -> Verified:

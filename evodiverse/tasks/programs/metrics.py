@@ -35,7 +35,7 @@ class PackingMetrics:
 
     kind = "circle packing"
     columns = COLUMNS
-    targets = (0.85, 0.9, 0.95)  # the sum of radii divided by 2.635
+    targets = (0.85, 0.9, 0.95)  # the sum of radii divided by task.reference
     libraries = ("scikit-learn",)
     reads_texts = True
     subject = Subject(counts_proposals=True)
@@ -96,7 +96,7 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 
     * ``best_sum`` is the largest sum, ``strict_sum`` the largest after all overlaps and crossed walls are removed, and
       ``top100_sum`` the mean of the 100 largest (of all, if there are fewer). Each is 0 if no packing is valid.
-    * ``pool_origin`` lists for each pool the percentage of the 100 packings with the largest sums that it proposed. The
+    * ``pool_origin`` lists for each pool what percentage of the 100 packings with the largest sums it proposed. The
       initial programs belong to no pool.
     * ``diversity`` is the diversity (`mean_cosine_distance`) of the programs in the final pools, each counted once.
       ``pool_diversity`` lists the diversity of each final pool, cold to hot. ``run_diversity`` is the diversity of all

@@ -40,7 +40,7 @@ class UserEvaluator:
 
     It may define
 
-    * ``ARGUMENTS``: a list of the arguments that the function is called with;
+    * ``ARGUMENTS``: a list of the arguments that the entry point is called with;
     * ``drive(function, *arguments)``: runs inside the sandbox in place of a plain call to the program's function; it
       calls that function, returns the result, and must itself import what it needs;
     * ``COLUMNS``: a dictionary of the names and types of the columns that the file adds to the log;
@@ -85,8 +85,8 @@ class UserEvaluator:
         malformed results, such as ``TypeError`` or ``KeyError``, the result is also rejected and a warning is logged.
 
         Raises:
-            ServiceError: ``score`` raised any other exception.
-            ContractError: ``score`` returned something other than a score.
+            ServiceError: ``score`` raised any other exception except `Interrupted`, which is passed on.
+            ContractError: ``score`` returned an invalid score, or columns that do not match ``COLUMNS``.
         """
         try:
             answer = _load(self._path, self._content).score(value)

@@ -33,7 +33,7 @@ class Verified(NamedTuple):
 
     Attributes:
         quantity: The name of the measured quantity, with its unit if it has one.
-        value: The value that a verifier found with code that shares nothing with the scoring, as an exact fraction.
+        value: The value as an exact fraction, found or checked with code that shares nothing with the scoring.
         how: A description of the verifier's method.
         best_known: The best published value, or None if none is published.
         is_larger_better: Whether larger values are better.

@@ -87,7 +87,7 @@ def bound(cities):
 
 
 def draw(columns):
-    """Return a picture of the best program for the folder best/, as the text of an SVG or the bytes of a PNG.
+    """Return a picture of the best program, as the text of an SVG or the bytes of a PNG, for the folder best/.
 
     The argument holds the logged values of COLUMNS, with None for a value that `score` left out. If an SVG contains
     strings from a program, pass them through html.escape first; this one contains only numbers.

@@ -22,7 +22,7 @@ _ENDLESS: Final = 10**9
 
 
 def find_models(order: Order) -> Front:
-    """Return PySR's hall of fame: the best equation of each complexity."""
+    """Return PySR's hall of fame: the equations that fit better than all simpler ones, one per complexity at most."""
     from pysr import PySRRegressor  # imported here because it is optional and starts Julia
 
     regressor = PySRRegressor(

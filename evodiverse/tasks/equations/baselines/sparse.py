@@ -30,7 +30,7 @@ _ROUNDING: Final = 1e-12
 
 
 def find_models(order: Order) -> Front:
-    """Return the best models with 1, 2, … terms; cross-validation on the training data selects the number of terms.
+    """Return one model each with 1, 2, … terms; cross-validation on the training data selects the number of terms.
 
     Each number of terms counts as one evaluation.
     """

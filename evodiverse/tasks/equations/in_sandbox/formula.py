@@ -180,7 +180,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def round_numbers(expression: Any) -> Any:
-    """Return an expression with its floats rounded; those that are whole become integers."""
+    """Return an expression with its floats rounded; those that are then whole and below 1e6 become integers."""
     numbers = expression.atoms(sympy.Float)
     return expression.xreplace({value: _round(float(value)) for value in numbers})
 

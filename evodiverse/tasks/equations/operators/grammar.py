@@ -52,7 +52,10 @@ class Grammar:
         self._weights = np.array(list(OPERATIONS.values())) / sum(OPERATIONS.values())
 
     def draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> Node:
-        """Draw an expression for this kind of place, at most ``depth`` levels deep; parameters start at ``first``."""
+        """Draw an expression for this kind of place; its parameters are numbered from ``first``.
+
+        It is at most ``depth`` levels deep, apart from conditions and the absolute values that `guard` inserts.
+        """
         node, _ = self._draw(kind, depth, first, rng)
         return node
 

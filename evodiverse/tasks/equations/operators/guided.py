@@ -153,7 +153,7 @@ class GuidedEdits:
         return build_total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
 
     def _exchange(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Replace the weakest term with one that explains much of the remaining error."""
+        """Replace the weakest term and all useless ones with a term that explains much of the remaining error."""
         shorter = self._prune(tree, params, rng)
         if shorter is None:
             return None
@@ -168,7 +168,7 @@ class GuidedEdits:
 
 
 def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-    """Replace a parameter with a small fraction that it is close to."""
+    """Replace a parameter with a multiple of a half or a third that it is close to."""
     near: dict[str | float, float] = {}
     for _, node, kind in places(tree):
         if node.operation == PARAMETER:

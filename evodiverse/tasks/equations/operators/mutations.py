@@ -47,10 +47,10 @@ MUTATIONS: Final = {
     "remove_parameter": 0.5,
 }
 MAX_FACTORS: Final = 3
-"""The largest number of factors in a new term."""
+"""The largest number of factors in a new product."""
 
 DEPTH: Final = 4
-"""The largest number of levels of a random expression."""
+"""The largest ``depth`` of a random expression, see `Grammar.draw`."""
 
 WRAP_FUNCTION_RATE: Final = 0.3
 SAME_VARIABLE_RATE: Final = 0.7
@@ -151,7 +151,7 @@ class Mutations:
         return put(tree, path, self._draw(kind, next_parameter(tree), rng))
 
     def _point(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Replace one operation, variable or number with another of its kind."""
+        """Replace one operation or variable with another of its kind, or a number with a random leaf."""
         found = [place for place in places(tree) if place[1].operation not in (PARAMETER, "where")]
         if not found:
             return None

@@ -35,7 +35,7 @@ GUIDED_RATE: Final = 0.5
 
 
 class EquationOperator:
-    """Makes a child of a parent by one or more edits to its skeleton; the first may be a crossover with another one.
+    """Makes a child of a parent by one or more edits to its skeleton; the first may be a crossover with another parent.
 
     Args:
         variables: The names of the variables, in the order of an equation's arguments.
@@ -115,7 +115,7 @@ class EquationOperator:
 
 
 def _read_params(parent: Candidate) -> list[float] | None:
-    """Return the fitted parameters of a parent, or None if the parent has none."""
+    """Return the fitted parameters of a parent, or None if they are not known."""
     text = parent.details.get("params")
     return None if text is None else [float(value) for value in json.loads(str(text))]
 

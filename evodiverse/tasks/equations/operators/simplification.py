@@ -71,7 +71,7 @@ class _Pass:
         return _power(*node.arguments) if node.operation == "power" else _function(node)
 
     def _constant(self, node: Node) -> Node:
-        """Return the short form of an expression without variables: a free parameter that it contains, or its value."""
+        """Return an expression without variables in short form: a free parameter in it, else its value, else itself."""
         for leaf in leaves(node, PARAMETER):
             if leaf.value in self._free:
                 return leaf

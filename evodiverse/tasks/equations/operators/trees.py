@@ -206,6 +206,7 @@ def read_tree(source: str) -> Node:
 
     Raises:
         TreeSizeError: The tree would have more than `MAX_SIZE` nodes.
+        SyntaxError: The source is not Python.
         ValueError: The source is not a skeleton in canonical form.
     """
     function = parse(source).body[0]

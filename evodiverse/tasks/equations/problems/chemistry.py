@@ -1,7 +1,7 @@
 """Kinetics: the rate at which the concentration of a substance changes in a vessel.
 
-An unusual term is added to textbook rates of the first and second order, following the recipe of LSR-Synth (Shojaee et
-al. 2025). Time is in seconds, concentration in mol/l.
+An unusual term is added to textbook rates, following the recipe of LSR-Synth (Shojaee et al. 2025). Time is in seconds,
+concentration in mol/l.
 """
 
 from evodiverse.tasks.equations.problems.problem import Problem, Variable

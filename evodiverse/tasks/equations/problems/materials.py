@@ -1,8 +1,8 @@
 """Stress of a metal or a polymer under strain, at a temperature.
 
-``aluminium`` is Johnson and Cook's law at a reference strain rate, with the constants commonly used for 6061-T6; the
-others add an unusual term to a textbook law, following the recipe of LSR-Synth (Shojaee et al. 2025). Stress is in MPa,
-and temperature is in kelvin.
+``aluminium`` is Johnson and Cook's law at a reference strain rate, with the constants commonly used for 6061-T6, and
+``material6`` is Zerilli and Armstrong's law; the others add an unusual term to a textbook law, following the recipe of
+LSR-Synth (Shojaee et al. 2025). Stress is in MPa, and temperature is in kelvin.
 """
 
 from evodiverse.tasks.equations.problems.problem import Problem, Variable

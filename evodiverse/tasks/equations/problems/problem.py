@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """The rows that are fitted, and those held out: from the same domain, and from outside it."""
+    """The training rows, and those held out: from the same domain, and from outside it."""
 
     train: Rows
     test_id: Rows

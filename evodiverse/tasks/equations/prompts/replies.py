@@ -19,7 +19,8 @@ _VERSION = re.compile(rf"{NAME}(?:_v\d+)?")
 def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str], asked: str) -> str | Rejection:
     """Return the program that a reply proposes: a function ``equation``, preceded by the functions that it calls.
 
-    Docstrings, decorators and annotations of arguments are dropped, and so is everything outside functions.
+    Docstrings, decorators and annotations of arguments are dropped, and so is everything outside functions, unless it
+    is the body of a function without its header.
 
     Args:
         reply: The text of the reply, which may be anything.
@@ -99,8 +100,9 @@ def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.Functi
 def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]) -> ast.FunctionDef | None:
     """Return the function with the requested name, else with a similar name, else with the expected arguments.
 
-    Of several such functions, the last one is returned. Of several with the expected arguments, the result is the last
-    one that none of the others calls. If there is no such function, the result is a body without a header, or None.
+    If no function has the expected arguments, as many arguments suffice. Of several such functions, the last one is
+    returned; of several chosen by their arguments, the last one that none of them calls. If there is no such function,
+    the result is a body without a header, or None.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
     alike = [function for function in new if _arguments(function) == arguments]

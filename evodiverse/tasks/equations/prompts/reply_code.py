@@ -23,7 +23,7 @@ _RETURN = re.compile(r"[ \t]*return\b")
 
 
 def find_code(reply: str) -> Iterator[ast.Module | Rejection]:
-    """Yield the syntax trees of the Python code at the end of a reply, and a rejection for code that does not parse.
+    """Yield the syntax trees of the Python code in a reply, and a rejection for code that does not parse.
 
     The thoughts of a model before its answer are skipped. A tree holds definitions, or the statements of a function
     without its header.

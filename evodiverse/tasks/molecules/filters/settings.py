@@ -147,8 +147,8 @@ def _find_base(key: str, name: object) -> tuple[dict[str, Any], list[str]]:
 def _extend_base(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Merge ``task.filters`` with the built-in set that it names, and return the result and what is wrong with it.
 
-    Catalogs, ranges and substructures are added to those of the set; other keys replace those of the set. A key with
-    the value null removes what the set has.
+    Catalogs, ranges and substructures are added to those of the set, or replace one of the same name; other keys
+    replace those of the set. A key with the value null removes what the set has.
     """
     merged, violations = _find_base(f"{_KEY}.{_SET}", value.get(_SET))
     for key, own in value.items():

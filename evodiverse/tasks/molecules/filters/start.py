@@ -49,7 +49,7 @@ class FilteredLibrary:
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Draw ``size`` different molecules uniformly from those that pass, and log how many did not.
 
-        From a library of at most ``size`` molecules, all that pass are returned, in the order of the library.
+        From a library of at most ``size`` molecules, all that pass are returned.
 
         Raises:
             InputError: No molecule passes. Or more molecules were drawn than a pool needs (``size`` or ``needed``,

@@ -93,7 +93,7 @@ class Objective:
             smiles: ``n`` canonical SMILES.
 
         Raises:
-            ServiceError: A user's function raised an exception.
+            ServiceError: A component raised an exception. EvoDiverse's own exceptions are passed on instead.
             ContractError: A component did not return one number for each molecule, or has no transform and returned a
                 number outside [0, 1].
         """

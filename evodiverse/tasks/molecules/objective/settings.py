@@ -79,7 +79,8 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
         prefix: The prefix of these keys, for error messages.
 
     Returns:
-        The component, or None if it is invalid; its transform, or None if it has none; and what is wrong with them.
+        The component; its transform, or None if it has none; and what is wrong with them. If anything is wrong, the
+        component and the transform may be None.
     """
     if not isinstance(values, Mapping):
         return None, None, [wrong_type(prefix[:-1], "a group of keys with a kind", values)]
@@ -101,7 +102,7 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
 
 
 def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
-    """Read the component ``name`` of an objective; return it, or None if it is invalid, and what is wrong with it."""
+    """Return the component ``name`` of an objective and what is wrong with it; if anything is, it may be None."""
     prefix = f"{PREFIX}components.{name}."
     if not _NAME.fullmatch(name):
         return None, [
@@ -114,7 +115,9 @@ def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
 
 
 def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
-    """Return an instance of the class that the key ``kind`` names, or None if invalid, and what is wrong with it.
+    """Return an instance of the class that the key ``kind`` names, and what is wrong with it.
+
+    The instance is None if the kind is unknown, or if `merge_typed` returns None.
 
     Args:
         kinds: The classes of components or of transforms, by kind.

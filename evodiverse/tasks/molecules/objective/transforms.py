@@ -85,7 +85,7 @@ class Step:
 
 @dataclass
 class Thresholded:
-    """A score proportional to the value up to ``threshold`` and 1 from there on."""
+    """A score of 0 up to a value of 0, then proportional to the value, and 1 from ``threshold`` on."""
 
     threshold: float = documented("smallest value with a score of 1", default=MISSING, above=0)
 

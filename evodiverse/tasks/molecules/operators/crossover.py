@@ -49,8 +49,8 @@ class Parent:
         mol: The molecule from `editable_molecule`; shared, so copy it before editing.
         neighbors: For each atom, the atoms bonded to it.
         chain_cuts: The acyclic single bonds, each as the indices of its two atoms.
-        path_cuts: The first and the last bond of every path of four ring atoms.
-        corner_cuts: Every two ring bonds that meet at an atom, if this atom has a further neighbor.
+        path_cuts: The first and the last bond of every path of four ring atoms, but of one path only per set of atoms.
+        corner_cuts: Every two ring bonds that meet at an atom, if the atom has a further neighbor; one pair per 3-ring.
     """
 
     smiles: str
@@ -203,9 +203,9 @@ def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tupl
 def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Join]:
     """Plan the possible children of one ring cut in each parent, without those that are sure to break a rule.
 
-    All pairs of fragments are used, with their ends in both orders and all combinations of single and double new bonds.
-    The new ring has ``left.span + right.span + 2`` atoms. Pairs for which this is above 6 are left out, and so are
-    those for which it is 2, since both bonds would join the same two atoms.
+    Each left fragment is paired with each right one, with their ends in both orders and all combinations of single and
+    double new bonds that their limits allow. The new ring has ``left.span + right.span + 2`` atoms. Pairs for which
+    this is above 6 are left out, and so are those for which it is 2, since both bonds would join the same two atoms.
 
     Args:
         lefts: Both sides of the cut in the first parent.
@@ -222,7 +222,7 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
 
 
 def build_child(join: Join) -> Chem.RWMol:
-    """Build the child that ``join`` plans, unsanitized; its new bonds take the places of the cut ones in space."""
+    """Build the child of ``join``, unsanitized; its new bonds take the positions of the cut ones around the atoms."""
     (first, ends), (second, others) = join.first.graph, join.second.graph
     child = Chem.RWMol(first)
     offset = child.GetNumAtoms()
@@ -285,7 +285,7 @@ def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str 
     """Cut a ring in both parents and join one side of each to form a ring.
 
     Returns:
-        The SMILES of a child that obeys the size and the ring rules, or None if there is no such cut or all tries
+        The SMILES of a child that obeys the size and the ring rules, or None if no cut was found or all tries
         failed.
     """
     for _ in range(TRIES):
@@ -302,13 +302,13 @@ def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
     """Cross two molecules in up to 10 tries, each with equal probability a chain crossover or a ring crossover.
 
     Args:
-        first: The SMILES of one parent.
-        second: The SMILES of the other parent.
+        first: The canonical isomeric SMILES of one parent.
+        second: The canonical isomeric SMILES of the other parent.
         rng: The random generator, consumed as often as needed.
 
     Returns:
-        The canonical isomeric SMILES of a child that obeys the size rule and differs from both parents, or None. Rings
-        formed by a ring crossover obey the ring rules; a chain crossover keeps the parents' rings as they are.
+        The canonical isomeric SMILES of a child that obeys the size rule and differs from both parents, or None. After
+        a ring crossover, all rings obey the ring rules; a chain crossover keeps the parents' rings as they are.
     """
     parents = read_parent(first), read_parent(second)
     for _ in range(TRIES):

@@ -116,13 +116,13 @@ def _rule(name: str, smarts: str, edit: Edit, growth: int = 0) -> Rule:
 
 
 def _new_atoms(kind: str, smarts: str, order: Chem.BondType, elements: str, weight: float) -> RuleTable:
-    """Return a rule that adds an atom for each of ``elements`` (separated by spaces); rules share ``weight`` equally.
+    """Return one rule for each element, which adds an atom of this element; the rules share ``weight`` equally.
 
     Args:
         kind: The kind of mutation, ``insert_atom`` or ``append_atom``.
         smarts: The pattern of the sites.
         order: The order of the bond to the new atom.
-        elements: The symbols of the elements.
+        elements: The symbols of the elements, separated by spaces.
         weight: The weight of all these rules together.
     """
     sign = {SINGLE: "-", DOUBLE: "=", TRIPLE: "#"}[order]

@@ -52,9 +52,9 @@ class MoleculePrompts:
         return (Message("user", text.strip()),)
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
-        """Return the content of the last ``<box>`` in a reply, without code fences, outer spaces or a final period.
+        """Return the content of a reply's last closed ``<box>``, without code fences, outer spaces or a final period.
 
-        A reply without a box, or with an empty last box, is rejected.
+        A reply without a closed box, or with an empty last box, is rejected.
         """
         opened = reversed(_OPENING.split(reply)[1:])
         boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in opened if _CLOSING.search(box))

@@ -23,8 +23,8 @@ SETS: Final = ("weibull5k", "or3")
 MAX_CAPACITY: Final = 10_000
 MAX_INSTANCES: Final = 1_000
 MAX_ITEMS: Final = 100_000
-"""The largest number of items in all instances. With more items, results would be too large for the sandbox and
-evaluations would take many seconds."""
+"""The largest number of items in all instances together. With more items, results would be too large for the sandbox
+and evaluations would take many seconds."""
 _MAX_DIGITS: Final = 9
 _KEY: Final = "task.instances"
 

@@ -1,9 +1,9 @@
 """A small grammar of statements that place circles or improve placements: additional mutations of packing programs.
 
-A move expects the arrays ``centers`` and ``radii`` under these names and knows nothing about good packings. It draws a
-layout from wide ranges, takes a few small steps from the current placement, or polishes the placement to a local
-optimum with the building blocks (`evodiverse.tasks.programs.circle_packing.blocks`). Only the score decides what a move
-is worth.
+A move expects the array ``centers``, and often also ``radii``, under these names and knows nothing about good packings.
+It draws a layout from wide ranges, takes a few small steps from the current placement, or polishes the placement to a
+local optimum with the building blocks (`evodiverse.tasks.programs.circle_packing.blocks`). Only the score decides what
+a move is worth.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,17 @@ _CENTERS: Final = frozenset({"centers"})
 _BOTH: Final = frozenset({"centers", "radii"})
 
 CENTERS: Final = Place(_CENTERS, unbound=frozenset({"radii"}), own=_CENTERS, whole=_CENTERS)
-"""Any place after the centers are assigned and before the radii are, in the function that assigns the centers."""
+"""Any place after the centers are assigned and before the radii are, in the function that assigns the centers.
+
+Here and below, the place must also come after the last ``+=`` to the centers.
+"""
 
 RADII: Final = Place(_BOTH, whole=_CENTERS)
-"""Any place after the radii are assigned. The moves with this place do not change the centers, which may therefore be a
-parameter."""
+"""Any place after the centers and radii are assigned. The moves with this place do not change the centers, which may
+therefore be a parameter."""
 
 BOTH: Final = Place(_BOTH, own=_CENTERS, whole=_CENTERS)
-"""Any place after the radii are assigned, in the function that assigns the centers."""
+"""Any place after the centers and radii are assigned, in the function that assigns the centers."""
 
 MOVES: Final[Mapping[str, Move]] = MappingProxyType(
     {

@@ -50,7 +50,7 @@ def picture_size(n_lines: int) -> tuple[int, int]:
 
 
 def to_pixel(x: float, y: float) -> tuple[float, float]:
-    """Return the position in the picture of a point of the unit square."""
+    """Return the position of a point of the unit square, in pixels of the picture."""
     return MARGIN + x * SIDE, MARGIN + (1 - y) * SIDE
 
 

@@ -72,7 +72,8 @@ def estimate_work(tree: ast.Module, entry_point: str) -> float:
 def statement_works(tree: ast.Module) -> dict[int, float]:
     """Return the estimated microseconds that each statement of a function takes in one call to the function.
 
-    The result covers the bodies of all functions of a module. Its keys are the `id` of each statement's node.
+    The result covers the bodies of all functions of a module, without the statements nested in others. Its keys are the
+    `id` of each statement's node.
     """
     estimate = _Estimate(tree)
     return {
@@ -142,7 +143,7 @@ def _work_of(statement: ast.stmt, integers: tuple[tuple[str, int | None], ...]) 
 
 
 def _add_work(node: ast.AST, times: float, integers: Integers, names: dict[str, float]) -> float:
-    """Return the work of evaluating a node ``times`` times, and count the evaluations of each name in ``names``."""
+    """Return the work of evaluating a node ``times`` times, and add how often it evaluates each name to ``names``."""
     if isinstance(node, SCOPES):
         return _OTHERS
     if isinstance(node, (ast.Name, ast.Attribute)):

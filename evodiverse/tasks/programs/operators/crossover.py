@@ -126,7 +126,7 @@ def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:
 
 @lru_cache(maxsize=4096)
 def numbers_of(statement: ast.stmt) -> tuple[tuple[Path, Any], ...]:
-    """Return the numbers in a statement, each with its path, in the order of the text."""
+    """Return the numbers in a statement that are not in ``while`` loops, each with its path."""
     return tuple(
         (path, node.value)
         for path, node in parts_of(statement)
@@ -136,7 +136,7 @@ def numbers_of(statement: ast.stmt) -> tuple[tuple[Path, Any], ...]:
 
 @lru_cache(maxsize=4096)
 def shape_of(statement: ast.stmt) -> str:
-    """Return a text that is equal for statements that differ only in the values of their integers and floats."""
+    """Return a text that is equal for statements that differ only in the values that `numbers_of` returns."""
     blank = statement
     for path, value in numbers_of(statement):
         blank = replace(blank, path, ast.Name(type(value).__name__, ast.Load()))

@@ -143,7 +143,8 @@ def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] 
 def _draw_function(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str]) -> Grown | None:
     """Draw a function that is not in ``fixed``, in proportion to its size, and find the numeric expressions in it.
 
-    The result is None if there is no such function or the drawn one has no numeric expression.
+    Functions with a ``global`` or ``nonlocal`` statement are left out. The result is None if there is no function to
+    draw from, or if the drawn one has no numeric expression.
     """
     last = functions_of(tree)
     functions = [

@@ -113,7 +113,7 @@ def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]
 
     Args:
         moves: The moves by name.
-        blocks: The module of the building blocks that the moves call; other mutations do not change these functions.
+        blocks: The module of the building blocks that the moves call; in these functions, mutations change only seeds.
         fixed: The names of the program's constants that no mutation may change.
     """
     return Grammar(

@@ -129,7 +129,7 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: froze
 
 
 def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
-    """Return the numbers that can be perturbed, in the order of the text.
+    """Return the numbers that can be perturbed.
 
     Numbers in the definitions of the names in ``fixed`` are left out.
     """

@@ -84,8 +84,8 @@ def undefined_names(tree: ast.Module) -> set[str]:
     """Return the names that a module's statements and functions read before anything binds them.
 
     "Before" means in the order of the text. Even a program that works may have undefined names by this rule: a name
-    that only an earlier iteration of a loop binds counts as undefined. The operator therefore rejects a child only if
-    it has undefined names that its parent does not have. A function may read any name that the module binds anywhere.
+    that only an earlier iteration of a loop binds counts as undefined. The operator therefore allows a child the
+    undefined names that its parent has. A function may read any name that the module binds anywhere.
     """
     everything = module_names(tree) | BUILTINS
     bound = set(BUILTINS)
@@ -116,7 +116,7 @@ def missing_names(statements: Iterable[ast.stmt], bound: Iterable[str]) -> set[s
 
 
 def _unbound(nodes: Iterable[ast.AST], bound: set[str]) -> set[str]:
-    """Return the names that nodes, in order, read before binding them; add the names that they bind to ``bound``."""
+    """Return the names that nodes, in order, read before binding them; add to ``bound`` the names that they bind."""
     return set().union(*(_unbound_in(node, bound) for node in nodes))
 
 

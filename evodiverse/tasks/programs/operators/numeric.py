@@ -122,7 +122,7 @@ def is_numeric(node: ast.expr) -> bool:
 
 
 def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
-    """Return the numeric expressions of a function, in the order of the text.
+    """Return the numeric expressions of a function, roughly in the order of the text.
 
     Expressions in ``while`` loops, nested functions and classes, loop bounds, sizes and indices are left out.
 

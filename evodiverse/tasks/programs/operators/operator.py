@@ -31,7 +31,7 @@ MORE_EDITS: Final = (0.4, 0.35, 0.25)
 """The probabilities of 0, 1 and 2 edits after a crossover or after a first edit."""
 
 MAX_TRIMMED: Final = 8
-"""The most statements that are removed from a child that is too long or takes too much work."""
+"""A child that is too long or takes too much work is given up once this many statements are removed from it."""
 
 CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
 """The relative frequency of each kind of crossover."""

@@ -109,7 +109,7 @@ def _function_text(function: Function) -> str:
 
 
 def children(node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
-    """Yield the children of a node in the order of the text, each with its path; skip operators and contexts."""
+    """Yield the children of a node in the order of its fields, each with its path; skip operators and contexts."""
     for name in node._fields:
         if name not in _PLAIN_FIELDS:
             value = getattr(node, name, None)
@@ -129,7 +129,7 @@ def nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
 
 @lru_cache(maxsize=4096)
 def parts_of(statement: ast.stmt) -> tuple[Part, ...]:
-    """Return the nodes of a statement, itself first, in the order of the text.
+    """Return the nodes of a statement, itself first, each followed by its `children` and all that is in them.
 
     The contents of ``while`` loops are left out, because an edit might keep such a loop from ending.
     """
@@ -209,7 +209,10 @@ def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Itera
 
 
 def declares_scope(function: Function) -> bool:
-    """Return whether a function has a ``global`` or ``nonlocal`` statement; its names must not occur before it."""
+    """Return whether a function has a ``global`` or ``nonlocal`` statement.
+
+    The names that such a statement declares must not occur before it.
+    """
     return any(_declares_scope(statement) for statement in function.body)
 
 

@@ -187,7 +187,7 @@ def describe_bin_packing(
     Args:
         capacities: The distinct bin capacities of the instances, ascending.
         n_instances: The number of instances.
-        n_items: The number of items in all instances.
+        n_items: The number of items in all instances together.
         sharpness: The power to which bound / bins is raised to give the score.
         timeout: The limit of a run, in CPU seconds.
     """

@@ -27,7 +27,7 @@ class Block(NamedTuple):
 
 
 def find_blocks(reply: str) -> list[Block] | Rejection:
-    """Return the blocks of a reply in order, or the reason why they are malformed.
+    """Return the blocks of a reply in order, or the reason why they cannot be used.
 
     Each marker of a block (``<<<<<<< SEARCH``, the divider ``=======`` and ``>>>>>>> REPLACE``) has a line of its own
     and five to nine of the characters ``<``, ``=`` or ``>``. Text outside of the blocks is ignored, so blocks may be
@@ -60,7 +60,9 @@ def find_blocks(reply: str) -> list[Block] | Rejection:
 
 
 def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
-    """Apply blocks in order, each to the result of the one before, and return the new source, or why one fails.
+    """Apply blocks in order, each to the result of the one before, and return the new source.
+
+    If a block fails, or if the blocks change nothing, return the reason instead.
 
     The lines that a block searches for must occur exactly once, as whole lines. If they do not occur at all, trailing
     white space is ignored. If that does not help, blank lines at both ends of the block are ignored, too.
