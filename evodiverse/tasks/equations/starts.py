@@ -26,7 +26,10 @@ class Range(NamedTuple):
 
 
 Unit = tuple[float, ...]
-"""A parameter's magnitude, followed by a variable's lowest and highest value if the two are the addends of a sum."""
+"""A parameter's magnitude; if a sum or difference consists of the parameter and a variable, also two more values.
+
+With these values of the parameter, the sum or difference is 0 at the variable's lowest and highest value.
+"""
 
 
 def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
@@ -98,7 +101,9 @@ class _Finder:
         for addend in addends:
             if addend.operation == PARAMETER and len(variables) == 1 and len(addends) == 2:
                 there = self._ranges[str(variables[0].value)]
-                self._units.setdefault(int(addend.value), (max(there.size, _SMALLEST), there.low, there.high))
+                sign = 1 if node.operation == "add" else -1
+                unit = (max(there.size, _SMALLEST), -sign * there.low, -sign * there.high)
+                self._units.setdefault(int(addend.value), unit)
             else:
                 self.visit(addend, size)
 

@@ -108,3 +108,13 @@ def test_true_skeletons_of_builtin_problems_are_recovered(name: str) -> None:
         inputs,
     )
     assert np.mean((predicted - target) ** 2) / np.var(target) < 1e-10
+
+
+@pytest.mark.parametrize("sum_", ["x - params[1]", "params[1] - x", "x + params[1]"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_narrow_bell_is_found_wherever_it_lies(sum_: str, seed: int) -> None:
+    place, width = np.random.default_rng(seed).uniform([1000, 0.2], [1010, 0.4])
+    inputs = np.linspace(999, 1011, 400)[:, None]
+    target = 5 * np.exp(-(((inputs[:, 0] - place) / width) ** 2))
+    _, predicted = fit(f"params[0] * np.exp(-((({sum_}) / params[2]) ** 2))", target, inputs=inputs)
+    assert predicted == pytest.approx(target, abs=1e-6)

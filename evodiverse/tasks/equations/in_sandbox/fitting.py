@@ -101,8 +101,8 @@ def fit(
         method: The method of the fit, bfgs or lm.
         n_params: The number of parameters.
         linear: The numbers of the parameters in which the skeleton is jointly linear.
-        units: The magnitude of each parameter; for a parameter that is added to a variable, also the variable's lowest
-            and highest value.
+        units: The magnitude of each parameter; for a parameter in a sum or difference with only a variable, also the
+            two values that make this 0 at the variable's lowest and highest value.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
 
@@ -213,16 +213,16 @@ def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
     """Return ``(n, parameters)`` evenly spread starts: a row of 1s, then numbers of either sign and lognormal size.
 
     The second start, the fourth, and so on are scaled by the units. In half of these, a parameter that is added to a
-    variable is set to the negative of a value in that variable's range.
+    variable or subtracted from it, or the other way round, is set to a value that cancels one in the variable's range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
     starts[::2] *= [unit[0] for unit in units]
     for at, (_, *ends) in enumerate(units):
         if ends:
-            low, high = ends
+            first, last = ends
             placed = 2 * np.flatnonzero(shares[::2, at] < 0.5)
-            starts[placed, at] = -(low + (high - low) * 2 * shares[placed, at])
+            starts[placed, at] = first + (last - first) * 2 * shares[placed, at]
     return np.concatenate([np.ones((1, len(units))), starts])
 
 
