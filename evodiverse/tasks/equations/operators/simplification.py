@@ -223,7 +223,7 @@ def _factors(node: Node, exponent: float) -> Iterable[tuple[Node, float]]:
         yield from _factors(left, exponent)
         yield from _factors(right, exponent if node.operation == "multiply" else -exponent)
     elif node.operation == "negative":
-        yield number(-1), 1.0
+        yield number(-1), exponent
         yield from _factors(node.arguments[0], exponent)
     elif node.operation == "power" and (power := _whole(node.arguments[1])) is not None:
         yield from _factors(node.arguments[0], exponent * power)
