@@ -49,7 +49,7 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
 def _read(genotype: str) -> Node | None:
     try:
         return read_tree(genotype)
-    except (TreeSizeError, ValueError, SyntaxError, IndexError, RecursionError):
+    except (TreeSizeError, ValueError, SyntaxError, LookupError, RecursionError):
         return None
 
 

@@ -110,14 +110,19 @@ def read_tree(source: str) -> ast.Module:
 def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
     """Return the last function with this name or, if no function has it, the last function of the program.
 
+    A function inside another function or a class is returned only if no other one qualifies.
+
     Raises:
         SkeletonError: The program has no function.
     """
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    named = [function for function in functions if function.name == name] or functions
-    if not named:
-        raise SkeletonError("the text defines no function")
-    return named[-1]
+    outer, anywhere = (
+        [node for node in nodes if isinstance(node, ast.FunctionDef)] for nodes in (tree.body, ast.walk(tree))
+    )
+    named_outer, named = ([one for one in some if one.name == name] for some in (outer, anywhere))
+    for some in (named_outer, named, outer, anywhere):
+        if some:
+            return some[-1]
+    raise SkeletonError("the text defines no function")
 
 
 def build_skeleton(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.skeleton import SkeletonError, read_skeleton
+from evodiverse.tasks.equations.skeleton import SkeletonError, find_function, read_skeleton
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 
 XT = ("x", "t")
@@ -381,3 +381,26 @@ def test_the_builtin_laws_are_skeletons(name: str) -> None:
     skeleton = read_skeleton(problem.skeleton, [variable.name for variable in problem.variables])
     assert skeleton.n_params == len(problem.constants)
     assert ast.parse(skeleton.source)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "def f(x, t, params):\n    def g(x):\n        return x\n    return x\ndef h(x, t, params):\n    return t\n",
+            "h",
+        ),
+        ("def h(x, t, params):\n    def g(x):\n        return x\n    return t\n", "h"),
+        ("class A:\n    def h(self):\n        return 1\n", "h"),
+        ("class A:\n    def equation(self):\n        return 1\ndef h(x):\n    return x\n", "equation"),
+        (
+            "def equation(x):\n    def equation(t):\n        return 1\n    return x\ndef h(x):\n    return x\n",
+            "equation",
+        ),
+    ],
+)
+def test_the_function_of_a_program_is_an_outer_one_if_possible(source: str, expected: str) -> None:
+    tree = ast.parse(source)
+    found = find_function(tree, "equation")
+    assert found.name == expected
+    assert found in tree.body or not any(isinstance(one, ast.FunctionDef) and one.name == expected for one in tree.body)
