@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from functools import cache
+from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -211,7 +212,7 @@ def _find_driver(content: bytes) -> str | None:
     """Return the source of ``drive``, which is sent to the sandbox, or None if no ``drive`` is defined at top level."""
     tree = parse(content)
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "drive"]
-    return ast.get_source_segment(content.decode("utf-8-sig"), defined[-1]) if defined else None
+    return ast.get_source_segment(decode_source(content), defined[-1]) if defined else None
 
 
 def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str]:

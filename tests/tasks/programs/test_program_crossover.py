@@ -15,6 +15,7 @@ from evodiverse.tasks.programs.operators.crossover import (
     exchange_constants,
     exchange_function,
     exchange_statements,
+    rename,
 )
 from evodiverse.tasks.programs.operators.names import (
     dead_names,
@@ -200,3 +201,16 @@ def test_what_nothing_live_reads_is_dead() -> None:
     dead = dead_names(tree, "f")
     assert dead == {"A", "B", "D", "h"}
     assert write_program(without_names(tree, dead)) == live
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("f = lambda x, y: x + y + z", "f = lambda x, y: x + y + w"),
+        ("f = lambda a=z: a + x", "f = lambda a=w: a + v"),
+        ("def f(x):\n    return x + z", "def f(x):\n    return x + w"),
+    ],
+)
+def test_parameters_keep_their_names(source: str, expected: str) -> None:
+    renamed = rename(ast.parse(source), {"x": "v", "z": "w"})
+    assert ast.unparse(renamed) == expected

@@ -54,6 +54,12 @@ def test_equal_statements_are_one_node() -> None:
     assert one.body[0].body[0] is other.body[0].body[0]
 
 
+@pytest.mark.parametrize("mark", ["\f", "\x1c", "\x85", "\u2028"])
+def test_only_line_ends_of_python_end_a_line(mark: str) -> None:
+    source = f"def f():\n    y = 'a{mark}b'\n    x = 1\n    z = 2\n    return x\n"
+    assert ast.dump(read(source)) == ast.dump(ast.parse(source))
+
+
 def test_statements_that_share_a_line_are_read_as_they_are() -> None:
     source = "def f(): x = 1; return x\n"
     assert ast.dump(read(source)) == ast.dump(ast.parse(source))

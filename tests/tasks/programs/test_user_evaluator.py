@@ -34,6 +34,13 @@ def test_the_function_is_called_without_arguments_unless_the_file_names_some(tmp
     assert job.limits == LIMITS
 
 
+def test_the_driver_is_read_in_the_encoding_of_the_file(tmp_path: Path) -> None:
+    text = "# coding: latin-1\n" + dedent(EVALUATOR) + "\ndef drive(f):\n    return f(), 'ä'\n"
+    path = tmp_path / "evaluator.py"
+    path.write_bytes(text.encode("latin-1"))
+    assert UserEvaluator(path, LIMITS).job("source").driver == "def drive(f):\n    return f(), 'ä'"
+
+
 def test_arguments_and_the_driver_go_into_the_job(tmp_path: Path) -> None:
     evaluator = load(
         tmp_path, EVALUATOR + "\n    ARGUMENTS = [1, {'a': 2.5}]\n\n    def drive(f, *a):\n        return f()\n"

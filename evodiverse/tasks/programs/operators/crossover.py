@@ -230,7 +230,7 @@ def rename(node: Node, names: Mapping[str, str]) -> Node:
     """Return a definition, or a part of one, with names of the module renamed; parameters keep their names."""
     if not names:
         return node
-    if isinstance(node, FUNCTIONS):
+    if isinstance(node, (*FUNCTIONS, ast.Lambda)):
         names = {old: new for old, new in names.items() if old not in parameters(node)}
     changes: dict[str, Any] = {}
     for field, value in ast.iter_fields(node):

@@ -7,6 +7,7 @@ statements share one node where possible. Results about a statement can therefor
 import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
+from io import StringIO
 from textwrap import indent
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -40,7 +41,7 @@ class Part(NamedTuple):
 @lru_cache(maxsize=1024)
 def read_program(source: str) -> ast.Module | None:
     """Return the tree of a source, or None if it is not Python or has constants that cannot be written back."""
-    lines = source.splitlines()
+    lines = StringIO(source, newline=None).read().split("\n")  # as Python counts lines: a form feed ends none
     try:
         tree = parse_quietly(source)
         tree = rebuilt(tree, body=[_with_shared_statements(statement, lines) for statement in tree.body])
