@@ -528,7 +528,7 @@ class Tracker(Protocol):
         """End the tracked run and upload the files in ``best``, if that folder exists.
 
         Args:
-            status: One of complete, interrupted and failed.
+            status: One of complete, interrupted and failed. A run that waits for scores from a person is interrupted.
             best: The folder of the best candidates.
         """
 

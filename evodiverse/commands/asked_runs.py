@@ -72,7 +72,7 @@ def _read_asked(path: Path) -> Mapping[str, str]:
     try:
         _, lines = _parse(read_text_input(path / ASKED, TEXT_BYTES, "utf-8"))
         return {line["key"]: line["genotype"] for _, line in lines}
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, csv.Error) as error:
         raise InputError(f"{path} is not waiting for scores; run evodiverse-ask {path}") from error
 
 

@@ -123,7 +123,8 @@ def make_iteration_band(
     """Return the mean curve of some runs, with one point per iteration.
 
     The x of a point is the mean number of calls made up to its iteration, and the y is the mean value. After a run has
-    ended, its last value still counts toward the mean y, but the run no longer counts toward the mean x.
+    ended, its last value still counts toward the mean y, but the run no longer counts toward the mean x. Where this
+    would make x fall, because the longer runs made fewer calls per iteration, x stays the same.
 
     Args:
         curves: For each run, the number of calls made so far and the value, after each iteration; at least one run.
@@ -137,7 +138,7 @@ def make_iteration_band(
         known = [np.nan if value is None else value for value in values]
         calls[row, : len(at)] = at
         held[row] = known + known[-1:] * (n - len(known))
-    return _join(np.nanmean(calls, axis=0), held, strata)
+    return _join(np.maximum.accumulate(np.nanmean(calls, axis=0)), held, strata)
 
 
 def _join(x: FloatArray, held: FloatArray, strata: Sequence[Hashable] | None) -> Band:

@@ -33,8 +33,9 @@ def open_input(path: Path, at_most: int | None) -> BufferedReader:
 
     Raises:
         OSError: The file cannot be opened, is not a regular file or is too large; `errors.reason` gives the reason.
-        ValueError: The path contains a null byte.
     """
+    if "\0" in str(path):
+        raise OSError("its name contains a null byte")
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         _check_input(os.fstat(descriptor), at_most)

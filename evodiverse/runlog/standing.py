@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -66,8 +67,8 @@ def read_standing(path: Path) -> Standing:
     is_alive = _is_alive(path) if state == "running" else False
     if state == "running" and is_alive is False:
         state = "killed"
-    budget, calls = record.get("settings", {}).get("budget.oracle_calls"), saved.get("oracle_calls")
-    seconds = saved.get("seconds", {}).get("wall")
+    budget, calls = _inner(record, "settings").get("budget.oracle_calls"), saved.get("oracle_calls")
+    seconds = _inner(saved, "seconds").get("wall")
     best = saved.get("best_score")
     return Standing(
         state=state,
@@ -79,6 +80,12 @@ def read_standing(path: Path) -> Standing:
         error=record.get("error"),
         is_alive=is_alive,
     )
+
+
+def _inner(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the object with this name in a file's content; a damaged one counts as empty."""
+    value = content.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _read(path: Path, most_bytes: int) -> dict[str, Any] | None:
@@ -98,7 +105,7 @@ def _is_alive(path: Path) -> bool | None:
         return None
     try:
         os.kill(int(holder[1]), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # a number too large for a process is damaged
         return False
     except PermissionError:  # the process of another user
         return True

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from evodiverse.errors import Interrupted, describe
+from evodiverse.errors import Asked, Interrupted, describe
 from evodiverse.kit.files import read_json, write_file
 from evodiverse.ports import Snapshot, TrackedRun, Tracker
 
@@ -61,7 +61,7 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
     try:
         yield follower.note
         status = "complete"
-    except Interrupted:
+    except (Asked, Interrupted):
         status = "interrupted"
         raise
     finally:

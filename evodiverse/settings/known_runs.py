@@ -15,7 +15,7 @@ from typing import Any, Final
 from hydra.conf import HydraConf
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.errors import EvoDiverseError
+from evodiverse.errors import EvoDiverseError, ServiceError, reason
 from evodiverse.runlog.record import RECORD
 from evodiverse.settings.conf_folder import find_conf
 from evodiverse.store.files import read_json
@@ -89,7 +89,10 @@ class KnownRuns:
             ServiceError: The disk is full or no longer available.
         """
         if self._new:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ServiceError(f"cannot create {self._folder} ({reason(error)})") from error
             self._journal.append(self._new)
 
     def _key(self, overrides: Sequence[str]) -> str:

@@ -59,9 +59,9 @@ def _rungs(method: Method) -> Iterator[str]:
 
 
 def _weights(method: Method) -> list[str]:
-    """Return the weight rules that the method may use; the survivor rule ``append`` draws nothing by weight."""
+    """Return the weight rules that the method uses; some survivor rules draw nothing by weight."""
     mating = method.mating_pool.weight
-    return [mating] if method.survivors.rule == "append" else [mating, method.survivors.weight]
+    return [mating] if method.survivors.rule in ("append", "founders") else [mating, method.survivors.weight]
 
 
 def _llm(llm: Llm) -> Iterator[str]:

@@ -78,7 +78,7 @@ def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings:
         if old.get(key) != settings.get(key) and not key.startswith(_REFERRED_TO)
     ]
     if not differing:
-        if {*old} != {*settings}:
+        if old != settings:
             return
         raise InputError(
             f"{path / RECORD} is damaged (its digest does not match its settings); use overwrite=true to start over"

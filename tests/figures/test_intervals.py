@@ -57,6 +57,11 @@ def test_iterations_are_at_the_mean_of_the_calls_of_their_runs() -> None:
     assert band.mean.tolist() == pytest.approx([0.3, 0.5, 0.6])
 
 
+def test_the_calls_never_fall_when_a_run_ends() -> None:
+    band = make_iteration_band([([10, 20, 30], [0.1, 0.2, 0.3]), ([2, 4, 6, 8, 10], [0.1, 0.2, 0.3, 0.4, 0.5])])
+    assert band.x.tolist() == [6, 12, 18, 18, 18]
+
+
 def test_runs_without_a_value_at_an_iteration_do_not_count_there() -> None:
     band = make_iteration_band([([1, 2], [None, 0.4]), ([1, 2], [None, None])])
     assert band.mean.tolist() == pytest.approx([np.nan, 0.4], nan_ok=True)

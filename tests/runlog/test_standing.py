@@ -60,3 +60,14 @@ def test_a_process_on_another_machine_is_believed(tmp_path: Path) -> None:
 def test_damaged_numbers_say_nothing(tmp_path: Path, saved: dict[str, Any]) -> None:
     record = {**RECORD, "status": "complete", "settings": {}, "stopped_by": "budget"}
     assert read_standing(write(tmp_path, record, saved)) == Standing("complete", stopped_by="budget", is_alive=False)
+
+
+@pytest.mark.parametrize("broken", [None, 7, "x", [1]])
+def test_a_damaged_object_counts_as_empty(tmp_path: Path, broken: object) -> None:
+    record = {**RECORD, "status": "complete", "settings": broken}
+    assert read_standing(write(tmp_path, record, {"seconds": broken})) == Standing("complete", is_alive=False)
+
+
+def test_a_process_number_that_is_too_large_is_that_of_no_process(tmp_path: Path) -> None:
+    holder = f"process {10**30} on {socket.gethostname()}\n"
+    assert read_standing(write(tmp_path, RECORD, SAVED, holder)).state == "killed"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.errors import InputError, Interrupted
+from evodiverse.errors import Asked, InputError, Interrupted
 from evodiverse.ports import TrackedRun
+from evodiverse.runner.tracking import followed
 from tests.runs import FROM_ROOT, evodiverse, log, plan, run_toy, stop_after, write_at_once
 
 SHORT = ("budget.oracle_calls=60",)
@@ -89,6 +90,12 @@ def test_a_resumed_run_continues_the_same_tracked_run(
     assert [iteration for iteration, _ in toy.numbers] == list(range(len(toy.numbers)))
     assert 0 < n_before < len(toy.numbers)
     assert json.loads((run / "tracking.json").read_text()) == {"memory": "run 7"}
+
+
+def test_a_run_that_waits_for_scores_has_not_failed(tmp_path: Path, toy: Toy) -> None:
+    with pytest.raises(Asked), followed(lambda: toy, tmp_path, {}):
+        raise Asked(tmp_path / "asked.csv", 3)
+    assert toy.ends == [("interrupted", [])]
 
 
 def test_a_run_that_starts_over_is_another_tracked_run(tmp_path: Path, toy: Toy) -> None:

@@ -111,6 +111,7 @@ def test_all_violations_are_reported_at_once() -> None:
         ["method.ladder=[10,0.2]"],
         ["method.ladder=[12,0.2]", "method.survivors.weight=rank"],
         ["method.ladder=[12,0.2]", "method.survivors.rule=append"],
+        ["method=best_of_n", "method.ladder=[12]", "method.survivors.weight=score_power"],
         ["method=pt_niche", "method.niche.share=[3]"],
     ],
 )

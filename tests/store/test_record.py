@@ -126,6 +126,15 @@ def test_a_run_from_before_there_were_some_keys_resumes_where_they_are_null(inte
     assert read(run_toy(tmp_path))["status"] == "complete"
 
 
+def test_a_run_from_before_a_default_of_the_task_changed_resumes_if_nothing_refers_to_it(
+    interrupted: Path, tmp_path: Path
+) -> None:
+    now = read(interrupted)["settings"]
+    assert "task.defaults.niche.radius" in now
+    change(interrupted, settings=now | {"task.defaults.niche.radius": 0.123}, digest="0" * 16)
+    assert read(run_toy(tmp_path))["status"] == "complete"
+
+
 def test_a_run_from_before_there_were_some_keys_is_refused_where_they_have_values(tmp_path: Path) -> None:
     run = run_toy(tmp_path, "method=niche_ga")
     settings = {key: value for key, value in read(run)["settings"].items() if not key.startswith("method.niche")}
