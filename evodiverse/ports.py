@@ -292,7 +292,7 @@ class Choosing(Protocol):
     def headline(self, discoveries: Sequence[Discovery]) -> str:
         """Choose among ``discoveries``, the best of each grade (at least one), and return one line about the choice.
 
-        Displays show this line. ``best/chosen.txt`` and ``evodiverse-show`` do so only if the task is a `ShowsBest`.
+        Displays, ``evodiverse-show`` and ``best/chosen.txt`` show this line.
         """
 
 

@@ -18,7 +18,7 @@ from evodiverse.tasks.programs.points import evaluator as points
 INTRODUCTION = """\
 # Columns of the log
 
-Every column of every dataset that a run writes, and every key of its `run.json`. `make docs` generates this page from
+The columns of all datasets that a run writes, and the keys of its `run.json`. `make docs` generates this page from
 the code that writes the logs. [The run directory](log.md) explains where the files are and how to read them.
 
 A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are identified by the number of the
@@ -31,8 +31,10 @@ OWN = """
 ## Columns of the domains
 
 Each domain adds columns of its own to `evaluations`, after those above. Even without an entry under *null*, these
-columns are null for candidates that were not evaluated or whose evaluation failed. An evaluator or a domain of your own
-adds the columns that it declares ([programs](programs.md), [domains](domain.md)).
+columns are null for candidates that were not evaluated, and most of them for candidates whose evaluation failed. An
+evaluator or a domain of your own adds the columns that it declares ([programs](programs.md), [domains](domain.md)).
+Runs of [`evodiverse-baseline`](baselines.md) also have the column `selected`: 1 for the engine's own choice, otherwise
+0.
 """
 
 RECORD = """

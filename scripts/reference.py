@@ -23,8 +23,9 @@ sections *Programs* and *Equations* are those of `task=bin_packing` and `task=eq
 default with these choices. Other tasks and methods have defaults of their own; `evodiverse --cfg job task=… method=…`
 prints them. Defaults that depend on the domain are below `task.defaults` in the configuration of the task, and methods
 and budgets take them from there. `search.early_stop=null` disables early stopping. Keys that are *not part of a run's
-identity* cannot change the log by themselves: a run resumes even if their values have changed, and the path of the
-run's folder does not name them. A value of type *keys* is a group of keys with values of their own.
+identity* do not change the log by themselves (but `evaluator.timeout` and `evaluator.retries` decide when an evaluation
+counts as failed): a run resumes even if their values have changed, and the path of the run's folder does not name them.
+A value of type *keys* is a group of keys with values of their own.
 
 The groups `task`, `method`, `llm`, `budget`, `evaluator`, `tracking`, `launcher` and `experiment` choose files in
 `conf/`; `evodiverse --help` lists their options. `--config-dir FOLDER` adds a folder of your own.

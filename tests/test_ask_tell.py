@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -117,6 +118,17 @@ def test_a_moved_run_continues_in_its_new_place(asked: Path, tmp_path: Path) -> 
     fill_in(tmp_path / "moved/asked.csv", tmp_path / "scores.csv")
     assert tell("moved", "scores.csv", cwd=tmp_path).returncode == 0
     assert not asked.exists()
+
+
+def test_a_run_whose_folder_of_options_is_gone_says_so_in_one_line(tmp_path: Path) -> None:
+    options = shutil.copytree(TOY_CONF, tmp_path / "options")
+    words = ["--config-dir", str(options), *TOY[2:], "evaluator=ask"]
+    assert evodiverse(*words, cwd=tmp_path, env=FROM_ROOT).returncode == 0
+    shutil.rmtree(options)
+    again = ask("outputs/lab", cwd=tmp_path)
+    assert again.returncode == 2
+    expected = f"{tmp_path}/outputs/lab was started with --config-dir {options}, which is gone; restore that folder"
+    assert again.stderr == f"evodiverse: {expected}\n"
 
 
 @pytest.mark.parametrize(

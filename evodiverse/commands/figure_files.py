@@ -69,7 +69,7 @@ def write(
     facts = [
         f"{len(results)} complete runs; left out: {_count_left_out(surveys, len(complete) - len(known), len(errors))}.",
         (
-            "Figures show runs whose settings, apart from the budget, are the defaults, and runs that were named "
+            "Figures show runs in which no setting of the search but the budget is changed, and runs that were named "
             "directly; figures of sweeps show all runs."
         ),
     ]

@@ -91,7 +91,7 @@ def _picture(kind: str, *about: str, grid: Grid) -> Picture:
     return Picture(
         "_".join(filter(None, [NAME, *about, *filter(None, grid.keys)])),
         f"{', '.join(filter(None, about))}: {measure.words} by {settings}, {mean} over runs, with their number in "
-        f"parentheses; n = {n}. All other settings are the defaults. Lighter is better.",
+        f"parentheses; n = {n}. Apart from the budget, no other setting of the search is changed. Lighter is better.",
         partial(draw, grid, measure),
         f"n = {n} runs; in parentheses, the number of runs in a cell",
     )

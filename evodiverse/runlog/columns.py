@@ -90,9 +90,9 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "attempt": _ATTEMPT,
             "outcome": _text(
                 "how the attempt ended: `evaluated` (charged as an oracle call), `reused` (evaluated earlier in the "
-                "run, joins the pool for free), `duplicate` (the pool already holds it, or an earlier slot of the pool "
-                "does; with `method.screen`, also if the run has evaluated it before, or if it was proposed earlier in "
-                "the same iteration, for any pool) or `rejected` (not a valid candidate)"
+                "run; if it has a score, it joins the pool for free), `duplicate` (the pool already holds it, or an "
+                "earlier slot of the pool does; with `method.screen`, also if the run has evaluated it before, or if "
+                "it was proposed earlier in the same iteration, for any pool) or `rejected` (not a valid candidate)"
             ),
             "call": _whole(
                 "the number of the oracle call that was charged, counted from 1 over the whole run; "
@@ -118,7 +118,8 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 null="nothing went wrong",
             ),
             "operator": _text(
-                "how the candidate was made: `initial`, or the name that the operator gives to its changes"
+                "how the candidate was made: `initial`; `llm`; or the name that the operator gives to its changes, "
+                "after `fallback_` if it took the place of a model"
             ),
             "parents": Column(CALLS, "the calls of the parents, in the order in which the operator saw them"),
             "llm_call": _whole("the row of `llm_calls` whose reply the candidate came from", null=_NO_MODEL),
@@ -224,11 +225,11 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "outcome": _text(
                 "what became of the reply: `parsed` (a valid candidate), `no_answer` (proposed nothing, or was cut off "
                 "at `max_tokens`), `invalid` (proposed something that is not valid) or `error` (withheld, for instance "
-                "by a content filter)"
+                "by a content filter, or the provider refused the prompt)"
             ),
             "prompt": _text("the messages of the request"),
             "reply": _text("the text of the reply", null="the reply was empty"),
-            "error": _text("why the reply was withheld", null="the reply was not withheld"),
+            "error": _text("why there is no reply or it was withheld", null="there is a reply that was not withheld"),
         },
     ),
 }

@@ -153,7 +153,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "corrected": "the SHA-256 of the user's own code before each correction that let a failed run continue; missing if "
     "there was none",
     "versions": "the versions of EvoDiverse, Python and the libraries; resuming with other versions adds an entry",
-    "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null outside a checkout",
+    "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null if it is unknown, as "
+    "outside a checkout",
     "started": "when the run was started, in UTC",
     "seconds": "`wall` time in seconds over all starts of the run, and how much of it the `operator` and the "
     "`oracle` took",

@@ -9,6 +9,7 @@ from functools import partial
 
 from evodiverse.errors import InputError
 from evodiverse.ports import (
+    Choosing,
     Comparable,
     Display,
     Evaluator,
@@ -360,9 +361,10 @@ class Loop:
 
     def _show_best(self) -> None:
         """Rewrite the files about the best candidates, and schedule the next rewrite, since each takes time."""
-        if isinstance(self._setup.task, ShowsBest):
+        task = self._setup.task
+        if isinstance(task, ShowsBest | Choosing):
             began = time.perf_counter()
-            files = contracts.show_best(self._setup.task, self._view.best_discoveries())
+            files = contracts.show_best(task, self._view.best_discoveries()) if isinstance(task, ShowsBest) else {}
             self._setup.store.write_best(files, self._view.headline())
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)

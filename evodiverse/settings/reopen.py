@@ -39,6 +39,9 @@ def plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
         os.chdir(started_from)
     if not isinstance(config, DictConfig):
         raise InputError(f"{folder / '.hydra' / 'config.yaml'} does not hold a configuration; start the run again")
+    for source in hydra_part.runtime.config_sources:
+        if source.provider == "command-line" and not Path(str(source.path)).is_dir():
+            raise InputError(f"{path} was started with --config-dir {source.path}, which is gone; restore that folder")
     return replace(plan_run(config, hydra_part), path=folder), config, hydra_part
 
 

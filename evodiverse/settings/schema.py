@@ -127,7 +127,9 @@ class Screen:
 class Method:
     """The keys of ``method``. A method is pure configuration, so a new method is only a YAML file."""
 
-    name: str = documented("name of the method, which is a folder in the path of the run", default=MISSING)
+    name: str = documented(
+        "name of the method, which is a folder in the path of the run unless name is set", default=MISSING
+    )
     needs_model: bool = documented("whether the method requires a language model", default=MISSING)
     ladder: list[float] = documented(
         "inverse temperature β of each rung (pool), cold first; a pool at inf keeps the best candidates",
@@ -140,7 +142,12 @@ class Method:
         default=MISSING,
         choices=SAMPLERS,
     )
-    capacity: int = documented("maximum number of members of a pool", default=MISSING, unit="candidates", least=1)
+    capacity: int = documented(
+        "maximum number of members that are kept when the survivors of a pool are selected",
+        default=MISSING,
+        unit="candidates",
+        least=1,
+    )
     offspring: int = documented(
         "number of offspring of a pool per iteration; a slot is the place of one offspring",
         default=MISSING,
@@ -148,7 +155,12 @@ class Method:
         least=1,
     )
     parents: int = documented("number of parents of each offspring", default=MISSING, unit="candidates", least=1)
-    elites: int = documented("number of best members that always survive", default=MISSING, unit="candidates", least=0)
+    elites: int = documented(
+        "number of best members that always survive; without effect if survivors.rule is append or founders",
+        default=MISSING,
+        unit="candidates",
+        least=0,
+    )
     mutation_rate: float | None = documented(
         "probability that a child is mutated; takes effect through task.mutation_rate, which refers to this key",
         default=None,
@@ -208,7 +220,9 @@ class LlmLocal:
 class Llm:
     """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator."""
 
-    name: str = documented("name of the option, which is a folder in the path of the run", default=MISSING)
+    name: str = documented(
+        "name of the option, which is a folder in the path of the run unless name is set", default=MISSING
+    )
     client: str = documented("client that answers the requests", default="none", choices=choices.clients)
     model: str | None = documented("model, as litellm names it: provider/name", default=None)
     provider: str | None = documented("provider in litellm, for model names without one", default=None)
@@ -282,7 +296,8 @@ class Search:
     """The keys of ``search``: limits that do not depend on the method."""
 
     attempts: int = documented(
-        "maximum number of attempts to fill a slot (the place of one offspring); after that, it stays empty",
+        "maximum number of attempts to fill a slot (the place of one offspring); after that, it stays empty, or the "
+        "fallback that llm.fallback names makes as many",
         default=MISSING,
         least=1,
     )
@@ -319,8 +334,9 @@ class Evaluator:
         least=1,
     )
     batch: int | None = documented(
-        "number of evaluations per batch; a killed run loses its unfinished batches; null: the number that takes "
-        "20 ms, or, for command and ray, an equal share, per worker or core, of the candidates evaluated together",
+        "number of evaluations per batch; null: as many as take 20 ms, or up to 16 for equations, or, for command and "
+        "ray, an equal share, per worker or core, of the candidates evaluated together; a killed run loses its "
+        "unfinished batches, except with command and ray",
         default=None,
         unit="evaluations",
         changes_log=False,
@@ -330,14 +346,15 @@ class Evaluator:
         "for evaluator=command: the program that scores, and its arguments", default=None
     )
     timeout: float | None = documented(
-        "for command and ray: longest time that one run of the command or one Ray task may take",
+        "for command: longest time that one run of the command may take; for ray: longest time from the submission of "
+        "a Ray task to its answer",
         default=None,
         unit="s",
         changes_log=False,
         above=0,
     )
     retries: int = documented(
-        "for command and ray: number of times that candidates without a score are submitted again",
+        "for command and ray: number of times that candidates without an answer are submitted again",
         default=2,
         changes_log=False,
         least=0,

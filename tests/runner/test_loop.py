@@ -15,6 +15,7 @@ from evodiverse.runner.surrogate import FIRST_FIT
 from evodiverse.sandbox.processes import ProcessSandbox
 from tests.runs import ROOT, Silent, log, plan, rows, run_toy, stop_after
 from tests.toys.bits import domain
+from tests.toys.bits.task import BitTask
 
 # The other methods need a model, molecules or programs.
 OTHERS = {"pt_same_prompt", "random_start", "restarts"}
@@ -321,3 +322,11 @@ def test_niches_drop_a_candidate_that_the_rule_without_niches_keeps(tmp_path: Pa
     run = run_toy(tmp_path, "method=niche_ga", "method.elites=0", "method.niche.share=[1]")
     best = run_toy(tmp_path, "method=niche_ga", "method.elites=0", "method.survivors.rule=append")
     assert rows(run, "populations") != rows(best, "populations")
+
+
+def test_a_task_that_only_chooses_also_gets_its_line_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BitTask, "grade", lambda self, hypothesis: len(hypothesis.key), raising=False)
+    monkeypatch.setattr(BitTask, "headline", lambda self, found: f"best {found[0].candidate.score}", raising=False)
+    run = run_toy(tmp_path)
+    best = max(row["score"] for row in rows(run, "evaluations") if row["score"] is not None)
+    assert (run / "best" / "chosen.txt").read_text() == f"best {best}\n"

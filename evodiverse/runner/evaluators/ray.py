@@ -203,7 +203,7 @@ class RayEvaluator:
         running = self._find_running(waiting)
         at_work = {key for batch in running for key in batch}
         todo = deque(key for key in waiting if key not in at_work)
-        size = self._settings.batch or -(-len(todo) // self._n_cores)
+        size = self._settings.batch or max(1, -(-len(todo) // self._n_cores))
         while len(answers) < len(hypotheses):
             while todo:
                 self._submit(tuple(todo.popleft() for _ in range(min(size, len(todo)))), waiting, running, n_starts)

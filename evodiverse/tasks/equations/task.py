@@ -32,7 +32,9 @@ _HELD_OUT: Final = ("id", "ood")
 _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts NaN or numbers that are too large")
 
 _NO_SPLIT: Final = "there are no such data"
-_NOT_FINITE: Final = f"{_NO_SPLIT}, or a prediction is not a finite number"
+_NOT_FINITE: Final = (
+    f"{_NO_SPLIT}, the target does not vary in them, or a prediction or the error is not a finite number"
+)
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "mse": OwnColumn(
         float,

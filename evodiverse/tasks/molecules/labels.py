@@ -183,6 +183,6 @@ def _read_label(text: str, *, is_binary: bool) -> float:
         raise ValueError(f"label must be a number, got {text[:_MAX_QUOTED]!r}; fix it or remove the line")
     if is_binary and label not in {0, 1}:
         raise ValueError(
-            f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to count larger labels as active"
+            f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to count high labels as active"
         )
     return label

@@ -43,7 +43,7 @@ class Initial:
         default=None,
     )
     size: int = documented(
-        "number of molecules that a pool starts from (all, if the file has fewer)",
+        "number of molecules that a pool starts from (all, if the file has fewer that can be used)",
         default=120,
         unit="molecules",
         least=1,

@@ -25,7 +25,7 @@ from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")
 _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
-_REMEDY = "fix it and start over with overwrite=true"
+_REMEDY = "fix it and start the run again, with overwrite=true if earlier scores are wrong too"
 # What a function raises on a malformed result that it did not check first.
 _MALFORMED_RESULT_ERRORS = (TypeError, LookupError, ArithmeticError, AttributeError)
 

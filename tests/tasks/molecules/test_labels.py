@@ -82,7 +82,7 @@ def test_a_label_that_is_no_number_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["2", "-1", "0.5"])
 def test_a_label_without_threshold_is_0_or_1(text: str) -> None:
     assert refusals("smiles,label", f"CCO,{text}") == (
-        f"line 2: label must be 0 or 1, got {text}; use --threshold to count larger labels as active",
+        f"line 2: label must be 0 or 1, got {text}; use --threshold to count high labels as active",
     )
 
 

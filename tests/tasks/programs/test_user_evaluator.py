@@ -85,7 +85,7 @@ def test_an_error_in_a_library_names_the_line_of_the_file(tmp_path: Path) -> Non
 
 def test_any_other_error_stops_the_run_and_names_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(
-        ServiceError, match=r"raised OSError: gone .*line 5\); fix it and start over with overwrite=true"
+        ServiceError, match=r"raised OSError: gone .*line 5\); fix it and start the run again, with overwrite=true if"
     ):
         load(tmp_path, EVALUATOR.replace("return result", "raise OSError('gone')")).score(0)
 

@@ -63,6 +63,9 @@ class Linear:
 class Sigmoid(Linear):
     """A logistic curve whose slope in the middle is that of the straight line from ``low`` to ``high``."""
 
+    low: float = documented("value with a score of 0.12", default=MISSING)
+    high: float = documented("value with a score of 0.88", default=MISSING)
+
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
         middle = (self.low + self.high) / 2
