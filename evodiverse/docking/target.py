@@ -66,7 +66,7 @@ class Target:
     """A receptor to dock into.
 
     Attributes:
-        name: The name of the task that this target belongs to, or of a published receptor.
+        name: The name of the task that the target belongs to or, for a published receptor, the name of the receptor.
         receptor: The path of the PDBQT file.
         sha256: The SHA-256 of the file, 64 hex digits.
         box: The box in which poses are searched.

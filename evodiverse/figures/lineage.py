@@ -31,7 +31,7 @@ _UNITS: Final = {"molecules": "score", "circle packing": "score (sum of radii ov
 class Lineage:
     """The ancestors of the best candidates.
 
-    A candidate is named by the number of the oracle call that evaluated it, its call.
+    A candidate is identified by its call: the number of the oracle call that evaluated it.
 
     Attributes:
         top: The calls of the ten best candidates, best first.

@@ -104,8 +104,8 @@ class Transfer:
         """Reject an answer with more JSON syntax than a reply can have, which would keep litellm busy for a minute.
 
         Raises:
-            TransientError: The answer has more than `MAX_STRUCTURE_BYTES` outside of its texts, or in one text that
-                the model did not write, such as the model's name.
+            TransientError: The answer has more than `MAX_STRUCTURE_BYTES` bytes outside of its strings, or a string of
+                more than this length that the model did not write, such as its name.
         """
         without_escapes = body.replace(rb"\\", b"").replace(rb"\"", b"")
         if sum(map(len, without_escapes.split(b'"')[::2])) > MAX_STRUCTURE_BYTES:

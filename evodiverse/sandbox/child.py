@@ -92,7 +92,7 @@ def _call(job: Job) -> list[bytes]:
 
 
 def _seed() -> None:
-    """Seed all random numbers of Python and numpy, including those of generators without a seed."""
+    """Seed the random generators of Python and numpy, including those that a program creates without a seed."""
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002 (programs use it)
     entropy = random.Random(SEED)  # noqa: S311

@@ -89,7 +89,7 @@ class Running:
                     return excess
 
     def read_rest(self) -> tuple[bytes, bytes, bytes]:
-        """Return what is kept of the stdout, stderr and result of a process that has ended."""
+        """Read the rest of the output of a process that has ended, and return its stdout, stderr and result."""
         for output in self._outputs:
             while not output.is_full and output.read():
                 pass

@@ -61,7 +61,12 @@ class Swap:
         unit="pairs",
         least=1,
     )
-    xi: float = documented("initial powering factor ξ", default=MISSING, least=1e-3, most=1e3)
+    xi: float = documented(
+        "initial powering factor ξ, which multiplies all β in exchanges; with a larger one, fewer swaps are accepted",
+        default=MISSING,
+        least=1e-3,
+        most=1e3,
+    )
     target: float = documented("target swap rate, τ", default=MISSING, least=0, most=1)
     tolerance: float = documented("width of the band around the target, ε", default=MISSING, least=0, most=1)
     window: int = documented(
@@ -137,7 +142,8 @@ class Method:
         least=0,
     )
     samplers: list[str] = documented(
-        "sampler of each rung, cold first: that of llm.pools.cold or of llm.pools.hot; the last entry applies to all "
+        "sampling settings that each rung asks a language model with, cold first: cold (llm.pools.cold) or hot "
+        "(llm.pools.hot); the last entry applies to all "
         "further rungs",
         default=MISSING,
         choices=SAMPLERS,

@@ -301,7 +301,9 @@ def _keep_shared(
 
 
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
-    """Yield each pair of method and model for which a row has no runs; nothing if runs alone would not fill the row.
+    """Yield each pair of method and model for which a row has no runs.
+
+    Yield nothing if the row needs more than runs, namely data that are added after them.
 
     A method that needs a model is not paired with ``off``.
     """

@@ -1,4 +1,4 @@
-"""The metrics of equations and of their runs: the paper's ("Equation Discovery" and its appendix), and others.
+"""The metrics of equations and of their runs: the paper's (in "Equation Discovery" and its appendix), and others.
 
 The best equations are those with the smallest error on the data they were fitted to. Their quality is measured on data
 that were held out, from the same domain (``id``) and from outside it (``ood``).

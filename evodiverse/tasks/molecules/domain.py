@@ -143,7 +143,7 @@ def build_task(
     """Check the oracle, open the library, and return the task.
 
     Args:
-        settings: The settings ``task.*``, without violations.
+        settings: The settings ``task.*``, in which `find_violations` has found nothing wrong.
         artifact: A function that returns the path of a published file, given its name.
         sandbox: Not used, since a molecule task runs no untrusted programs.
     """

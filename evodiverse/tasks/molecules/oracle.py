@@ -73,9 +73,9 @@ class Published:
         activity: What it predicts, in a few words, for prompts.
         meaning: One sentence on what its score measures, for prompts.
         arrays_sha256: The SHA-256 of its arrays.
-        pinned_scores: The scores that scikit-learn gives to a few molecules, for `ClassifierOracle.check_pinned`.
-            Those of forests are from version 1.2.2, which can still load these pickles as objects, and those of other
-            classifiers from version 1.9.1.
+        pinned_scores: The scores that scikit-learn gives to a few molecules, for `ClassifierOracle.check_pinned`. The
+            scores of forests were computed with scikit-learn 1.2.2, which can still unpickle them, and the scores of
+            other classifiers with 1.9.1.
     """
 
     kind: type[Classifier]

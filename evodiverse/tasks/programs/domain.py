@@ -110,7 +110,7 @@ def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG
 
 
 def build_metrics(settings: Mapping[str, Any]) -> Metrics:
-    """Return the metrics of a built-in task's runs, or those of runs with a user's evaluator."""
+    """Return what computes the metrics of runs: for a built-in task, its own metrics, and else the general ones."""
     builtin = BUILTINS.get(str(settings.get("task.evaluator")))
     return ProgramMetrics() if builtin is None else builtin.build_metrics()
 

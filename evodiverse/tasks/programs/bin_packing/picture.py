@@ -188,7 +188,7 @@ def _write_upright(image: Image.Image, text: str, center: tuple[int, int]) -> No
 
 
 def _draw_scale(draw: ImageDraw.ImageDraw) -> None:
-    """Draw the color scale, from never to always, into the corner of the left panel where no item fits."""
+    """Draw the color scale, from never to always, into the empty corner of the left panel, in which no item fits."""
     left, top = LEFT + SIZE - _SCALE_WIDTH - 24, TOP + SIZE - 64
     for offset in range(_SCALE_WIDTH):
         column = left + offset

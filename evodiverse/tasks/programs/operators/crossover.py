@@ -118,7 +118,7 @@ def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Gener
 
 
 def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:
-    """Return the other number or, with probability 1/2 for floats, a number between the two."""
+    """Return the other number or, if the first is a float, in half of the cases a number between the two."""
     if type(one) is int or rng.random() < 0.5:
         return other
     return float(f"{one + rng.random() * (other - one):.6g}")

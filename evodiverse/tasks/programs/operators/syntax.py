@@ -197,7 +197,8 @@ def blocks_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Itera
     A block comes before the blocks that are nested in it. Left out are:
 
     * blocks in ``while`` loops, classes, and ``except`` or ``case`` clauses;
-    * functions that declare ``global`` or ``nonlocal`` names, because no such name may occur before its declaration;
+    * functions that declare ``global`` or ``nonlocal`` names, because a change could put such a name before its
+      declaration, which Python forbids;
     * functions named in ``without``.
     """
     for index, function in enumerate(tree.body):
