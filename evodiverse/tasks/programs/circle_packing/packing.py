@@ -78,7 +78,7 @@ def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -
     gap is far larger than rounding errors. The other pairs, which touch up to rounding, are decided in integers.
 
     Args:
-        centers: ``(n, 2)`` centers; those of circles with a radius above 0 lie in the square.
+        centers: ``(n, 2)`` centers; those of circles with a radius above 0 lie in the unit square.
         radii: ``(n,)`` radii, at least 0.
         pairs: ``(m, 2)`` indices of the circles in each pair to check.
 

@@ -126,7 +126,7 @@ def _without_blank_ends(lines: list[str]) -> list[str]:
 
 
 def _locate(lines: list[str], run: list[str]) -> tuple[int, int]:
-    """Return how often a run of lines occurs, and the index of its first line at the first place.
+    """Return how often a run of lines occurs, and the index of the first line of its first occurrence.
 
     If occurrences overlap, the number may be too low, but it is at least 2. The search works on the joined lines, which
     takes linear time for any text.
