@@ -122,7 +122,7 @@ def read_reference(file: Path | None, most: int) -> list[Bits]:
     path = present_path(_ZINC) if file is None else expanded(file)
     try:
         text = read_text_input(path, DATA_BYTES, "utf-8-sig")
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path, or text that is not UTF-8
+    except (OSError, ValueError) as error:  # ValueError: text that is not UTF-8
         why = reason(error) if isinstance(error, OSError) else str(error)
         raise InputError(f"--reference: cannot read {path} ({why}); name a text file in UTF-8") from error
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]

@@ -20,7 +20,7 @@ def expanded(path: str | Path) -> Path:
     """Return a path with ``~`` expanded. The ``~`` of an unknown user stays, so the path will not be found."""
     try:
         return Path(path).expanduser()
-    except RuntimeError:
+    except (RuntimeError, ValueError):  # ValueError: a name that no user can have, such as one with a null byte
         return Path(path)
 
 
@@ -34,9 +34,10 @@ def open_input(path: Path, at_most: int | None) -> BufferedReader:
     Raises:
         OSError: The file cannot be opened, is not a regular file or is too large; `errors.reason` gives the reason.
     """
-    if "\0" in str(path):
-        raise OSError("its name contains a null byte")
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # a null byte or a lone surrogate, which no path can have
+        raise OSError(str(error)) from error
     try:
         _check_input(os.fstat(descriptor), at_most)
         return os.fdopen(descriptor, "rb")
@@ -59,7 +60,6 @@ def read_input(path: Path, at_most: int) -> bytes:
 
     Raises:
         OSError: The file cannot be read, is not a regular file or is too large.
-        ValueError: The path contains a null byte.
     """
     with open_input(path, at_most) as file:
         return file.read()
@@ -70,7 +70,7 @@ def read_text_input(path: Path, at_most: int, encoding: str) -> str:
 
     Raises:
         OSError: The file cannot be read, is not a regular file or is too large.
-        ValueError: The path contains a null byte, or the content is not text in this encoding.
+        ValueError: The content is not text in this encoding.
     """
     with open_input(path, at_most) as file, TextIOWrapper(file, encoding) as text:
         return text.read()

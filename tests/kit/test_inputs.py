@@ -29,7 +29,7 @@ def test_lines_of_a_text_end_in_line_feeds(tmp_path: Path) -> None:
         ("/dev/zero", "it is a device or a pipe, expected a file"),
         ("/dev/null", "it is a device or a pipe, expected a file"),
         ("large", "it has 1,001 bytes, expected at most 1,000"),
-        ("nu\0ll", "its name contains a null byte"),
+        ("nu\0ll", "embedded null byte"),
     ],
 )
 def test_what_is_no_file_or_too_large_is_not_read(tmp_path: Path, name: str, why: str) -> None:

@@ -21,7 +21,7 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
     """
     try:
         text = read_text_input(expanded(path), TEXT_BYTES, "utf-8-sig")
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path, or text that is not UTF-8
+    except (OSError, ValueError) as error:  # ValueError: text that is not UTF-8
         why = reason(error) if isinstance(error, OSError) else str(error)
         raise InputError(f"task.initial.path: cannot read {path} ({why}); name a text file in UTF-8") from error
     header = f"def {NAME}({', '.join([*variables, PARAMS])}):"

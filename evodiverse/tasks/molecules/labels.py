@@ -69,8 +69,6 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
         content = read_input(expanded(path), MAX_BYTES)
     except OSError as error:
         raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
-    except ValueError as error:  # a null byte
-        raise InputError(f"cannot read {str(path)!r} ({error}); check the path") from error
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

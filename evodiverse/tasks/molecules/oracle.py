@@ -178,11 +178,8 @@ class ClassifierOracle:
         Raises:
             InputError: The file is missing, is damaged, or does not hold a forest over 2048 bits.
         """
-        try:
-            absolute = expanded(path).absolute()
-            sha256 = input_sha256(absolute, "task.oracle.path")
-        except ValueError as error:  # a null byte
-            raise DataError(f"cannot read the forest {str(path)!r} ({error}); check the path") from error
+        absolute = expanded(path).absolute()
+        sha256 = input_sha256(absolute, "task.oracle.path")
         _file_forest(absolute, sha256)
         return cls(absolute, sha256)
 

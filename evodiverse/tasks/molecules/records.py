@@ -241,8 +241,6 @@ class Source:
             raise self._unreadable(f"it is truncated or not a gzip file ({error}); copy it again") from error
         except OSError as error:
             raise self._unreadable(reason(error)) from error
-        except ValueError as error:  # a null byte in the path
-            raise self._unreadable(str(error)) from error
 
     def _unreadable(self, why: str) -> InputError:
         return InputError(f"{self.key}: cannot read {self.path}: {why}")
