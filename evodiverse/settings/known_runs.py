@@ -15,12 +15,13 @@ from typing import Any, Final
 from hydra.conf import HydraConf
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.errors import EvoDiverseError, ServiceError, reason
+from evodiverse.errors import EvoDiverseError
 from evodiverse.runlog.record import RECORD
 from evodiverse.settings.conf_folder import find_conf
 from evodiverse.store.files import read_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.opening import Identity, describe_complete
+from evodiverse.store.run_directory import writing_to
 from evodiverse.version import VERSION
 
 FILE: Final = "runs"
@@ -89,10 +90,8 @@ class KnownRuns:
             ServiceError: The disk is full or no longer available.
         """
         if self._new:
-            try:
+            with writing_to(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ServiceError(f"cannot create {self._folder} ({reason(error)})") from error
             self._journal.append(self._new)
 
     def _key(self, overrides: Sequence[str]) -> str:

@@ -115,14 +115,11 @@ def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
     Raises:
         SkeletonError: The program has no function.
     """
-    outer, anywhere = (
-        [node for node in nodes if isinstance(node, ast.FunctionDef)] for nodes in (tree.body, ast.walk(tree))
-    )
-    named_outer, named = ([one for one in some if one.name == name] for some in (outer, anywhere))
-    for some in (named_outer, named, outer, anywhere):
-        if some:
-            return some[-1]
-    raise SkeletonError("the text defines no function")
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    if not functions:
+        raise SkeletonError("the text defines no function")
+    outer = set(tree.body)
+    return max(reversed(functions), key=lambda function: (function.name == name, function in outer))
 
 
 def build_skeleton(

@@ -101,8 +101,8 @@ class _Finder:
         for addend in addends:
             if addend.operation == PARAMETER and len(variables) == 1 and len(addends) == 2:
                 there = self._ranges[str(variables[0].value)]
-                sign = 1 if node.operation == "add" else -1
-                unit = (max(there.size, _SMALLEST), -sign * there.low, -sign * there.high)
+                sign = -1 if node.operation == "add" else 1
+                unit = (max(there.size, _SMALLEST), sign * there.low, sign * there.high)
                 self._units.setdefault(int(addend.value), unit)
             else:
                 self.visit(addend, size)
