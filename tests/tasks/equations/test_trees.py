@@ -179,11 +179,13 @@ def test_whatever_a_tree_can_say_a_simpler_one_can(seed: int) -> None:
     rng = np.random.default_rng(seed)
     inputs, params = rng.uniform(0.5, 2, (2, 40)), rng.uniform(0.5, 2, n_parameters(tree))
     said = values(tree, params, inputs)
+    if not np.isfinite(said).all() or np.abs(said).max() > 1e6:
+        return
     base = read_tree(simpler.source)
     offset = values(base, np.zeros(simpler.n_params), inputs)
     columns = [values(base, unit, inputs) - offset for unit in np.eye(simpler.n_params)]
     design = np.stack(columns, axis=1) if columns else np.zeros((40, 0))
-    if not np.isfinite(said).all() or not np.isfinite(design).all() or np.abs(said).max() > 1e6:
+    if not np.isfinite(design).all():
         return
     solved = np.linalg.lstsq(design, said - offset, rcond=None)[0]
     assert np.abs(design @ solved + offset - said).max() <= 1e-6 * (1 + np.abs(said).max())
@@ -193,7 +195,7 @@ def test_whatever_a_tree_can_say_a_simpler_one_can(seed: int) -> None:
 @example(77980)  # a power whose last digit is another if numpy computes it of single numbers
 def test_an_expression_has_the_values_that_python_gives_it(seed: int) -> None:
     tree, columns = draw(seed), {"x": np.linspace(0.1, 2, 9), "v": np.linspace(-2, 2, 9)}
-    params = [np.full(9, value) for value in np.linspace(0.5, 1.7, 20)]
+    params = np.linspace(0.5, 1.7, 20).tolist()
     scope: dict[str, Any] = {"np": np}
     exec(write_tree(tree, XV), scope)  # noqa: S102
     numbers: dict[object, int] = {}
@@ -204,8 +206,10 @@ def test_an_expression_has_the_values_that_python_gives_it(seed: int) -> None:
         expected = np.broadcast_to(scope["equation"](*columns.values(), params), 9)
     own = [0.0] * 20
     for value, at in numbers.items():
-        own[int(str(value))] = float(params[at][0])
-    np.testing.assert_allclose(np.broadcast_to(evaluate(tree, columns, own), 9), expected, rtol=1e-9)
+        own[int(str(value))] = params[at]
+    has_scalar_power = any(node.operation == "power" and node.is_constant for _, node, _ in places(tree))
+    rtol = 1e-9 if has_scalar_power else 0
+    np.testing.assert_allclose(np.broadcast_to(evaluate(tree, columns, own), 9), expected, rtol=rtol, atol=0)
 
 
 @given(st.integers(0, 2**32))
